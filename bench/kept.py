@@ -21,8 +21,8 @@ from yolo_fs.edges.git.packs import HANDED_OVER_BYTES, REST_MOST, PackMerger
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.kept import MOST_BYTES, VERSIONS
 from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.kept.keeper import Keeper
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.kept import Keeper
+from yolo_fs.services.workspace import load
 
 KEEPS = "20 artifacts, as shipped"
 KEEPS_NOT = "20 artifacts, nothing is ever kept"

@@ -19,8 +19,8 @@ from yolo_fs.edges.git.commit import Committer
 from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.services.daemon.watch_set import EventQueue
+from yolo_fs.services.surveyor import Surveyor
 from yolo_fs.services.team.meeting import TeamMeeting
-from yolo_fs.services.worktree.surveyor import Surveyor
 
 EVENT, CHECK, COMPARE, PLACE = "event", "read and check", "compare histories", "write the file"
 BUILD, OBJECTS, SYNC, REF, REST = "build", "write objects", "fsync", "ref and index", "all else"

@@ -189,7 +189,7 @@ def test_an_escalation_that_differs_from_the_story_ends_with_exit_code_1(
 ) -> None:
     scene, said = REFUSED[case]
     play, first = ESCALATIONS[0], ESCALATIONS[0].acts[0]
-    acts = (replace(first, scenes=(first.scenes[0], replace(scene, deadline_s=0.5))),)
+    acts = (first._replace(scenes=(first.scenes[0], replace(scene, deadline_s=0.5))),)
     monkeypatch.setattr(cli_demo, "DEFAULT", (replace(play, acts=acts),))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
@@ -323,7 +323,7 @@ def test_a_story_that_expects_something_else_ends_with_exit_code_1(
     first = PLAY.acts[0]
     scene = replace(first.scenes[0], expect=BROKEN[wanted])
     monkeypatch.setattr(
-        cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),)
+        cli_demo, "DEFAULT", (replace(PLAY, acts=(first._replace(scenes=(scene,)),)),)
     )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
@@ -348,7 +348,7 @@ def test_an_answer_that_never_comes_is_awaited_until_the_deadline_only(
         deadline_s=0.2,
     )
     monkeypatch.setattr(
-        cli_demo, "DEFAULT", (replace(PLAY, acts=(replace(first, scenes=(scene,)),)),)
+        cli_demo, "DEFAULT", (replace(PLAY, acts=(first._replace(scenes=(scene,)),)),)
     )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
@@ -474,7 +474,7 @@ def _first_scene(expect: dict[str, Any]) -> Play:
     company = BY_NAME["company"]
     wave = company.acts[0]
     asked = PlayScene("Owner", "asks", (), expect, deadline_s=0.1)
-    return replace(company, acts=(replace(wave, scenes=(wave.scenes[0], asked)),), leaves=())
+    return replace(company, acts=(wave._replace(scenes=(wave.scenes[0], asked)),), leaves=())
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

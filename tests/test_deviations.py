@@ -28,7 +28,7 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Format
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import NoTree
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 EXAMPLES = Path(__file__).parents[1] / "fixtures" / "examples" / "artifacts"
 ROOT = "/srv/team/repository"

@@ -19,12 +19,12 @@ from tests.examples import (
 from yolo_fs.edges.lines import Limits
 from yolo_fs.edges.readers import READERS
 from yolo_fs.reasons import Finding, Reason, errors
-from yolo_fs.rules.artifacts.catalogue import KINDS, artifact_of
+from yolo_fs.rules.artifacts.catalogue import all_kinds, artifact_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import NoTree
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
 """What the examples of the readers are read with, so that none of them has to be large."""
@@ -76,4 +76,4 @@ def test_every_kind_has_a_folder_of_examples() -> None:
         folder for family in FAMILIES for folder in (FIXTURES / "examples" / family).iterdir()
     ]
     shown = {kind_of_example(folder / "ok" / "any").name for folder in folders}
-    assert {kind.name for kind in KINDS} == shown
+    assert {kind.name for kind in all_kinds()} == shown

@@ -7,10 +7,10 @@ import pytest
 from tools.house import ROOT, Measure, Module, measures, modules
 
 CEILINGS = {
-    "modules": 389,
-    "lines": 71_000,
+    "modules": 321,
+    "lines": 70_650,
     "public class names used twice": 0,
-    "modules with one importer": 50,
+    "modules with one importer": 34,
     "syntax nodes per line, median of functions": 9.0,
     "nested conditional expressions": 0,
     "comprehensions of more than 2 clauses": 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
@@ -17,6 +17,11 @@ from yolo_fs.protocol.names import Dept
 class Leaf:
     name: str
     parts: tuple[str, ...] = ()
+
+
+class Row(NamedTuple):
+    name: str
+    who: Dept
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class Branch:
         (datetime(2026, 2, 19, 8, tzinfo=UTC), "2026-02-19T08:00:00Z"),
         (PhaseId("01", "auth"), "01-auth"),
         ([Leaf("a", ("b",))], [{"name": "a", "parts": ["b"]}]),
+        ([Row("a", Dept.UIUX)], [{"name": "a", "who": "uiux"}]),
         (Branch(Leaf("a")), {"leaf_name": "a", "count": 2}),
         (Branch(None), {"leaf_name": None, "count": 2}),
     ],

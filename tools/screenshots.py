@@ -4,6 +4,7 @@ demo in a terminal.
 
 from __future__ import annotations
 
+import argparse
 import html
 import os
 import subprocess
@@ -18,14 +19,20 @@ from yolo_fs.demo.play import PlayScene
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = {"wide": (1_440, 900), "tablet": (820, 1_100), "phone": (360, 740)}
-VIEWS = ("team", "time", "artifacts")
+VIEWS = {
+    "team": "",
+    "time": "",
+    "artifacts": "?path=.yolo-planning/phases/01-auth/fe-01-02.plan.jsonl",
+}
 TERMINAL = """<!doctype html><meta charset="utf-8"><body style="margin:0;background:#14171c;color:#d9dee6">
-<pre style="font:13px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;padding:22px;margin:0">%s</pre>"""
+<pre style="font:13px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;padding:22px;margin:0;width:max-content;background:inherit">%s</pre>"""
 
 
 def main() -> int:
     """Write `docs/images`, or the folder that is given."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images"
+    parser = argparse.ArgumentParser(prog="tools/screenshots", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "images")
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     with launched() as browser:
 
@@ -60,9 +67,9 @@ def main() -> int:
             f"{len(found.feed_ms)} events on the page in {share(found.feed_ms, 0.5)} ms, "
             f"p95 {share(found.feed_ms, 0.95)} ms"
         )
-        page = browser.new_page(viewport={"width": 1180, "height": 900})
+        page = browser.new_page(viewport={"width": 1_440, "height": 900})
         page.set_content(TERMINAL % html.escape(_demo()))
-        page.screenshot(path=str(folder / "demo.png"))
+        page.locator("pre").screenshot(path=str(folder / "demo.png"))
     return 0
 
 
@@ -72,8 +79,8 @@ def _take(
     context = browser.new_context(viewport=screen, color_scheme=scheme)
     page = context.new_page()
     page.goto(client.url)
-    for view in VIEWS:
-        page.evaluate("view => { location.hash = `#/${view}` }", view)
+    for view, chosen in VIEWS.items():
+        page.evaluate("to => { location.hash = to }", f"#/{view}{chosen}")
         if view == "time":
             page.wait_for_selector("[data-plot=lanes] svg", timeout=60_000)
             page.wait_for_selector(

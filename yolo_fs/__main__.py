@@ -9,7 +9,7 @@ import sys
 from yolo_fs.cli.entry import finish, run_here
 from yolo_fs.edges.warm_path import ends_soon, run_warm
 
-COLLECTED_AFTER = 50_000
+COLLECTED_AFTER = 500_000
 """Objects after which a command that ends soon looks for garbage: imports alone make many, and
 hardly any of them is garbage."""
 
@@ -21,7 +21,9 @@ def start() -> int:
     if not ends_soon(sys.argv[1:]):
         return main()
     gc.set_threshold(COLLECTED_AFTER)
-    code, flags, threading = main(), sys.flags, sys.modules.get("threading")
+    code = main()
+    flags = sys.flags
+    threading = sys.modules.get("threading")
     has_threads = threading is not None and threading.active_count() > 1
     if not (has_threads or flags.inspect or flags.interactive or flags.dev_mode):
         try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 _START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtfb]))"
@@ -21,15 +21,15 @@ _LONG = 4
 """An anchor of so many letters with a sign at its end says enough, even within a word."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecretPattern:
+class SecretPattern(NamedTuple):
     """One kind of credential."""
 
     name: str
     anchors: tuple[bytes, ...]
     """Letters that stand at the start of every match, in lower case where `folded`."""
-    pattern: re.Pattern[bytes]
-    """Matched at an anchor. The group `value`, if there is one, is the credential itself."""
+    pattern: bytes
+    """Matched at an anchor, compiled when one is found: few processes see any. The group `value`,
+    if there is one, is the credential itself."""
     example: bytes
     """Put together from parts, so that this file holds no credential itself."""
     folded: bool = False
@@ -45,14 +45,14 @@ def _token(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
         (b"" if len(start) >= _LONG and start[-1:] in b"_-" else _START) + re.escape(start)
         for start in starts
     )
-    pattern = re.compile(b"(?:" + either + b")" + rest.encode() + _END)
+    pattern = b"(?:" + either + b")" + rest.encode() + _END
     return SecretPattern(name, starts, pattern, starts[0] + example.encode())
 
 
 _PLACEHOLDERS = b"password|passwd|pass|pwd|secret|token|example|changeme|placeholder|redacted|xxx+"
 _QUOTE = rb"""\\{0,4}["']"""
 """Text within JSON within JSON has its quotes escaped more than once."""
-_PASSWORD = re.compile(
+_PASSWORD = (
     # after a colon only in quotes: prose
     rb"""(?i:password|passwd|pwd)(?:%s)?[ ]?(?:=[ ]?(?:%s)?|:[ ]?%s)"""
     rb"""(?=[^\s"'\\]{0,63}[0-9])(?=[^\s"'\\]{0,63}[A-Za-z])"""
@@ -65,7 +65,7 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "private_key",
         (b"-----BEGIN ",),
-        re.compile(
+        (
             rb"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----(?:\\{1,4}[rn]|\s){1,8}"
             rb"(?:Proc-Type|Version|Comment|[A-Za-z0-9+/=]{24})"
         ),
@@ -75,7 +75,7 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "aws_secret_access_key",
         (b"aws_secret_access_key", b"secretaccesskey"),
-        re.compile(
+        (
             rb"(?i:aws_secret_access_key|secretaccesskey)(?:%s)?[ ]?[:=][ ]?(?:%s)?"
             rb"(?P<value>[A-Za-z0-9/+]{40})(?<!EXAMPLEKEY)(?![A-Za-z0-9/+])" % (_QUOTE, _QUOTE)
         ),
@@ -88,13 +88,13 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "azure_storage_key",
         (b"AccountKey=",),
-        re.compile(rb"AccountKey=(?P<value>[A-Za-z0-9+/]{86}==)"),
+        rb"AccountKey=(?P<value>[A-Za-z0-9+/]{86}==)",
         b"AccountKey" + b"=" + b"aB" * 43 + b"==",
     ),
     SecretPattern(
         "azure_client_secret",
         (b"Q~",),
-        re.compile(rb"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}" + _END),
+        rb"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}" + _END,
         b"abc8" + b"Q~" + b"aB3_" * 8,
     ),
     _token("digitalocean_token", "dop_v1_ doo_v1_ dor_v1_", "[a-f0-9]{64}", "0a1b" * 16),
@@ -123,7 +123,7 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "slack_webhook",
         (b"hooks.slack.com/",),
-        re.compile(
+        (
             rb"hooks\.slack\.com/(?:services|workflows)/T[A-Z0-9]{7,12}/[AB][A-Z0-9]{7,12}"
             rb"/[A-Za-z0-9/]{20,64}"
         ),
@@ -132,13 +132,13 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "discord_webhook",
         (b"/api/webhooks/",),
-        re.compile(rb"/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,80}"),
+        rb"/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,80}",
         b"/api/" + b"webhooks/" + b"1" * 18 + b"/" + b"aB" * 34,
     ),
     SecretPattern(
         "telegram_bot_token",
         (b":AA",),
-        re.compile(rb"(?<=[0-9]{8}):AA[A-Za-z0-9_-]{33}" + _END),
+        rb"(?<=[0-9]{8}):AA[A-Za-z0-9_-]{33}" + _END,
         b"12345678" + b":AA" + b"aB3" * 11,
     ),
     _token("stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", "[A-Za-z0-9]{16,255}", "aB3d" * 6),
@@ -171,7 +171,7 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "authorization_header",
         (b"authorization",),
-        re.compile(
+        (
             rb"(?i:authorization)(?:%s)?[ ]?[:=][ ]?(?:%s)?(?i:bearer|basic|token)[ ]{1,4}"
             rb"(?P<value>[A-Za-z0-9._~+/-]{20,4096}=*)" % (_QUOTE, _QUOTE)
         ),
@@ -188,7 +188,7 @@ RULES: tuple[SecretPattern, ...] = (
     SecretPattern(
         "url_with_password",
         (b"://",),
-        re.compile(
+        (
             rb"""(?<=[A-Za-z])://[^\s/:@"'<>{}$\\]{0,64}:(?!(?i:%s)@)"""
             rb"""(?P<value>[^\s/:@"'<>{}$*\\]{3,128})@[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]{0,253}"""
             % _PLACEHOLDERS
@@ -282,9 +282,12 @@ def _hits(data: bytes) -> Iterator[Hit]:
             if anchor not in haystack:  # nearly always; spares a generator for each anchor
                 continue
             for offset in _places(haystack, anchor):
-                if match := rule.pattern.match(data, offset):
-                    value = match["value"] if "value" in rule.pattern.groupindex else match[0]
+                if match := _compiled(rule.pattern).match(data, offset):
+                    value = match["value"] if "value" in match.re.groupindex else match[0]
                     yield Hit(offset, rule.name, fingerprint(rule.name, value), value)
+
+
+_compiled = cache(re.compile)
 
 
 def _places(haystack: bytes, needle: bytes) -> Iterator[int]:

@@ -17,7 +17,7 @@ def to_json(value: Any) -> Any:
     """Return a value as objects, lists, strings, numbers, booleans and None.
 
     A function is called: what it returns is made for whoever wants JSON alone. Enums give their
-    value, moments RFC 3339 in UTC, ids (named tuples without keys) their text.
+    value, moments RFC 3339 in UTC, named tuples with a text of their own, such as ids, that text.
 
     Raises:
         TypeError: nothing says how such a value is written.
@@ -34,8 +34,9 @@ def to_json(value: Any) -> Any:
         return {key: to_json(_attribute(value, path)) for key, path in keys.items()}
     if is_dataclass(value):
         return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
-    if hasattr(value, "_fields"):
-        return str(value)
+    if names := getattr(value, "_fields", ()):
+        is_id = "__str__" in vars(type(value))
+        return str(value) if is_id else {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
     if callable(value):

@@ -15,12 +15,10 @@ import pytest
 from tests.support import forked
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli import hook_fast
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
-from yolo_fs.protocol.hosts import HOSTS
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, HOSTS, TOOLS, Act
 from yolo_fs.protocol.roster import AGENT_BY_NAME
-from yolo_fs.protocol.tools import TOOLS, Act
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.hooks.answers import LONGEST, HookAnswer, output_of
+from yolo_fs.rules.hooks.hosts import LONGEST, HookAnswer, output_of
 from yolo_fs.services.hooks import agenthooks
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/hooks"
@@ -349,6 +347,14 @@ def test_ten_megabytes_are_answered(team: Team) -> None:
         "tool_input": given,
     }
     done = hook(team.root, json.dumps(told).encode())
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("half", [b"\\ude00", b"\xed\xb8\x80"], ids=["escaped", "bytes"])
+def test_half_a_character_in_a_command_hides_nothing_else_of_it(team: Team, half: bytes) -> None:
+    command = f"rm .yolo-planning/0HALF/* {PHASE}/.dept-status-backend.json".encode()
+    given = b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"%s"}}'
+    done = hook(team.root, given % command.replace(b"HALF", half))
     assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
 
 

@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
-from yolo_fs.cli import hook_late
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
-from yolo_fs.protocol.tools import TOOLS, Act
-from yolo_fs.rules.hooks.answers import GUARDED
+from yolo_fs.cli import hook_fast, hook_late
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, TOOLS, Act
+from yolo_fs.rules.hooks.hosts import GUARDED
 
 PHASE = ".yolo-planning/phases/01-auth"
 
@@ -93,6 +92,23 @@ def test_an_agent_is_told_what_was_not_kept_for_lack_of_time(tmp_path: Path) -> 
     assert said["hookSpecificOutput"]["additionalContext"] == hook_late.UNKEPT
     told = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
     assert hook_late.answer_late(("pre-tool-use", "claude", str(tmp_path), told))[0] == {}
+
+
+@pytest.mark.parametrize("path", [f"{PHASE}/.dept-status-backend.json", "src/a.ts"])
+def test_a_check_that_fails_by_a_defect_of_ours_still_refuses_what_is_certainly_forbidden(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise UnicodeEncodeError("utf-8", "x", 0, 1, "a defect")
+
+    team = Team(tmp_path / "work")
+    monkeypatch.setattr(hook_fast, "_fully", fail)
+    told = {"tool_name": "Write", "tool_input": {"file_path": path}, "cwd": str(team.root)}
+    said, note, code = hook_fast.in_time(("pre-tool-use", "", str(team.root), told))
+    if path.startswith("src"):
+        assert (said, code, "UnicodeEncodeError" in note) == ({}, 0, True)
+    else:
+        assert is_refused(said)
 
 
 def test_a_check_that_hangs_is_answered_before_the_host_gives_up(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli import hook_fast
-from yolo_fs.protocol.hosts import HOST_BY_NAME
+from yolo_fs.protocol.hooks import HOST_BY_NAME
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 RECORDED = sorted((FIXTURES / "hosts").glob("*.json"))

@@ -14,7 +14,7 @@ import pytest
 
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.install.units import System, unit_for
+from yolo_fs.services.install.background import System, unit_for
 
 SYSTEMS = ["--systemd", "--launchd"]
 

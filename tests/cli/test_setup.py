@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.protocol.hosts import HOST_BY_NAME, HOSTS
+from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 from yolo_fs.reasons import Exit
 
 HOST_NAMES = sorted(HOST_BY_NAME)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import VERBS, run
-from yolo_fs.protocol.hosts import HOST_BY_NAME
+from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import Exit
 from yolo_fs.services.hooks import registration
 

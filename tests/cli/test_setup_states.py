@@ -13,7 +13,7 @@ import pytest
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.hosts import HOST_BY_NAME
+from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit
 from yolo_fs.services.hooks.doctor import approved_digest, examine_hosts

@@ -30,10 +30,10 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import Exit
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.rules.phase.progress import StepStanding
-from yolo_fs.rules.phase.wait_graph import Deadlock, Orphan, Wait
-from yolo_fs.rules.states.department import Drift
+from yolo_fs.rules.phase.waits import Deadlock, Orphan, Wait
+from yolo_fs.rules.states.project import Drift
 from yolo_fs.services.progress.board import Board, PhaseBoard
 from yolo_fs.services.progress.drift import Aside
 
@@ -393,12 +393,12 @@ def test_the_past_is_not_watched(team: Team) -> None:
 
 def test_of_many_open_phases_only_the_first_are_drawn_large() -> None:
     few = Board("a" * 40, CONFIG, stands_in=False, phases=tuple(map(opened, range(1, 6))))
-    many = replace(few, phases=tuple(map(opened, range(1, 10))))
+    many = few._replace(phases=tuple(map(opened, range(1, 10))))
     lines = drawn_of(many).splitlines()
 
     assert "4 more phases are open: -v shows all of each" in lines
     assert [line for line in lines if line.startswith("phase ")] == [
-        line for each in many.phases for line in drawn_of(replace(few, phases=(each,))).splitlines()
+        line for each in many.phases for line in drawn_of(few._replace(phases=(each,))).splitlines()
         if line.startswith("phase ")
     ]  # fmt: skip
     assert drawn_of(few).splitlines()[:-3] == lines[: len(drawn_of(few).splitlines()) - 3]

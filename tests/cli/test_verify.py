@@ -23,7 +23,7 @@ from yolo_fs.reasons import Exit
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
 from yolo_fs.services.checking.checker import previous_records
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 FINDING = {

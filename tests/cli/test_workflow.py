@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.teams import THREE, Team
 from yolo_fs.cli.main import run
-from yolo_fs.protocol.routes import ROUTES
+from yolo_fs.protocol.authority import ROUTES
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import Exit
 

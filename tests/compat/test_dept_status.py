@@ -15,7 +15,7 @@ import pytest
 
 from tests.compat.shim import Done, call
 from yolo_fs.compat import dept_status
-from yolo_fs.rules.states.department import DECLARABLE
+from yolo_fs.rules.states.project import DECLARABLE
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import DeptStatus
 

@@ -42,9 +42,11 @@ def artifact(kind: str, n: int, version: int = 0) -> Artifact:
     return Artifact(f"{PLANNING}/phases/{number}-phase-{int(number)}/{name}", data, subject)
 
 
-def mixed(count: int, first: int = 0) -> list[Artifact]:
+def mixed(count: int, first: int = 0, version: int = 0) -> list[Artifact]:
     """Return artifacts of distinct paths, summaries and plans by turns."""
-    return [artifact("summary" if n % 2 else "plan", n) for n in range(first, first + count)]
+    return [
+        artifact("summary" if n % 2 else "plan", n, version) for n in range(first, first + count)
+    ]
 
 
 def team(first: int = 0) -> list[Artifact]:

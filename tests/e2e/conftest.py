@@ -1,6 +1,6 @@
 """Fixtures of the end-to-end tests: repositories, daemons that are always stopped, and the seed.
 
-Longer runs: `YOLO_TORTURE=50` kills that often, `YOLO_BURST=1000` sets the size of the burst.
+Longer runs: `YOLO_TORTURE=50` kills that often, `YOLO_BURST=50000` sets how much is written in bursts.
 """
 
 from __future__ import annotations

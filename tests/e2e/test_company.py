@@ -31,7 +31,7 @@ from yolo_fs.schemas.layout import Record, Strictness
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.gates import Gates, gates_at
 from yolo_fs.services.progress.state_files import STATE_FILES
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 PLAY_OF = {play.name: play for play in PLAYS}
 PHASE = ".yolo-planning/phases/01-auth"

@@ -41,6 +41,14 @@ if code is None:
     print("missed", file=sys.stderr)
 sys.exit({MISSED} if code is None else code)
 """
+HEARS_LATE = f"""
+import signal, threading
+def send():
+    open("fifo").close()
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+threading.Thread(target=send, daemon=True).start()
+{CLIENT}"""
+"""A client whose signal wakes nobody, like one that comes just before it blocks."""
 PHASE = f"{PLANNING}/phases/01-auth"
 COMMANDS = (
     "--help", "--version", "", "nonsense", "status", "status --json", "status -q", "resume", "resume --json",
@@ -311,17 +319,32 @@ def ended_by(number: int, client: subprocess.Popen[bytes]) -> int:
     raise AssertionError(f"signal {number} does not end it")
 
 
-def begun(repo: Repo, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def test_a_signal_that_wakes_nobody_is_passed_on_soon(warm: Repo) -> None:
+    os.mkfifo(warm.root / "fifo")
+    waiting = begun(warm, ["message", "check", "-"], client=HEARS_LATE)
+    (warm.root / "fifo").write_bytes(b"")
+    assert waiting.wait(DEADLINE_S) == -signal.SIGTERM
+    waiting.communicate()
+
+
+def hear_all() -> None:
+    """Ignore no signal that `nohup`, or a shell that runs the tests behind it, has us ignore."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def begun(repo: Repo, arguments: Sequence[str], client: str = CLIENT) -> subprocess.Popen[bytes]:
     """Return a client whose command has begun in the warm process, and waits for its stdin."""
     while True:
-        client = subprocess.Popen(
-            [sys.executable, "-P", "-c", CLIENT, *arguments], cwd=repo.root, env=repo.env,
+        started = subprocess.Popen(
+            [sys.executable, "-P", "-c", client, *arguments], cwd=repo.root, env=repo.env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=hear_all,
         )  # fmt: skip
         until(
-            lambda process=client: bool(children(repo)) or process.poll() is not None,
+            lambda process=started: bool(children(repo)) or process.poll() is not None,
             "it has begun",
         )
-        if client.poll() is None:
-            return client
-        client.communicate()
+        if started.poll() is None:
+            return started
+        started.communicate()

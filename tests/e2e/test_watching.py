@@ -23,6 +23,8 @@ from yolo_fs.edges import IS_LINUX
 Start = Callable[..., Daemon]
 SWITCHES = 40 * max(1, int(os.environ.get("YOLO_TORTURE", "0")) // 2)
 """Of branches, with a write right after each."""
+STARTS = int(os.environ.get("YOLO_STARTS", "1"))
+"""How often all start at once: twenty of them, and fifty where it is more than once."""
 
 # --- events that never come ------------------------------------------------------------------------------------------
 
@@ -142,22 +144,23 @@ def test_a_second_daemon_names_the_first_and_ends_with_success(repo: Repo, start
     assert daemon.is_running
 
 
-def test_of_twenty_starts_at_once_exactly_one_becomes_the_daemon(repo: Repo) -> None:
+@pytest.mark.parametrize("at_once", [50] * STARTS if STARTS > 1 else [20])
+def test_of_many_starts_at_once_exactly_one_becomes_the_daemon(repo: Repo, at_once: int) -> None:
     with open(os.devnull, "r+b") as nothing:
         streams = [nothing.fileno()] * 3
         starts = [
             forked.begin(["run", "-q"], repo.root, repo.env, streams, session=True)
-            for _ in range(20)
+            for _ in range(at_once)
         ]
     try:
-        until(lambda: sum(one.poll() is None for one in starts) == 1, "nineteen have ended")
+        until(lambda: sum(one.poll() is None for one in starts) == 1, "all but one have ended")
         winner = next(one for one in starts if one.poll() is None)
         until(
             lambda: repo.status()["daemon"]["pid"] == winner.pid,
             "the one that is left is the daemon",
         )
         winner.send(signal.SIGTERM)
-        assert [one.wait() for one in starts] == [0] * 20
+        assert [one.wait() for one in starts] == [0] * at_once
     finally:
         for one in starts:
             one.send(signal.SIGKILL)

@@ -1,6 +1,6 @@
 """A search guided by coverage: atheris mutates input towards code that nothing has reached, and each is tried.
 
-`scripts/fuzz --guided lines|front-matter [--seconds N]`. It is a program of its own, because what is to be guided
+`scripts/fuzz --guided TARGET [--seconds N]`; a target is a parser. It is a program of its own, because what is to be guided
 must be imported by atheris. atheris is not installed with the development
 tools, because it is large and made for few platforms: `.venv/bin/pip install 'yolo-fs[fuzz]'`.
 """
@@ -15,9 +15,11 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.fuzz.mutations import Specimen, bad_handoffs, valid_handoffs, valid_lines
+from tests.fuzz.mutations import Specimen, seeds_of
 
-TARGETS = ("lines", "front-matter")
+TARGETS = ("lines", "front-matter", "toon", "envelope", "merge", "hook")
+GUIDES = ("yolo_fs.edges", "yolo_fs.rules.team", "yolo_fs.rules.hooks", "yolo_fs.cli.hook_fast")
+OTHERS = ("yaml", "jsonlines", "toon_format", "shlex")
 
 
 def main() -> int:
@@ -43,16 +45,22 @@ def explore(target: str, seed: int, seconds: int, keep: str) -> int:
             file=sys.stderr,
         )
         return 1
-    with atheris.instrument_imports(include=["yolo_fs.edges", "yaml", "jsonlines"]):
-        from tests.fuzz.trial import Difference, try_handoff, try_lines, try_others
+    with atheris.instrument_imports(include=[*GUIDES, *OTHERS]):
+        from tests.fuzz import trial
 
-    def lines(data: bytes) -> Iterator[Difference]:
-        yield from try_lines(Specimen("", data))
-        yield from try_others(data)
+    repository = trial.make_hooked(tempfile.mkdtemp(prefix="hook-"))
 
-    trials: Mapping[str, Callable[[bytes], Iterator[Difference]]] = {
+    def lines(data: bytes) -> Iterator[trial.Difference]:
+        yield from trial.try_lines(Specimen("", data))
+        yield from trial.try_others(data)
+
+    trials: Mapping[str, Callable[[bytes], Iterator[trial.Difference]]] = {
         "lines": lines,
-        "front-matter": try_handoff,
+        "front-matter": trial.try_handoff,
+        "toon": trial.try_toon,
+        "envelope": trial.try_envelope,
+        "merge": trial.try_merge,
+        "hook": lambda data: trial.try_hook(data, repository),
     }
 
     def try_one(data: bytes) -> None:
@@ -76,12 +84,7 @@ def explore(target: str, seed: int, seconds: int, keep: str) -> int:
 
 def _plant(target: str, corpus: str) -> None:
     """Write what the search begins with."""
-    seeds = (
-        [one.data for one in valid_lines()]
-        if target == "lines"
-        else [*valid_handoffs(), *bad_handoffs()]
-    )
-    for number, data in enumerate(seeds):
+    for number, data in enumerate(seeds_of(target)):
         with open(os.path.join(corpus, f"seed-{number:04}"), "wb") as file:
             file.write(data)
 

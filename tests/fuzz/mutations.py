@@ -29,6 +29,9 @@ YAML_PIECES = (
     b"\xc3\xa9", b"\xe2\x80\xa9", b"\xc2\xa0", b"x" * 1030, b"", b"=======", b"|||||||", b"\\ ", b"\\/", b"''", b'\\"',
 )  # fmt: skip
 
+VERSIONS_END = b"\n=\n"
+"""Stands between the three versions of a file that are to be merged."""
+
 
 @dataclass(frozen=True, slots=True)
 class Specimen:
@@ -87,6 +90,56 @@ def schemas() -> tuple[tuple[str, Mapping[str, Any]], ...]:
         (str(f.relative_to(SCHEMAS)).removesuffix(".schema.json"), json.loads(f.read_text()))
         for f in files
     )
+
+
+def seeds_of(target: str) -> tuple[bytes, ...]:
+    """Return good input of a parser, with the tricks that are known. See `tests/fuzz/guided.py`."""
+    match target:
+        case "front-matter":
+            return (*valid_handoffs(), *bad_handoffs())
+        case "toon":
+            return tuple(path.read_bytes() for path in sorted(EXAMPLES.glob("*/*/*/*.toon")))
+        case "envelope":
+            return tuple(
+                f"{each.kind.removeprefix('envelope/')}\n".encode() + each.data
+                for each in valid_lines()
+                if each.kind.startswith("envelope/")
+            )
+        case "merge":
+            logs = [each.data for each in valid_lines() if each.kind.startswith("artifact/")]
+            return tuple(
+                VERSIONS_END.join((base, base + other, base + third))
+                for base, other, third in zip(logs, logs[1:], logs[2:], strict=False)
+            )
+        case "hook":
+            acts = (ROOT / "fixtures/hooks/forbidden.txt").read_text().splitlines()
+            told = [
+                path.read_bytes() for path in sorted((ROOT / "fixtures/hooks").glob("*/*.json"))
+            ]
+            return (*told, *(_asked(act) for act in acts if not act.startswith("#")))
+        case _:
+            return tuple(each.data for each in valid_lines())
+
+
+_PHASE = ".yolo-planning/phases/01-auth"
+_PLACES = {
+    "@P": _PHASE, "@S": f"{_PHASE}/.dept-status-backend.json", "@H": f"{_PHASE}/.handoff-ui-ux-complete",
+    "@T": ".yolo-planning/state.json", "@R": ".yolo-planning", "⏎": "\n",
+}  # fmt: skip
+
+
+def _asked(act: str) -> bytes:
+    """Return the question of a host whether an agent may run a command."""
+    _, agent, command = act.split(None, 2)
+    for sign, place in _PLACES.items():
+        command = command.replace(sign, place)
+    asked = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": command},
+        "agent_type": agent,
+    }
+    return json.dumps(asked).encode()
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------

@@ -8,19 +8,31 @@ from __future__ import annotations
 import ast
 import json
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.edges import recogniser
-from tests.fuzz import handoff, mutations, reference
+from tests.fuzz import handoff, mutations, reference, trial
 from tests.fuzz.campaign import Share, Tally, run_share, shares
 from tests.fuzz.growth import slope
 from tests.fuzz.handoff import read_handoff
-from tests.fuzz.mutations import Specimen
+from tests.fuzz.mutations import PIECES, Specimen, disturb
 from tests.fuzz.reference import Rules, is_object, read_lines
-from tests.fuzz.trial import Sort, compare, try_handoff, try_lines
-from yolo_fs.edges import front_matter, lines
+from tests.fuzz.trial import (
+    Difference,
+    Sort,
+    compare,
+    make_hooked,
+    try_envelope,
+    try_handoff,
+    try_hook,
+    try_lines,
+    try_merge,
+    try_toon,
+)
+from yolo_fs.edges import front_matter, lines, toon
 from yolo_fs.reasons import Reason
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -98,6 +110,42 @@ def test_a_shape_that_the_schema_refuses_is_found_out() -> None:
     assert [
         one.sort for one in compare("artifact/summary", frozenset({Reason.WRONG_TYPE}), value)
     ] == [Sort.WRONG_REJECT]
+
+
+@pytest.mark.parametrize("target", ["toon", "envelope", "merge", "hook"])
+def test_what_the_guided_search_begins_with_and_its_mutants_differ_nowhere(
+    target: str, tmp_path: Path
+) -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed {seed}")
+    chance, seeds = random.Random(seed), mutations.seeds_of(target)
+    repository = make_hooked(str(tmp_path))
+    trials: dict[str, Callable[[bytes], Iterator[Difference]]] = {
+        "toon": try_toon,
+        "envelope": try_envelope,
+        "merge": try_merge,
+        "hook": lambda data: try_hook(data, repository),
+    }
+    tried = [*chance.sample(seeds, min(60, len(seeds)))]
+    tried += [disturb(chance, chance.choice(seeds), PIECES, (1, 2, 5)) for _ in range(100)]
+
+    assert [each for data in tried for each in trials[target](data)] == []
+
+
+def test_a_merge_that_loses_a_record_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "merge_texts", lambda _artifact, _base, ours, _theirs: ours)
+
+    sorts = {each.sort for each in try_merge(b'\n=\n{"id":"1"}\n\n=\n{"id":"2"}\n')}
+
+    assert sorts == {Sort.WRONG_VALUE}
+
+
+def test_a_document_that_reads_otherwise_when_written_again_is_found_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(toon, "write_toon", lambda _value: "a: 2\n")
+
+    assert [each.sort for each in try_toon(b"a: 1\n")] == [Sort.WRONG_VALUE]
 
 
 def test_a_seed_gives_the_same_trials_again() -> None:

@@ -6,6 +6,9 @@ other; what a schema cannot say (`BEYOND_JSON_SCHEMA`, and a float that is whole
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,15 +18,18 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from tests.fuzz.handoff import read_handoff
-from tests.fuzz.mutations import Specimen, schemas
+from tests.fuzz.mutations import VERSIONS_END, Specimen, schemas
 from tests.fuzz.reference import Rules, is_object, read_lines
+from yolo_fs.cli import hook_fast
 from yolo_fs.edges import front_matter, lines, toon
 from yolo_fs.reasons import Level, Reason, errors
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of, find_kind
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Meeting, by_kind
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.rules.team.reconcile import merge_texts
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.layout import Record, Strictness
 
@@ -237,3 +243,85 @@ def try_handoff(
         count("front matters accepted")
     if ours and packet and ours != packet:
         yield Difference(Sort.WRONG_VALUE, "front matter", data, f"{ours} != {packet}")
+
+
+# --- TOON, envelopes, merges, questions of a host ------------------------------------------------
+
+
+def try_toon(data: bytes, rules: Rules = Rules()) -> Iterator[Difference]:
+    """Yield where a document that is read says something else once it is written again."""
+    try:
+        reading = toon.read_toon(data, "x.toon", limits_of(rules))
+        if not reading.records or errors(reading.findings):
+            return
+        value = reading.records[0].value
+        again = toon.read_toon(toon.write_toon(value).encode(), "x.toon", limits_of(rules))
+    except BaseException as error:
+        yield Difference(Sort.CRASH, "TOON", data, repr(error))
+        return
+    if value and [record.value for record in again.records] != [value]:
+        yield Difference(Sort.WRONG_VALUE, "TOON", data, f"{value} != {again}")
+
+
+def try_envelope(data: bytes) -> Iterator[Difference]:
+    """Yield what the two say differently of an envelope; its kind is on the line before it."""
+    name, _, envelope = data.partition(b"\n")
+    kind = f"envelope/{name.decode(errors='replace')}"
+    yield from try_lines(Specimen(kind if kind in _validators() else "", envelope))
+
+
+def try_merge(data: bytes) -> Iterator[Difference]:
+    """Yield where a merge loses or makes up a record, or depends on who merges, or on how often."""
+    base, ours, theirs = (*data.split(VERSIONS_END), b"", b"")[:3]
+    for kind in MERGED_KINDS:
+        artifact = by_kind(kind)
+        assert artifact is not None
+        try:
+            here = merge_texts(artifact, base, ours, theirs)
+            there = merge_texts(artifact, base, theirs, ours)
+            again = None if here is None else merge_texts(artifact, base, here, theirs)
+        except BaseException as error:
+            yield Difference(Sort.CRASH, kind, data, repr(error))
+            continue
+        if (here is None) != (there is None) or here != again:
+            yield Difference(Sort.WRONG_VALUE, kind, data, f"{here!r}, {there!r}, {again!r}")
+        elif here is not None and there is not None and len({base, ours, theirs}) == 3:
+            sides = _meanings(ours), _meanings(theirs)
+            added = (sides[0] | sides[1]) - _meanings(base)
+            lost = added - _meanings(here)
+            made_up = _meanings(here) - sides[0] - sides[1]
+            if lost or made_up or _meanings(here) != _meanings(there):
+                yield Difference(Sort.WRONG_VALUE, kind, data, f"lost {lost}, made up {made_up}")
+
+
+MERGED_KINDS = tuple(
+    next(row.kind for row in ARTIFACTS if row.meets is meeting)
+    for meeting in (Meeting.BY_ID, Meeting.APPEND)
+)
+"""A kind of file for each way in which records meet."""
+
+
+def _meanings(data: bytes) -> set[str]:
+    return {
+        json.dumps(json.loads(line), sort_keys=True) for line in data.split(b"\n") if line.strip()
+    }
+
+
+def make_hooked(folder: str) -> str:
+    """Make a folder a repository in which hooks have something to guard, and return it."""
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    os.makedirs(os.path.join(folder, ".yolo-planning", "phases", "01-auth"))
+    return folder
+
+
+def try_hook(data: bytes, start: str) -> Iterator[Difference]:
+    """Yield where the hook raises, or answers what no host could read. `start`: see `make_hooked`."""
+    try:
+        said, complaint, code = hook_fast.answer(data, start=start)
+        json.dumps(said)
+        complaint.encode("utf-8", "backslashreplace")
+    except BaseException as error:
+        yield Difference(Sort.CRASH, "hook", data, repr(error))
+        return
+    if code not in (0, 2):
+        yield Difference(Sort.WRONG_VALUE, "hook", data, f"exit code {code}")

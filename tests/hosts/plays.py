@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
 from tests.hosts.stage import PHASE, Stage, agents
-from yolo_fs.protocol.hosts import HOST_BY_NAME
+from yolo_fs.protocol.hooks import HOST_BY_NAME
 
 CRITIQUE = {
     "id": "C1", "cat": "gap", "sev": "major", "q": "No rate limit?", "ctx": "login",

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as some
 
 from tests.support.phases import Content, complete, facts, filed
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
+from yolo_fs.rules.evidence import Filed, PhaseFacts
 from yolo_fs.schemas.config import Config
 
 THREE = Config.model_validate(
@@ -74,14 +74,14 @@ def phases(draw: some.DrawFn, *, company: bool = False) -> PhaseFacts:
 
 
 def _spoilt(one: Filed) -> Filed:
-    return replace(one, valid=False)
+    return one._replace(valid=False)
 
 
 def with_file(
     found: PhaseFacts, name: str, lines: list[dict[str, Any]], *, valid: bool = True
 ) -> PhaseFacts:
     """Return the facts with one file more, or with that file said anew."""
-    fresh = replace(filed(name, lines), valid=valid)
+    fresh = filed(name, lines)._replace(valid=valid)
     return replace(
         found, filed=(*(one for one in found.filed if one.place.path != fresh.place.path), fresh)
     )

@@ -17,15 +17,13 @@ from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.escalations.entries import as_committed
-from yolo_fs.rules.escalations.lines import opened, raised, resolved
-from yolo_fs.rules.escalations.log import logged, role_of
-from yolo_fs.rules.escalations.messages import EscalationRequest
-from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
+from yolo_fs.rules.escalations.fold import as_committed
+from yolo_fs.rules.escalations.lines import EscalationRequest, opened, raised, resolved
+from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage, logged, role_of
+from yolo_fs.rules.evidence import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
 from yolo_fs.rules.loops.rounds import exhausted
+from yolo_fs.rules.phase.phase import loop_facts
 from yolo_fs.rules.phase.progress import Next
-from yolo_fs.rules.phase.turns import loop_facts
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.progress.board import PhaseBoard
 

@@ -24,9 +24,15 @@ from hypothesis.stateful import (
 from tests.properties.profile import profile, tried
 from yolo_fs.protocol.names import Mode, Role
 from yolo_fs.rules.escalations.fold import Timeout, due, escalations
-from yolo_fs.rules.escalations.log import EscalationLog, by_id, station, stations
+from yolo_fs.rules.escalations.log import (
+    EscalationLog,
+    EscalationProgress,
+    EscalationStage,
+    by_id,
+    station,
+    stations,
+)
 from yolo_fs.rules.escalations.machine import advance
-from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.schemas.config import EscalationRules
 
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)

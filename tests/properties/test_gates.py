@@ -16,9 +16,8 @@ from tests.properties.profile import tried
 from tests.properties.random_phases import OF_GATES, THREE, TURNS, phases, whole, with_file
 from tests.support.phases import facts
 from yolo_fs.protocol.gates import GATES, Need
-from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.phase.gate_needs import AGREED
-from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.evidence import PhaseFacts
+from yolo_fs.rules.phase.gates import AGREED, GateStatus
 from yolo_fs.rules.phase.phase import Phase
 
 COMPANY = phases(company=True)
@@ -61,7 +60,7 @@ def test_a_gate_closes_when_a_piece_of_its_evidence_goes(
     )
     gone = replace(found, filed=tuple(one for one in found.filed if one.place.path != path))
     spoilt = replace(
-        found, filed=tuple(replace(one, valid=one.place.path != path) for one in found.filed)
+        found, filed=tuple(one._replace(valid=one.place.path != path) for one in found.filed)
     )
 
     assert not gates(gone)[name].is_open

@@ -8,20 +8,19 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.services import surveyor as kept_looks
 from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.history import team as kept_teams
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board
-from yolo_fs.services.workspace.settings import load
-from yolo_fs.services.worktree import surveyor as kept_looks
-from yolo_fs.services.worktree.surveyor import Surveyor
+from yolo_fs.services.surveyor import Surveyor
+from yolo_fs.services.workspace import load
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "2"))
 FIRST = int(os.environ.get("YOLO_SEED", "0"))
@@ -153,7 +152,7 @@ def let_clock_go_on(place: Path) -> None:
     while probe_ns(probe) <= last_ns:
         pass
     for path, look in looks.items():
-        looks[path] = replace(look, read_at_ns=look.read_at_ns + 3_600 * 10**9)
+        looks[path] = look._replace(read_at_ns=look.read_at_ns + 3_600 * 10**9)
 
 
 def probe_ns(probe: Path) -> int:

@@ -16,8 +16,8 @@ from tests.fuzz.handoff import read_handoff
 from tests.properties.profile import tried
 from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.toon import read_toon, write_toon
-from yolo_fs.protocol.commits import SOURCE_FORMAT
-from yolo_fs.protocol.triggers import PACKET_FIELDS
+from yolo_fs.protocol.handoffs import PACKET_FIELDS
+from yolo_fs.protocol.workflow import SOURCE_FORMAT
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import DOCUMENTS
 from yolo_fs.rules.artifacts.table import ARTIFACTS

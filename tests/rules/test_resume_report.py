@@ -11,7 +11,7 @@ from tests.support.phases import CONFIG, FOLDER, complete, facts
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.verdicts import Held, Missing, Rejected, Waiting
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.rules.handoffs.lifecycle import (
     DeliveredHandoff,
     HandoffLifecycle,

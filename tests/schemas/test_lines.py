@@ -50,7 +50,7 @@ CHECKED_LATER = frozenset({
     "security-audit/state_conflict__pass_with_critical_finding",
     "integration-gate-result/state_conflict__pass_with_failures",
 })  # fmt: skip
-"""Faults between lines: every line is good, `rules.artifacts.checks` finds the fault."""
+"""Faults between lines: every line is good, `rules.artifacts.examine` finds the fault."""
 
 JSON_FORMATS = (Format.JSON, Format.JSONL)
 

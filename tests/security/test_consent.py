@@ -18,8 +18,8 @@ from tests.security.asking import ask
 from tests.security.canaries import Cage
 from tests.security.verbs import PHASE, of_hosts, questions
 from yolo_fs.edges.lock import holder
-from yolo_fs.schemas.policy import Policy
-from yolo_fs.services.workspace.settings import LOOSENING, load
+from yolo_fs.schemas.config import Policy
+from yolo_fs.services.workspace import LOOSENING, load
 
 PROJECT = Path(__file__).parents[2]
 STARTS = ("start", "restart")

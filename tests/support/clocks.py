@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from yolo_fs.rules.turn_timers import Instant
+from yolo_fs.rules.timestamps import Instant
 
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)
 
@@ -20,12 +19,11 @@ class Clock:
         return self.now
 
     def passes(self, seconds: float) -> None:
-        self.now = replace(
-            self.now,
+        self.now = self.now._replace(
             wall=self.now.wall + timedelta(seconds=seconds),
             steady_s=self.now.steady_s + seconds,
         )
 
     def is_set(self, seconds: float) -> None:
         """Move the wall clock alone, as an administrator or a time server does."""
-        self.now = replace(self.now, wall=self.now.wall + timedelta(seconds=seconds))
+        self.now = self.now._replace(wall=self.now.wall + timedelta(seconds=seconds))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +17,8 @@ from pathlib import Path
 from typing import ClassVar
 
 PATIENCE_S = 20.0
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin") or ""
+"""OpenSSH's server; empty where it is not installed."""
 
 
 @contextmanager
@@ -21,13 +26,24 @@ def by_path(bare: Path) -> Iterator[str]:
     yield f"file://{bare}"
 
 
+def free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        return int(taken.getsockname()[1])
+
+
 @contextmanager
 def by_git_daemon(bare: Path) -> Iterator[str]:
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = ["git", "daemon", f"--port={port}", "--listen=127.0.0.1", "--export-all"]
     command += ["--reuseaddr", "--enable=receive-pack", f"--base-path={bare.parent}"]
     server = subprocess.Popen([*command, str(bare.parent)], stderr=subprocess.DEVNULL)
+    with _ended(server, port):
+        yield f"git://127.0.0.1:{port}/{bare.name}"
+
+
+@contextmanager
+def _ended(server: subprocess.Popen[bytes], port: int) -> Iterator[None]:
+    """Wait until a server listens, and end it afterwards."""
     try:
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
@@ -35,7 +51,7 @@ def by_git_daemon(bare: Path) -> Iterator[str]:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
             time.sleep(0.02)
-        yield f"git://127.0.0.1:{port}/{bare.name}"
+        yield
     finally:
         server.terminate()
         server.wait()
@@ -43,12 +59,44 @@ def by_git_daemon(bare: Path) -> Iterator[str]:
 
 @contextmanager
 def by_ssh(bare: Path) -> Iterator[str]:
-    """Give it as ssh would: the user's own ssh command runs what it is given on this machine."""
-    wrapper = bare.with_suffix(".ssh")
-    wrapper.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
-    wrapper.chmod(0o755)
-    subprocess.run(["git", "config", "--global", "core.sshCommand", str(wrapper)], check=True)
-    yield f"ssh://example.invalid{bare}"
+    """Give it over ssh: by a server of our own where one is installed, and otherwise as if by one, for the user's own
+    ssh command runs what it is given on this machine.
+    """
+    place = Path(tempfile.mkdtemp(prefix="ssh-", dir=bare.parent))
+    if SSHD:
+        with _sshd(place) as (command, where):
+            _use_ssh(command)
+            yield f"ssh://{where}{bare}"
+    else:
+        wrapper = place / "ssh"
+        wrapper.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
+        wrapper.chmod(0o755)
+        _use_ssh(str(wrapper))
+        yield f"ssh://example.invalid{bare}"
+
+
+def _use_ssh(command: str) -> None:
+    subprocess.run(["git", "config", "--global", "core.sshCommand", command], check=True)
+
+
+@contextmanager
+def _sshd(place: Path) -> Iterator[tuple[str, str]]:
+    """Run a server with keys of its own; yield the command that reaches it, and whom."""
+    port = free_port()
+    for name in ("host", "user"):
+        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name)]
+        subprocess.run(make, check=True)
+    options = {
+        "Port": port, "ListenAddress": "127.0.0.1", "HostKey": place / "host", "PidFile": "none",
+        "AuthorizedKeysFile": place / "user.pub", "StrictModes": "no", "UsePAM": "no",
+        "MaxStartups": 100,
+    }  # fmt: skip
+    (place / "config").write_text("".join(f"{key} {value}\n" for key, value in options.items()))
+    server = subprocess.Popen([SSHD, "-D", "-f", str(place / "config")], stderr=subprocess.DEVNULL)
+    unasked = "-o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
+    with _ended(server, port):
+        command = f"ssh -F /dev/null -i {place / 'user'} {unasked} -o LogLevel=ERROR"
+        yield command, f"{getpass.getuser()}@127.0.0.1:{port}"
 
 
 class HttpBackend(BaseHTTPRequestHandler):

@@ -6,7 +6,7 @@ from typing import Any
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches
+from yolo_fs.rules.evidence import Filed, PhaseFacts, SourceCommit, Switches
 from yolo_fs.schemas.config import Config
 
 PHASE = PhaseId("01", "auth")

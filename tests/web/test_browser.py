@@ -190,12 +190,17 @@ def test_ten_thousand_events_leave_the_page_as_large_as_it_was(
             last = list(journal.read())[-1]["seq"]
             page.wait_for_selector(f"[data-seq='{last}']")
             wait_until(page, "() => document.querySelectorAll('[data-seq]').length <= 12")
-            measure.send("HeapProfiler.collectGarbage")
-            heap = page.evaluate("() => performance.memory.usedJSHeapSize")
-            return page.evaluate("() => document.getElementsByTagName('*').length"), heap
+            heaps = []
+            for _ in range(5):  # what has just been shown is let go of within moments
+                page.wait_for_timeout(50)
+                measure.send("HeapProfiler.collectGarbage")
+                heaps.append(page.evaluate("() => performance.memory.usedJSHeapSize"))
+            return page.evaluate("() => document.getElementsByTagName('*').length"), min(heaps)
 
-        nodes, heap = tell(100)
-        more_nodes, more_heap = tell(10_000 if LONG else 300)
+        count = 10_000 if LONG else 300
+        tell(count)  # code is compiled once
+        nodes, heap = tell(count)
+        more_nodes, more_heap = tell(count)
         print(f"{nodes} elements, {heap:,} bytes; then {more_nodes}, {more_heap:,} bytes")
         assert more_nodes == nodes
         assert more_heap < heap + 2_000_000
@@ -271,7 +276,10 @@ def test_every_text_can_be_read_and_nothing_is_wider_than_the_screen(
         client,
         viewport={"width": width, "height": 740},
         color_scheme=scheme,
-        reduced_motion="reduce",
+        reduced_motion="reduce" if width == 360 else "no-preference",
+    )
+    page.evaluate(
+        "document.querySelectorAll('.cell').forEach((one) => one.classList.add('running'))"
     )
     for view in VIEWS:
         page.evaluate("view => { location.hash = `#/${view}` }", view)

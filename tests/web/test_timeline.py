@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.teams import Team
 from tests.web.served import Client
-from yolo_fs.rules.evidence.facts import SourceCommit
+from yolo_fs.rules.evidence import SourceCommit
 from yolo_fs.services.moments.reader import MomentReader
 from yolo_fs.services.moments.timeline import (
     BegunPlan,
@@ -202,3 +202,19 @@ def test_what_is_drawn_holds_no_markup_from_outside(name: str, width: int) -> No
     )
     for empty in (Timeline("", (), (), (), (), {}, (), 0),):
         ET.fromstring(PLOTS[name](empty, width))
+
+
+@pytest.mark.parametrize("long_ms", [1, 900, 6_500, 61_000, 3_000_000, 100_000_000, 90_000_000_000])
+@pytest.mark.parametrize("width", [NARROWEST, 900, WIDEST])
+def test_a_time_axis_has_round_moments_each_once(long_ms: int, width: int) -> None:
+    ends = (
+        TimelineMoment("a", 1_000_000_007, ""),
+        TimelineMoment("b", 1_000_000_007 + long_ms, ""),
+    )
+    image = ET.fromstring(PLOTS["plans"](Timeline("", ends, (), (), (), {}, (), 0), width))
+    axis = [one.text or "" for one in image.iter(f"{SVG}text") if ":" in (one.text or "")]
+    *ticks, begin = axis
+    assert begin == "from 1970-01-12 13:46:40 UTC"
+    assert len(set(ticks)) == len(ticks) <= 9
+    assert long_ms < 2_000 or ticks
+    assert long_ms < 1_000_000_000 or all(one.endswith(" 00:00") for one in ticks)

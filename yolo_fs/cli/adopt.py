@@ -24,7 +24,7 @@ from yolo_fs.rules.adoption import (
     count_by_kind,
     learnt,
 )
-from yolo_fs.services.checking.adopt import adopt_file
+from yolo_fs.services.checking.fix import adopt_file
 from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.daemon.daemon import Daemon
 from yolo_fs.services.daemon.health import acquire

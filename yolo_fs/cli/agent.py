@@ -8,8 +8,7 @@ import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -18,8 +17,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
-from yolo_fs.rules.agents.health import REQUEST, AgentHealth, place_of
-from yolo_fs.rules.agents.shutdown import Shutdown
+from yolo_fs.rules.agents.health import REQUEST, AgentHealth, Shutdown, place_of
 from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.agents.alerts import uncommitted
@@ -31,7 +29,7 @@ from yolo_fs.services.agents.snapshot import (
     shutdown_as_json,
 )
 from yolo_fs.services.reports.status import report
-from yolo_fs.services.workspace.settings import Settings, load
+from yolo_fs.services.workspace import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,8 +46,7 @@ def agent() -> None:
     """Show agent status as reported by host hooks. Never terminates an agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Scene:
+class _Scene(NamedTuple):
     """The agents of one work tree at one time."""
 
     repository: Repository

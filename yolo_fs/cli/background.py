@@ -1,4 +1,6 @@
-"""`yolo-fs start`, `stop`, `restart` and `logs`: the daemon in the background."""
+"""`yolo-fs start`, `stop`, `restart` and `logs`: the daemon in the background; and `yolo-fs
+service`: the daemon as a service of the user's session.
+"""
 
 from __future__ import annotations
 
@@ -11,21 +13,28 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder
+from yolo_fs.edges.store import private_directory
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.services.install.background import (
     Launched,
+    System,
+    Unit,
     follow,
     launch,
     running,
     said_since,
     tail,
+    unit_for,
     wait_for_heirs,
     wait_locked,
     wait_ready,
 )
+from yolo_fs.services.install.background import install as write
 from yolo_fs.services.install.background import stop as end
+from yolo_fs.services.install.background import uninstall as remove
 from yolo_fs.services.progress.phases import planning_root
-from yolo_fs.services.workspace.places import log_path
+from yolo_fs.services.workspace import log_path
 
 _LINE_LENGTH = 4000
 
@@ -173,3 +182,61 @@ def _print(lines: list[str], path: str, *, stream: Any = None) -> None:
         print(safe(line, _LINE_LENGTH), file=stream)
     if not lines and path:
         print(f"Nothing is written yet to {safe(path)}", file=sys.stderr)
+
+
+@click.group("service")
+def service() -> None:
+    """Let systemd or launchd run the daemon of this repository at each login.
+
+    Nothing is ever enabled for you: the command that does is printed.
+    """
+
+
+def _system_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    launchd = click.option(
+        "--launchd", "system", flag_value=System.LAUNCHD.value, help="A launchd job (macOS)."
+    )
+    systemd = click.option(
+        "--systemd", "system", flag_value=System.SYSTEMD.value, help="A systemd user unit (Linux)."
+    )
+    return systemd(launchd(function))
+
+
+@verb("print", example="yolo-fs service print --systemd > yolo-fs.service", parent=service)
+@_system_options
+def print_(asked: Invocation, *, system: str | None) -> Reply:
+    """Print the service file."""
+    unit = _unit(closed_repository(asked), system)
+    return Reply({**to_json(unit), "text": unit.text}, show=lambda _: print(unit.text, end=""))
+
+
+@verb("install", example="yolo-fs service install", parent=service)
+@_system_options
+def install(asked: Invocation, *, system: str | None) -> Reply:
+    """Write the service file, and say how to enable it."""
+    repository = closed_repository(asked)
+    unit = _unit(repository, system)
+    private_directory(repository.own_dir)  # launchd opens the log in it before we run
+    state = write(unit)
+    return _unit_reply(unit, state, f"Enable it with:  {unit.enable}")
+
+
+@verb("uninstall", example="yolo-fs service uninstall", parent=service)
+@_system_options
+def uninstall(asked: Invocation, *, system: str | None) -> Reply:
+    """Remove the service file, once it is no longer enabled."""
+    unit = _unit(closed_repository(asked), system)
+    state = remove(unit)
+    return _unit_reply(
+        unit, state, f"If it still runs:  {unit.disable}" if state == "uninstalled" else ""
+    )
+
+
+def _unit(repository: Repository, system: str | None) -> Unit:
+    chosen = System(system) if system else System.of_this_machine()
+    return unit_for(repository.root, log_path(repository), chosen)
+
+
+def _unit_reply(unit: Unit, state: str, advice: str) -> Reply:
+    said = "\n".join(filter(None, (f"{state.replace('_', ' ')}: {unit.path}", advice)))
+    return Reply({"state": state, **to_json(unit)}, show=lambda _: print(said))

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from yolo_fs.protocol.crew import Health
+from yolo_fs.protocol.roster import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
 from yolo_fs.rules.agents.health import AT_WORK
-from yolo_fs.rules.escalations.state import EscalationProgress
-from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
+from yolo_fs.rules.escalations.log import EscalationProgress
+from yolo_fs.rules.evidence import PlanStanding, PlanStatus
 from yolo_fs.rules.phase.gate_sources import MissingEvidence
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import (

@@ -12,8 +12,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.tasks.commit import commit_task
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.tasks import commit_task
+from yolo_fs.services.workspace import load
 from yolo_fs.subject import TYPES
 
 

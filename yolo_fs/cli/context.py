@@ -16,8 +16,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.context.compiler import CompiledContext
 from yolo_fs.services.context.store import ContextAudit, ContextStore, StoredContext
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace.places import find_phase
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import find_phase, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,14 +8,21 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import ListedFolder
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, safe
 from yolo_fs.rules.authz.actors import find_department
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.install.cleanup import REASONS, Cleaned, clean, is_unique_in
-from yolo_fs.services.progress.departments import Declaration, declare, shown
-from yolo_fs.services.workspace.places import find_phase, own_phase_folder
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.progress.departments import (
+    REASONS,
+    Cleaned,
+    Declaration,
+    clean,
+    declare,
+    is_unique_in,
+    shown,
+)
+from yolo_fs.services.workspace import find_phase, load, own_phase_folder, phase_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +77,7 @@ def update(
 def show(asked: Invocation, *, phase: str) -> Reply:
     """Show the status files of a phase."""
     root = Repository(asked.start).root
-    found = shown(root, find_phase(root, phase))
+    found = shown(ListedFolder.at(phase_folder(root, find_phase(root, phase))))
     return Reply(found, show=lambda console: _show(console, found))
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from yolo_fs.cli.given import STDIN, from_stdin
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
@@ -27,7 +26,7 @@ from yolo_fs.schemas.envelope.envelope import NextState
 from yolo_fs.services.checking.envelopes import ProductHandoffs, StoredSession
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

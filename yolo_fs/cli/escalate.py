@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.given import bytes_given
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, bytes_given, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.lines import Limits, read_object
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.escalations.messages import EscalationRequest, request_of
-from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage, as_json
+from yolo_fs.rules.escalations.lines import EscalationRequest, request_of
+from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage, as_json
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker
-from yolo_fs.services.workspace.places import find_phase, phases_in
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import find_phase, load, phases_in
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +87,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 def open_(asked: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
     said = _said(message_path, ("dev_blocker", "escalation"), given)
-    said = replace(said, agent=said.agent or "dev")
+    said = said._replace(agent=said.agent or "dev")
     return _act(asked, lambda service: service.open(said, to))
 
 
@@ -248,7 +245,7 @@ def _named(spelled: str) -> EscalationId:
 def _said(path: str | None, types: Sequence[str], given: Mapping[str, Any]) -> EscalationRequest:
     """Return what the message says, and the options where they say something."""
     said = _from_message(path, types) if path else EscalationRequest()
-    return replace(said, **{key: value for key, value in given.items() if value})
+    return said._replace(**{key: value for key, value in given.items() if value})
 
 
 def _from_message(path: str, types: Sequence[str]) -> EscalationRequest:

@@ -81,8 +81,7 @@ def _gates(asked: Invocation, phase: str) -> Gates:
     from yolo_fs.edges.git.repository import Repository
     from yolo_fs.services.history.team import Team
     from yolo_fs.services.progress.gates import gates_at
-    from yolo_fs.services.workspace.places import find_phase
-    from yolo_fs.services.workspace.settings import load
+    from yolo_fs.services.workspace import find_phase, load
 
     with Repository(asked.start) as repository:
         wanted = find_phase(repository.root, phase)

@@ -12,10 +12,9 @@ import click
 
 from yolo_fs.cli import hook_fast
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.protocol.hosts import HOST_BY_NAME
+from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import Exit, YoloError, safe
-from yolo_fs.rules.hooks.answers import HookAnswer, HookOutput, output_of
-from yolo_fs.rules.hooks.input import parse_input
+from yolo_fs.rules.hooks.hosts import HookAnswer, HookOutput, output_of, parse_input
 
 
 @verb("hook", example="yolo-fs hook pre-tool-use < input.json")

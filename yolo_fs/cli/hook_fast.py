@@ -54,17 +54,14 @@ AGENTS = frozenset(
 roster costs 25 ms."""
 PATHS = ("file_path", "path", "notebook_path", "target_file")
 _LONGEST_NAME = 200
-_MAY_REACH_THE_TREE = re.compile(
+_MAY_REACH_THE_TREE = (
     r"\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec"
     r"|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
     r"|\bgit\b.*(?:--no-veri|\bcommit\b.*\s-[a-z]*n|(?i:core\.hookspath))"
 )
 """Words by which a command may reach files of the planning tree without its name, or skip our git
 hooks."""
-MAY_DESTROY = re.compile(
-    r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
-)
-"""Words by which a command may destroy what no commit has."""
+_MAY_DESTROY = r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
@@ -108,7 +105,7 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     what to complain of.
     """
     try:
-        told = json.loads(data) if data.strip() else {}
+        told = _without_halves(json.loads(data), data) if data.strip() else {}
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
@@ -128,6 +125,17 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     return (named, host or _host(told), cwd, told), ""
 
 
+def _without_halves(told: Any, data: bytes) -> Any:
+    """Replace the halves of surrogate pairs that JSON can spell and no name of a file can have, as
+    a host does where it calls a shell.
+    """
+    if b"\\ud" not in data.lower() and b"\xed" not in data:
+        return told
+    text = json.dumps(told, ensure_ascii=False)
+    # The others stand for the bytes of a name that is no UTF-8: see os.fsdecode.
+    return json.loads(re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text))
+
+
 def in_time(asked: Asked) -> Answer:
     """Answer in full, in the warm process where there is one; what guards, before the host goes on
     without it.
@@ -141,6 +149,10 @@ def in_time(asked: Asked) -> Answer:
             return _warm(asked) or _fully(asked)
     except OutOfTimeError:
         return answer_late(asked)
+    except Exception as defect:
+        return answer_late(
+            asked, f"the whole check failed, {type(defect).__name__}: {defect!s:.300}"
+        )
 
 
 def _warm(asked: Asked) -> Answer | None:
@@ -265,7 +277,7 @@ def _stops(told: Question, cwd: str, root: str) -> bool:
 
 def _before(told: Question, cwd: str, root: str) -> bool:
     given = read_given(told)
-    if _has_tree(told, cwd, root) and MAY_DESTROY.search(read_command_of(given)):
+    if may_destroy(given) and _has_tree(told, cwd, root):
         return True
     if _is_named(given, cwd) or _is_one_of_ours(told, root):
         return True
@@ -297,8 +309,16 @@ def _is_named(given: Question, cwd: str) -> bool:
         PLANNING in text
         or HANDOFF in text
         or f"/{PLANNING}" in cwd
-        or _MAY_REACH_THE_TREE.search(text) is not None
+        or re.search(_MAY_REACH_THE_TREE, text) is not None
     )
+
+
+def may_destroy(given: Question) -> bool:
+    """Return whether there is a command, and it has words by which one may destroy what no commit
+    has.
+    """
+    command = read_command_of(given)
+    return bool(command) and re.search(_MAY_DESTROY, command) is not None
 
 
 def read_command_of(given: Question) -> str:

@@ -1,5 +1,5 @@
-"""What the guard answers when its time runs out: no to what is certainly forbidden, decided by
-what is imported already.
+"""What the guard answers when its time runs out, or it fails by a defect of ours: no to what is
+certainly forbidden, decided by what is imported already.
 
 A host that waits in vain lets the tool run, which would be the wrong answer to exactly these.
 """
@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 
-from yolo_fs.cli.hook_fast import MAY_DESTROY, PATHS, read_command_of, read_given
+from yolo_fs.cli.hook_fast import PATHS, may_destroy, read_command_of, read_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LIMIT_S = 45.0
 """The host's own limit less what it takes to start and to end on a loaded machine; a test keeps it
 near the table of hooks."""
-UNKEPT = "What this destroys was not kept: there was no time for it. Commit or copy it before."
+UNKEPT = "What this destroys was not kept: the check did not come so far. Commit or copy it before."
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
 )
@@ -58,16 +58,21 @@ def limit_time() -> Iterator[None]:
         _signal.signal(_signal.SIGALRM, before)
 
 
-def answer_late(asked: tuple[str, str, str, Mapping[str, Any]]) -> tuple[dict[str, Any], str, int]:
-    """Return what goes to stdout and stderr and the exit code."""
+def answer_late(
+    asked: tuple[str, str, str, Mapping[str, Any]], failure: str = ""
+) -> tuple[dict[str, Any], str, int]:
+    """Return what goes to stdout and stderr and the exit code. `failure`: why there was no whole
+    check, if not for lack of time.
+    """
+    cause = failure or f"the whole check did not end within {LIMIT_S:g} s"
     _, host, cwd, told = asked
     why = _forbidden(told, cwd)
     if not why:
-        note = f"yolo-fs hook: not checked within {LIMIT_S:g} s, so that the tool may run. "
-        may_destroy = MAY_DESTROY.search(read_command_of(read_given(told)))
-        told_agent = _context(UNKEPT) if host != "cursor" and may_destroy else {}
+        note = f"yolo-fs hook: not checked, {cause}; the tool may run. "
+        is_told = host != "cursor" and may_destroy(read_given(told))
+        told_agent = _context(UNKEPT) if is_told else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
-    first = f"{why} (decided by its name alone: the whole check did not end within {LIMIT_S:g} s)."
+    first = f"{why} (decided by its name alone: {cause})."
     reason = f"{first}\nInstead: ask again in a moment; 'yolo-fs doctor' says what is slow."
     if host == "cursor":
         return {"permission": "deny", "user_message": first, "agent_message": reason}, "", 0

@@ -11,7 +11,6 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, safe
-from yolo_fs.services.hooks.bypassed import past_hooks
 from yolo_fs.services.hooks.doctor import examine
 from yolo_fs.services.hooks.githooks import (
     NAMES,
@@ -24,7 +23,8 @@ from yolo_fs.services.hooks.githooks import (
     plan_uninstall,
     work_trees,
 )
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.hooks.subjects import past_hooks
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -23,7 +23,7 @@ from yolo_fs.services.install.init import (
     plan,
     workflow_of,
 )
-from yolo_fs.services.workspace.settings import CONFIG, load
+from yolo_fs.services.workspace import CONFIG, load
 
 _CHOICES = tuple(dept.value for dept in WORKING_NAMES)
 

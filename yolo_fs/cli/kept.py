@@ -14,8 +14,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, safe
 from yolo_fs.rules.kept import KeptEntry
-from yolo_fs.services.kept.keeper import Keeper, Restored, restore
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.kept import Keeper, Restored, restore
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

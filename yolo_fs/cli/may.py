@@ -13,9 +13,16 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import ANY_OF_WORKING
 from yolo_fs.protocol.isolation import SCOPES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.authz.actors import AccessDecision, Actor, find_department, meant_by
+from yolo_fs.rules.authz.actors import (
+    AccessDecision,
+    Actor,
+    escalation_of,
+    find_department,
+    may_contact,
+    may_escalate,
+    meant_by,
+)
 from yolo_fs.rules.authz.authority import may_decide, may_use
-from yolo_fs.rules.authz.messaging import escalation_of, may_contact, may_escalate
 from yolo_fs.services.agents.access import Access
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import write_atomic
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.team import merge_driver as driver
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 
 @click.group("merge", short_help="let git merge artifacts record by record")

@@ -1,4 +1,9 @@
-"""How a command answers: data to stdout, talk to stderr, and one envelope for machines."""
+"""What a command is given to read, and how it answers: data to stdout, talk to stderr, and one
+envelope for machines.
+
+Nothing is read to its end that is longer than allowed: one byte more than the limit tells that
+there is more.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -20,8 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """Where a command runs, and how it answers."""
 
     start: str
@@ -31,8 +34,7 @@ class Invocation:
     verbose: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """What a command has to say."""
 
     data: Any = None
@@ -44,13 +46,12 @@ class Reply:
 
 
 def verb(
-    name: str, *, example: str, parent: click.Group | None = None, group: str = ""
+    name: str, *, example: str, parent: click.Group | None = None
 ) -> Callable[[Callable[..., Reply]], click.Command]:
     """Make a function `(asked, **options) -> Reply` a command with the options that all commands
     take.
 
-    `parent`: the group that it joins; `group`: the name of the one that will take it in, from
-    another file.
+    `parent`: the group that it joins.
     """
 
     def make(function: Callable[..., Reply]) -> click.Command:
@@ -58,8 +59,8 @@ def verb(
         def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
             asked = Invocation(start, as_json, quiet, verbose)
             refuse_secrets(options)
-            family = parent.name if parent is not None else group
-            return emit(f"{family}-{name}" if family else name, function(asked, **options), asked)
+            full_name = name if parent is None else f"{parent.name}-{name}"
+            return emit(full_name, function(asked, **options), asked)
 
         for option in _COMMON:
             option(answer)
@@ -183,19 +184,45 @@ class _PlainConsole:
     than many a command.
     """
 
+    is_terminal = False
+
     def __init__(self, stream: Any):
-        self._stream = stream
+        self.file = stream
 
     def print(self, *told: Any, style: Any = None, soft_wrap: bool = True, **how: Any) -> None:
         """Print as rich does."""
         if how or not (soft_wrap and all(map(_is_plain, told))):
             self._rich.print(*told, style=style, soft_wrap=soft_wrap, **how)
         else:
-            print(*told, file=self._stream, flush=True)
+            print(*told, file=self.file, flush=True)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._rich, name)
 
     @functools.cached_property
     def _rich(self) -> Console:
-        return _rich_console(self._stream)
+        return _rich_console(self.file)
+
+
+STDIN = "-"
+
+
+def from_stdin(limit_bytes: int) -> bytes:
+    """Return what stands on stdin, up to one byte more than the limit."""
+    return sys.stdin.buffer.read(limit_bytes + 1)
+
+
+def bytes_given(path: str, limit_bytes: int) -> bytes:
+    """Return the content of a file, or of stdin, up to one byte more than the limit.
+
+    Raises:
+        YoloError: UNREADABLE.
+    """
+    try:
+        if path == STDIN:
+            return from_stdin(limit_bytes)
+        with open(path, "rb") as file:
+            return file.read(limit_bytes + 1)
+    except OSError as error:
+        message = f"{safe(path)}: {error.strerror or error}"
+        raise YoloError(Reason.UNREADABLE, message, exit_code=Exit.USAGE) from error

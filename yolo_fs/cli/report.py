@@ -13,7 +13,7 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.services.moments.moment import find_commit
 from yolo_fs.services.moments.record import record_phase
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 from yolo_fs.web.report import write_report
 
 

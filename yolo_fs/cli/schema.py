@@ -10,7 +10,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, find_kind, kind_named
+from yolo_fs.rules.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
 from yolo_fs.rules.artifacts.export import all_schemas, file_of, schemas_of, written
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def schema() -> None:
 @verb("list", example="yolo-fs schema list", parent=schema)
 def list_(asked: Invocation) -> Reply:
     """List every kind: how it is read, and its file name where the protocol gives one."""
-    return Reply([_row(kind) for kind in KINDS], show=_show_list)
+    return Reply([_row(kind) for kind in all_kinds()], show=_show_list)
 
 
 @verb("show", example="yolo-fs schema show artifact/plan/task", parent=schema)
@@ -66,7 +66,7 @@ def export(asked: Invocation, *, folder: str) -> Reply:
 
 def _instead(kind: Kind) -> str:
     """Return the message for a kind without a schema of its own."""
-    if members := [one.name for one in KINDS if one.name.startswith(f"{kind.name}/")]:
+    if members := [one.name for one in all_kinds() if one.name.startswith(f"{kind.name}/")]:
         return f"{kind.name}: one of {', '.join(members)}"
     return (
         f"{kind.name}: {kind.format.value}, read as such; no JSON Schema describes it. "
@@ -86,7 +86,7 @@ def _row(kind: Kind) -> dict[str, Any]:
 
 
 def _show_list(console: Console) -> None:
-    for kind in KINDS:
+    for kind in all_kinds():
         lines = ", ".join(line.name for line in kind.lines if line.name)
         told = "; ".join(
             filter(

@@ -14,8 +14,7 @@ import select
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.cli.board import SIGNS, draw_steps
 from yolo_fs.cli.reply import Reply, console_for
@@ -41,8 +40,7 @@ _WANTED = 6
 _GATE_LACKS = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenLine:
+class ScreenLine(NamedTuple):
     """One line, or one drawing of several rows."""
 
     text: str = ""

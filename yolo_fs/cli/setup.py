@@ -14,7 +14,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
+from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason
 from yolo_fs.services.hooks.hostsettings import PROGRAM, HostSettings
 from yolo_fs.services.hooks.registration import (

@@ -15,14 +15,12 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.agents.totals import DepartmentTotals, PlanTotals, completion_faults
-from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.rules.evidence import PhaseFacts, plan_progress
 from yolo_fs.services.agents.recording import note_message
 from yolo_fs.services.agents.snapshot import tally_of
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.tasks.claims import Claims, files_of
-from yolo_fs.services.workspace.places import find_phase
-from yolo_fs.services.workspace.settings import Settings, load
+from yolo_fs.services.tasks import Claims, files_of
+from yolo_fs.services.workspace import Settings, find_phase, load
 
 if TYPE_CHECKING:
     from rich.console import Console

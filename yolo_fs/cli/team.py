@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,8 @@ from yolo_fs.json_form import to_json
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team.lease import LONGEST_TTL_S, TTL_S, TeamLease
 from yolo_fs.rules.team.overview import TeamOverview
+from yolo_fs.rules.team.reconcile import LONGEST_TTL_S, TTL_S, TeamLease
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.health import acquire
 from yolo_fs.services.team.lane import Lane
@@ -34,7 +33,7 @@ from yolo_fs.services.team.membership import DEFAULT_TEAM, Membership, membershi
 from yolo_fs.services.team.membership import join as join_team
 from yolo_fs.services.team.membership import leave as leave_team
 from yolo_fs.services.team.overview import TeamObserver
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -146,7 +145,7 @@ def sync(asked: Invocation) -> Reply:
         meeting.sync_files()
         if membership.remote and not standing.is_agreed:
             exchange = _lane(repository, membership).exchange()
-            standing = replace(meeting.standing(), done=standing.done, held=exchange.held)
+            standing = meeting.standing()._replace(done=standing.done, held=exchange.held)
         coordinator.sync_index()
     return _reply(membership, standing)
 

@@ -11,9 +11,8 @@ from urllib.parse import quote
 import click
 
 from yolo_fs import __version__
-from yolo_fs.cli.given import from_stdin
 from yolo_fs.cli.progress import watched
-from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
+from yolo_fs.cli.reply import Invocation, Reply, envelope, from_stdin, verb
 from yolo_fs.reasons import Exit, Finding, Level, errors, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
 from yolo_fs.services.checking.validate import STDIN, CheckedFile, Validator

@@ -23,9 +23,8 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import yolo_fs
 from yolo_fs.cli.entry import finish, run_here
@@ -37,9 +36,8 @@ from yolo_fs.reasons import YoloError
 from yolo_fs.schemas.base import build_shapes
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board
-from yolo_fs.services.workspace.own_files import WARM
-from yolo_fs.services.workspace.settings import load
-from yolo_fs.services.worktree.surveyor import Surveyor
+from yolo_fs.services.surveyor import Surveyor
+from yolo_fs.services.workspace import WARM, load
 
 BACKLOG = 128
 STALE = 3
@@ -76,8 +74,7 @@ class LeftUnwrittenError(Exception):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
-class _Stream:
+class _Stream(NamedTuple):
     encoding: str
     errors: str
     line_buffering: bool
@@ -108,8 +105,7 @@ class _Stream:
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class WarmRequest:
+class WarmRequest(NamedTuple):
     """One command, and all that a process inherits."""
 
     signature: bytes

@@ -5,15 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.routes import ROUTES, ROUTING_RULES, Route
+from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES, Route
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.phase.phase import Phase
@@ -21,8 +20,7 @@ from yolo_fs.rules.phase.progress import Next
 from yolo_fs.services.agents.access import out_of_lane
 from yolo_fs.services.history.team import Team, loops_of
 from yolo_fs.services.progress.workflow import StepLook, facts_of, find_step, looks, skip
-from yolo_fs.services.workspace.places import find_phase
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import find_phase, load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,8 +35,7 @@ def workflow() -> None:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class _PhaseLook:
+class _PhaseLook(NamedTuple):
     """One phase of one repository, as the branch has it."""
 
     repository: Repository

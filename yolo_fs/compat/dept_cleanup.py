@@ -1,4 +1,4 @@
-"""`dept-cleanup`: the reference's door to `services.cleanup`."""
+"""`dept-cleanup`: the reference's door to `services.progress.departments`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from yolo_fs.compat.arguments import parse
+from yolo_fs.compat.command_line import parse
 from yolo_fs.reasons import Reason, YoloError, safe
-from yolo_fs.services.install.cleanup import REASONS, Cleaned, clean, is_unique_in
+from yolo_fs.services.progress.departments import REASONS, Cleaned, clean, is_unique_in
 
 ORCHESTRATION = ".phase-orchestration.json"
 USAGE = "dept-cleanup.sh --phase-dir PATH --reason complete|failure|timeout"

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from yolo_fs.compat.arguments import Given, UsageError, parse, require_folder
-from yolo_fs.compat.output import now
+from yolo_fs.compat.command_line import Given, UsageError, now, parse, require_folder
 from yolo_fs.compat.scripts import complain
 from yolo_fs.edges.store import SHARED, Damaged, update
 from yolo_fs.protocol.departments import WORKING
@@ -19,7 +18,7 @@ from yolo_fs.reasons import Reason, YoloError, safe
 STATUSES = ("pending", "running", "complete", "failed")
 """As `schemas.state.DeptStatus` has them, which costs 100 ms to import."""
 DECLARED = ("status", "step", "plans_complete", "plans_total")
-"""As `rules.states.department.DECLARABLE` has them, which costs as much."""
+"""As `rules.states.project.DECLARABLE` has them, which costs as much."""
 LOCK_TIMEOUT_S = 10.0
 LOCKED = 2
 

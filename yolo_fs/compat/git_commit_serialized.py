@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 
-from yolo_fs.compat.arguments import UsageError
+from yolo_fs.compat.command_line import UsageError
 from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.reasons import YoloError
-from yolo_fs.services.tasks.commit import commit_lock
+from yolo_fs.services.tasks import commit_lock
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.compat.folder import Folder
 from yolo_fs.ids import NAME
@@ -106,8 +105,7 @@ def _next_phase(phases: Sequence[_Phase]) -> Iterator[tuple[str, object]]:
 # --- phases ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Phase:
+class _Phase(NamedTuple):
     name: str
     plans: int
     summaries: int

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from yolo_fs.compat.arguments import UsageError
+from yolo_fs.compat.command_line import UsageError
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 SCRIPTS: Mapping[str, str] = {
@@ -21,18 +21,18 @@ SCRIPTS: Mapping[str, str] = {
     "dept-cleanup": "dept_cleanup.run",
     "dept-orchestrate": "gates.dept_orchestrate",
     "resolve-departments": "gates.resolve_departments",
-    "validate": "validate.run",
-    "validate-plan": "validate_plan.run",
-    "validate-naming": "validate_naming.run",
+    "validate": "validate.validate",
+    "validate-plan": "plans.validate_plan",
+    "validate-naming": "plans.validate_naming",
     "validate-config": "validate_config.run",
     "validate-gates": "validate_gates.run",
     "validate-summary": "advisories.validate_summary",
     "validate-frontmatter": "advisories.validate_frontmatter",
     "validate-commit": "advisories.validate_commit",
     "validate-send-message": "advisories.validate_send_message",
-    "check-escalation-timeout": "check_escalation_timeout.run",
-    "generate-execution-state": "generate_execution_state.run",
-    "resolve-task-deps": "resolve_task_deps.run",
+    "check-escalation-timeout": "execution_state.check_escalation_timeout",
+    "generate-execution-state": "execution_state.generate_execution_state",
+    "resolve-task-deps": "validate.resolve_task_deps",
     "integration-gate": "gates.integration_gate",
     "pre-integration-check": "gates.pre_integration_check",
     "git-commit-serialized": "git_commit_serialized.run",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from yolo_fs.compat.folder import Folder
@@ -30,8 +29,7 @@ class Wrong(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
+class Lines(NamedTuple):
     """The lines of an artifact."""
 
     records: tuple[Record, ...] = ()

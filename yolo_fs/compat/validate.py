@@ -1,22 +1,23 @@
-"""The script validate, which calls one of seven validators, and the one for roadmaps."""
+"""The script validate, which calls one of seven validators, and the one for roadmaps; and
+`resolve-task-deps`: the tasks of a plan in groups that may be done at once.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.compat.arguments import UsageError, parse
-from yolo_fs.compat.folder import read_object
-from yolo_fs.compat.output import print_verdict
-from yolo_fs.compat.resolve_task_deps import in_groups
+from yolo_fs.compat.command_line import UsageError, parse, print_json, print_verdict
+from yolo_fs.compat.folder import Folder, read_object
 from yolo_fs.compat.scripts import load
-from yolo_fs.reasons import YoloError, safe
+from yolo_fs.reasons import Finding, Reason, YoloError, safe
 
 TYPES = ("plan", "naming", "config", "gates", "deps", "summary", "frontmatter")
 _FLAG = "--type"
 
 
-def run(arguments: Sequence[str]) -> int:
+def validate(arguments: Sequence[str]) -> int:
     """`validate --type T …`: one door to all validators."""
     name, rest = _type(list(arguments))
     if name not in TYPES:
@@ -100,3 +101,58 @@ def _oddities(phases: Phases) -> Iterator[str]:
             yield f"Phase '{name}' is orphaned (no dependencies and nothing depends on it)"
         elif len(critical) > 1 and name in critical - on_path:
             yield f"Critical phase '{name}' is not connected to other critical phases"
+
+
+DEPS_USAGE = "resolve-task-deps.sh --plan PATH [--all-plans DIR]"
+
+
+def resolve_task_deps(arguments: Sequence[str]) -> int:
+    # What --all-plans names is not needed: `td` never leaves a plan.
+    given = parse(arguments, DEPS_USAGE, valued=("--plan", "--all-plans"), names_flag=False)
+    groups, left = in_groups(_needs_by_task(given.need("--plan")))
+    if left:
+        listed = ", ".join(left)
+        raise YoloError(
+            Reason.DEPENDENCY_CYCLE, f"Circular dependency detected among tasks: {listed}"
+        )
+    print_json([{"group": number, "tasks": group} for number, group in enumerate(groups, 1)])
+    return 0
+
+
+def in_groups(needs: Mapping[str, Sequence[str]]) -> tuple[list[list[str]], list[str]]:
+    """Return names in groups whose needs are met by earlier groups, and those that cannot be
+    ordered.
+
+    Needs that are not among the names do not count.
+    """
+    left = dict(needs)
+    groups: list[list[str]] = []
+    while ready := [name for name, wanted in left.items() if left.keys().isdisjoint(wanted)]:
+        groups.append(ready)
+        for name in ready:
+            del left[name]
+    return groups, list(left)
+
+
+def _needs_by_task(path: str) -> Mapping[str, Sequence[str]]:
+    """Return what each task depends on, in the order of the file."""
+    folder, name = os.path.split(path)
+    files = Folder(folder or ".")
+    data = files.content(name)
+    if isinstance(data, Finding):
+        raise UsageError(f"ERROR: Plan file not found: {path} ({data.reason.sentence})")
+    tasks: dict[str, Sequence[str]] = {}
+    for number, row in enumerate(files.rows(name), 1):
+        if row is None:
+            raise YoloError(Reason.JSON_PARSE_ERROR, f"{path}: record {number}: invalid JSON")
+        if number == 1:
+            continue
+        task, needs = row.get("id"), row.get("td")
+        if not isinstance(task, str) or not task:
+            raise YoloError(Reason.MISSING_KEY, f"{path}: record {number}: a task without id")
+        if task in tasks:
+            raise YoloError(Reason.DUPLICATE_ID, f"{path}: record {number}: a second task {task}")
+        if needs is not None and not isinstance(needs, list):
+            raise YoloError(Reason.WRONG_TYPE, f"{path}: task {task}: td must be an array")
+        tasks[task] = [str(need) for need in needs or ()]
+    return tasks

@@ -10,9 +10,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.compat.arguments import UsageError
+from yolo_fs.compat.command_line import UsageError, json_type, print_verdict
 from yolo_fs.compat.folder import read_object
-from yolo_fs.compat.output import json_type, print_verdict
 from yolo_fs.compat.shapes import in_words
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.schemas.base import check

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 FOLDER = files("yolo_fs.demo") / "plays"
 FILES = (
@@ -40,8 +40,7 @@ class PlayScene:
     """Machine where it happens, of a play with several; empty for the first."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayAct:
+class PlayAct(NamedTuple):
     """The scenes of one step of the workflow, or of several."""
 
     step: str

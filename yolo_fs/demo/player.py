@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -53,8 +52,7 @@ class Mark(Enum):
     """Not what the play expects."""
 
 
-@dataclass(frozen=True, slots=True)
-class SceneResult:
+class SceneResult(NamedTuple):
     """What became of a scene, in words."""
 
     mark: Mark
@@ -130,7 +128,7 @@ class Player:
                 self._audience.act(act)
                 for scene in act.scenes:
                     self._perform(scene)
-            self._await_the_others()
+            self._await_the_rest(play)
             for stage in self._machines.values():
                 self._stage = stage
                 self._stop_daemon()
@@ -140,17 +138,23 @@ class Player:
             return (error.as_finding(),)
         return ()
 
-    def _await_the_others(self) -> None:
-        """Wait until what the last scene led to has come to every machine; in vain, a proof says
-        so.
+    def _await_the_rest(self, play: Play) -> None:
+        """Wait until what the last scene led to is committed, and has come to every machine; in
+        vain, a proof says so.
         """
         until, before = time.monotonic() + QUIET_WITHIN_S, [""]
-        while len(self._machines) > 1 and time.monotonic() < until:
+        while time.monotonic() < until:
             now = [artifacts_of(stage) for stage in self._machines.values()]
-            if now == before and len(set(now)) == 1:
+            is_still = len(now) == 1 or now == before
+            if is_still and len(set(now)) == 1 and self.left_open() == play.leaves:
                 return
             before = now
             time.sleep(STILL_S)
+
+    def left_open(self) -> tuple[str, ...]:
+        """Return the open changes of every work tree, as `git status` lists them."""
+        said = (stage.git.text("status", "--porcelain") for stage in self._machines.values())
+        return tuple(line for each in said for line in each.splitlines())
 
     # --- one scene ---
 

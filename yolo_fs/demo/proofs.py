@@ -6,8 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.demo.play import Play, PlayScene
 from yolo_fs.demo.player import Player, artifacts_of, difference
@@ -18,8 +17,7 @@ TEAM = "refs/yolo-fs/remote/main"
 """What a clone last saw of the team's branch."""
 
 
-@dataclass(frozen=True, slots=True)
-class DemoProof:
+class DemoProof(NamedTuple):
     """One claim, and whether it holds."""
 
     claim: str
@@ -38,9 +36,7 @@ def prove(play: Play, stage: Stage, player: Player) -> Iterator[DemoProof]:
     if player.open_changes is not None:
         holds = stage.open_changes() == player.open_changes
         yield DemoProof("what the user staged and left unstaged is the same, byte for byte", holds)
-    left = tuple(
-        line for each in stages for line in each.git.text("status", "--porcelain").splitlines()
-    )
+    left = player.left_open()
     claim = "the work tree holds no other open change"
     yield DemoProof(claim, left == play.leaves, ", ".join(left))
     if any(_pastes_secret(scene) for scene in play.scenes):

@@ -24,7 +24,7 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.phase.gates import integration_result
 from yolo_fs.services.progress.board import board
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 Rest = Callable[[], object]
 """Called wherever a writer takes its time."""

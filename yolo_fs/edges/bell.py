@@ -1,5 +1,6 @@
 """A bell over NATS: who has published wakes the others at once. It carries no truth: whatever it
-loses, doubles or delays, the git remote is looked at again and again.
+loses, doubles or delays, the git remote is looked at again and again. Where the server has
+JetStream, a bucket keeps one note of each key, and says early what the remote says later.
 """
 
 from __future__ import annotations
@@ -8,14 +9,17 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import ssl
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
+    from nats.js.kv import KeyValue
 
 SCHEMES = ("nats://", "tls://", "ws://", "wss://")
 AGAIN_S = 1.0
@@ -24,6 +28,8 @@ _CONNECT_S = 5
 _PING_S = 5
 """Between two questions whether the server is there; the second without an answer ends it."""
 _LONGEST_BYTES = 4096
+_KEPT_S = 3600
+"""Before the bucket forgets a note that was not made anew."""
 
 
 class Bell:
@@ -47,6 +53,9 @@ class Bell:
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
         self._client: Client | None = None
+        self._bucket: KeyValue | None = None
+        self._notes: dict[str, tuple[bytes, float]] = {}
+        """Key → the last note of it, and when it came, on the monotonic clock."""
         self._thread = threading.Thread(target=self._run, name="team-bell", daemon=True)
 
     def start(self) -> None:
@@ -56,14 +65,26 @@ class Bell:
     def ring(self, ref: str, oid: str) -> None:
         """Tell the others that a ref was moved; without a connection nobody hears it."""
         message = json.dumps({"ref": ref, "oid": oid}).encode()
-        with contextlib.suppress(RuntimeError):  # it has ended
-            self._loop.call_soon_threadsafe(self._publish, message)
+        self._begin(lambda: self._send(message))
+
+    def note(self, key: str, note: bytes) -> None:
+        """Keep a note for all who have a connection; without a bucket nobody reads it."""
+        self._begin(lambda: self._put(key, note))
+
+    def noted_at(self, key: str, note: bytes) -> float | None:
+        """Return when this note came, on the monotonic clock; None when it is not the last."""
+        noted, at = self._notes.get(key, (b"", 0.0))
+        return at if noted == note else None
 
     def stop(self) -> None:
         """End the connection and the thread."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(timeout=2.0)
+
+    def _begin(self, step: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        with contextlib.suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(lambda: self._loop.create_task(step()))
 
     # --- in the thread ---
 
@@ -111,28 +132,46 @@ class Bell:
         await client.flush(_CONNECT_S)
         return client
 
+    async def _read_notes(self, client: Client) -> None:
+        """Read the notes of the bucket, and all that come; end at once where there is none."""
+        from nats.js.api import StorageType
+
+        name = re.sub(r"[^a-zA-Z0-9-]", "-", self._subject)
+        with contextlib.suppress(Exception):  # the server has no JetStream, or not for us
+            context = client.jetstream(timeout=_CONNECT_S)
+            self._bucket = await context.create_key_value(
+                bucket=name, ttl=_KEPT_S, storage=StorageType.MEMORY, max_value_size=_LONGEST_BYTES
+            )
+            async for entry in await self._bucket.watchall():
+                note = (entry.value if entry else None) or b""
+                if note and self.noted_at(entry.key, note) is None:
+                    self._notes[entry.key] = (note, time.monotonic())
+
     async def _stay(self, client: Client, closed: asyncio.Event) -> None:
         self._client = client
+        notes = asyncio.ensure_future(self._read_notes(client))
         self._changed("")
         self._heard("", "")  # whatever rang meanwhile
         waits = {asyncio.ensure_future(event.wait()) for event in (closed, self._ended)}
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
+        for wait in (*waits, notes):
             wait.cancel()
-        self._client = None
+        self._client = self._bucket = None
         if not self._ended.is_set():
             self._changed("the connection ended")
         with contextlib.suppress(Exception):  # it may have ended by itself
             await client.close()
 
-    def _publish(self, message: bytes) -> None:
-        if self._client is not None:
-            self._loop.create_task(self._send(self._client, message))
-
-    async def _send(self, client: Client, message: bytes) -> None:
+    async def _put(self, key: str, note: bytes) -> None:
         with contextlib.suppress(Exception):  # the others look by themselves
-            await client.publish(self._subject, message)
-            await client.flush(_CONNECT_S)
+            if self._bucket is not None:
+                await self._bucket.put(key, note)
+
+    async def _send(self, message: bytes) -> None:
+        with contextlib.suppress(Exception):  # the others look by themselves
+            if self._client is not None:
+                await self._client.publish(self._subject, message)
+                await self._client.flush(_CONNECT_S)
 
     async def _hear(self, message: Msg) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):

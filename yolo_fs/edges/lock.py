@@ -8,9 +8,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Self
+from typing import NamedTuple, Self
 
 from yolo_fs import __version__
 from yolo_fs.edges.locking import is_same_file, try_lock, wait_lock
@@ -24,8 +23,7 @@ _SLOW_PROBE_S = 2.0
 """The same where whoever the file names is gone: on a busy machine a mere look lasts longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """The process that the lock file names.
 
     Only the lock itself proves anything. See docs/faults.md#f41.
@@ -139,7 +137,7 @@ def _write_holder(descriptor: int) -> None:
     me = Holder(os.getpid(), started_at, start_time(os.getpid()), boot_id(), __version__)
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(me)).encode() + b"\n", 0)
+        os.pwrite(descriptor, json.dumps(me._asdict()).encode() + b"\n", 0)
 
 
 def holder(path: str) -> Holder | None:

@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, read
+from yolo_fs.edges.files import Content, names_in, read
 from yolo_fs.edges.locking import lock_timeout, open_locked
 from yolo_fs.edges.strict_json import look_closely, quick_decoder
 from yolo_fs.edges.system import is_running
@@ -69,6 +69,23 @@ def read_json(path: str) -> dict[str, Any] | Damaged | None:
         return None
     except OSError as error:
         return Damaged(Reason.UNREADABLE, error.strerror or str(error))
+
+
+class ListedFolder(NamedTuple):
+    """A folder, listed once: most of what may lie there does not."""
+
+    path: str
+    names: tuple[str, ...]
+    """Sorted."""
+
+    @classmethod
+    def at(cls, path: str) -> ListedFolder:
+        """List a folder; one that cannot be read holds nothing."""
+        return cls(path, tuple(names_in(path)))
+
+    def read_json(self, name: str) -> dict[str, Any] | Damaged | None:
+        """Read a file of it as `read_json` does."""
+        return read_json(os.path.join(self.path, name)) if name in self.names else None
 
 
 def _bytes_of(path: str) -> bytes:

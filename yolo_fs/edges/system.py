@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolo_fs.edges import PROC
 from yolo_fs.reasons import Reason, safe
@@ -18,8 +18,7 @@ NETWORK_FILESYSTEMS = frozenset(
 """Where flock cannot be trusted. See docs/faults.md#f46."""
 
 
-@dataclass(frozen=True, slots=True)
-class Degraded:
+class Degraded(NamedTuple):
     """Why events are missing, so that only the periodic scan finds changes."""
 
     reason: Reason

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolo_fs.reasons import Fault, Finding, Level, Reason
 from yolo_fs.schemas.layout import Record
@@ -25,8 +25,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u20
 _LISTED_LINES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much a file may ask of its reader. See docs/faults.md#f50 and #f53."""
 
     max_line_bytes: int = 1 << 20
@@ -44,8 +43,7 @@ class Limits:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What a file says, and everything that is wrong with how it says it."""
 
     records: tuple[Record, ...]
@@ -54,8 +52,7 @@ class Reading:
     """The file does not end in a newline: it is still being written, or was cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """The lines of a file whose bytes have been examined."""
 
     lines: list[str]

@@ -35,6 +35,9 @@ PATIENCE_S = 0.25
 """How long the warm process may take to answer at all: half of what a command costs without it."""
 READY_S = 2.0
 """How long it may then take until the command can begin."""
+HEARD_S = 0.5
+"""How late a signal may be passed on: Python hears one that comes just before it blocks no sooner
+than it wakes."""
 STREAMS = ("stdin", "stdout", "stderr")
 
 _LONG_LIVED = frozenset(
@@ -234,11 +237,11 @@ def _converse(
     letter, number = _reply(connection)
     if letter != "S":
         return None
-    connection.settimeout(None)
+    connection.settimeout(HEARD_S)
     signals = _Signals(number)
     connection.sendall(GO)  # from here on the command has begun, and is not begun again
     try:
-        letter, number = _reply(connection)
+        letter, number = _reply_at_last(connection)
     finally:
         signals.end()
     if letter == "C":
@@ -295,6 +298,14 @@ def _reply(connection: _socket.socket) -> tuple[str, int]:
     return (
         (chr(frame[0]), int.from_bytes(frame[1:], "big")) if len(frame) == FRAME_BYTES else ("", 0)
     )
+
+
+def _reply_at_last(connection: _socket.socket) -> tuple[str, int]:
+    while True:
+        try:
+            return _reply(connection)  # so small a frame comes whole
+        except TimeoutError:
+            continue
 
 
 def _read(connection: _socket.socket, count: int) -> bytes:

@@ -47,12 +47,12 @@ ROWS = {
     "agents": "protocol.roster.ROSTER",
     "artifacts": "rules.artifacts.table.ARTIFACTS",
     "authority": "protocol.authority.AUTHORITY",
-    "commits": "protocol.commits.COMMITS",
+    "commits": "protocol.workflow.COMMITS",
     "departments": "protocol.departments.DEPARTMENTS",
     "escalations": "protocol.escalation.ESCALATIONS",
     "gates": "protocol.gates.GATES",
     "isolation": "protocol.isolation.SCOPES protocol.isolation.BORDERS",
-    "messages": "protocol.routes.ROUTES",
+    "messages": "protocol.authority.ROUTES",
     "steps": "protocol.workflow.STEPS",
 }
 """The tables of the protocol that an agent may want to read, imported when they are read: a host

@@ -220,7 +220,7 @@ class Tools:
         """
         if action == "emit":
             return self._replied("handoff.emit_", **{**_NO_FIELDS, **(fields or {})})
-        from yolo_fs.protocol.triggers import DirectiveRole
+        from yolo_fs.protocol.handoffs import DirectiveRole
 
         receiver = self._who(agent).removeprefix("yolo-")
         known = receiver if receiver in set(DirectiveRole) else None
@@ -317,7 +317,7 @@ class Tools:
             return named
         from yolo_fs.services.context.store import ContextStore
         from yolo_fs.services.history.team import Team
-        from yolo_fs.services.workspace.settings import load
+        from yolo_fs.services.workspace import load
 
         with Repository(self._start) as repository:
             settings = load(repository.root)

@@ -6,8 +6,8 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import NamedTuple
 
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
@@ -47,7 +47,7 @@ class SectionForm(StrEnum):
 
 class Feed(StrEnum):
     """What the lines of a section are taken from; each is bound to a function in
-    `rules.context.feeds`.
+    `rules.context.extractors`.
     """
 
     RECORDS = "one line for each record of the artifacts"
@@ -87,8 +87,7 @@ class Reach(StrEnum):
     EARLIER = "the phases before this one"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One value of each line of a table."""
 
     name: str
@@ -101,8 +100,7 @@ class Column:
     """The cut from which on the column is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     """One section of a compiled context; it is there when there is something to say."""
 
     key: str
@@ -128,8 +126,7 @@ class Section:
     """Section that the row restates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """The compiled context of a role, in whichever department."""
 
     role: Role
@@ -509,8 +506,7 @@ SECTIONS = tuple(
 """Every section once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """The only keys of a kind of artifact that a role is shown."""
 
     role: Role
@@ -558,8 +554,7 @@ No filter touches them, for without them nobody knows what the rest is about, an
 of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """The size of a role's context where the documents differ, or where document 002 says
     nothing.
     """

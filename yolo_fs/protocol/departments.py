@@ -6,13 +6,12 @@ A new department is a member of `Dept` and a row here; everything else follows f
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolo_fs.protocol.names import Dept, Role
 
 
-@dataclass(frozen=True, slots=True)
-class Department:
+class Department(NamedTuple):
     """A department, or the group of agents that all departments share."""
 
     name: Dept
@@ -157,8 +156,7 @@ def name_in(role: str, name: str | None) -> str:
     return row.prefix + role if row and role in row.roles else str(role)
 
 
-@dataclass(frozen=True, slots=True)
-class Barrier:
+class Barrier(NamedTuple):
     """Two departments that never deal with each other directly."""
 
     departments: frozenset[Dept]

@@ -5,14 +5,13 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from yolo_fs.protocol.names import Mode, Role
 
 
-@dataclass(frozen=True, slots=True)
-class Escalates:
+class Escalates(NamedTuple):
     """To whom one role escalates."""
 
     role: Role
@@ -111,8 +110,7 @@ ESCALATIONS = (
 ESCALATES_BY_ROLE = {row.role: row for row in ESCALATIONS}
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(NamedTuple):
     """The primary chain from a blocked Dev to the user."""
 
     mode: Mode
@@ -148,8 +146,7 @@ class Rule(StrEnum):
     LANE = "lane"
 
 
-@dataclass(frozen=True, slots=True)
-class EscalationRule:
+class EscalationRule(NamedTuple):
     """One of the eight rules."""
 
     number: int
@@ -219,8 +216,7 @@ RULES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Transformation:
+class Transformation(NamedTuple):
     """What one level does with an escalation, or with its resolution, before it passes it on."""
 
     level: str

@@ -1,4 +1,5 @@
-"""Gates between departments and phases: what opens them, and what their verdicts mean.
+"""Gates between departments and phases: what opens them, what their verdicts mean, and the chains
+of repair that follow a failed QA or a code review.
 
 See docs/sources.md#document-002.
 """
@@ -6,11 +7,11 @@ See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.names import Dept, Role
 
 
 class Need(StrEnum):
@@ -36,8 +37,7 @@ class Owed(StrEnum):
     UNANSWERED = "the Lead who has not answered a contract"
 
 
-@dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(NamedTuple):
     """A gate that departments wait at."""
 
     name: str
@@ -90,8 +90,7 @@ INTEGRATION = "integration"
 """Name of the integration gate, which stands beside those of the table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentinel:
+class Sentinel(NamedTuple):
     """An empty file that says that a handoff is made."""
 
     file: str
@@ -117,8 +116,7 @@ SENTINELS = _sentinels()
 """Every accepted spelling of a sentinel is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaveGate:
+class WaveGate(NamedTuple):
     """The name of the gate between two waves, and the gate that it means."""
 
     name: str
@@ -144,8 +142,7 @@ GATE_TIMEOUT_MINUTES = 30
 """How long a gate between departments is waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class IntegrationCheck:
+class IntegrationCheck(NamedTuple):
     """One of the four checks of the integration gate."""
 
     key: str
@@ -201,8 +198,7 @@ class Decision(StrEnum):
     SHIP = "SHIP"
 
 
-@dataclass(frozen=True, slots=True)
-class SignOff:
+class SignOff(NamedTuple):
     """One row of the Owner's decision matrix; the first row that applies decides."""
 
     when: Evidence
@@ -218,3 +214,111 @@ SIGN_OFFS = (
     SignOff(Evidence.ALL_PASS, Decision.SHIP),
 )
 """Gravest first; the document lists the same four from the mildest to the gravest."""
+
+
+class Move(NamedTuple):
+    """One link of a chain."""
+
+    text: str
+    """As printed."""
+    role: Role | None = None
+    """Who moves; None for a consequence that nobody carries out."""
+
+
+class Remedy(NamedTuple):
+    """What follows one occasion, link by link."""
+
+    occasion: str
+    """As printed."""
+    moves: tuple[Move, ...]
+    """What happens, in order."""
+    failures: int = 0
+    """For QA: how many times it has failed."""
+
+
+QA_REMEDIES = (
+    Remedy(
+        "QA Code FAIL",
+        (
+            Move("Lead assigns", Role.LEAD),
+            Move("Senior re-specs", Role.SENIOR),
+            Move("Dev fixes", Role.DEV),
+            Move("QA re-verifies", Role.QA),
+        ),
+        failures=1,
+    ),
+    Remedy(
+        "2nd QA FAIL",
+        (Move("Lead assigns", Role.LEAD), Move("Senior reviews approach", Role.SENIOR)),
+        failures=2,
+    ),
+    Remedy(
+        "3rd QA FAIL",
+        (Move("Lead escalates", Role.LEAD), Move("Architect re-evaluates design", Role.ARCHITECT)),
+        failures=3,
+    ),
+)
+
+REVIEW_REMEDIES = (
+    Remedy("Senior: changes_requested", (Move("classify as Minor or Major", Role.SENIOR),)),
+    Remedy(
+        "Minor only (nits/style)", (Move("Dev fixes", Role.DEV), Move("auto-approve (no cycle 2)"))
+    ),
+    Remedy(
+        "Major findings",
+        (Move("Dev fixes", Role.DEV), Move("Senior re-reviews (cycle 2)", Role.SENIOR)),
+    ),
+    Remedy("Cycle 2 fail", (Move("Senior escalates to Lead", Role.SENIOR),)),
+    Remedy("Lead decides", (Move("Accept with known issues OR escalate to Architect", Role.LEAD),)),
+)
+
+
+class Weight(StrEnum):
+    """How grave the findings of a review are together."""
+
+    MINOR = "Minor"
+    MAJOR = "Major"
+
+
+class ChangeClass(NamedTuple):
+    """A class of review findings and its consequence."""
+
+    weight: Weight
+    """Name of the class."""
+    kinds: tuple[str, ...]
+    """Kinds of finding, as printed."""
+    consequence: str
+    """As printed."""
+    severities: tuple[str, ...]
+    """Values of `sev` in `code-review.jsonl` that fall into the class."""
+
+
+CHANGE_CLASSES = (
+    ChangeClass(
+        Weight.MINOR,
+        ("Nits", "style", "naming", "formatting"),
+        "Auto-approve after cycle 1 fix if only minor findings.",
+        severities=("minor", "nit"),
+    ),
+    ChangeClass(
+        Weight.MAJOR,
+        ("Logic errors", "missing error handling", "architecture violations"),
+        "Require cycle 2 re-review.",
+        severities=("critical", "major"),
+    ),
+)
+
+
+class Metric(NamedTuple):
+    """A point at which the code review is measured."""
+
+    name: str
+    """What is measured, as printed."""
+
+
+METRICS = (
+    Metric("cycle_count"),
+    Metric("finding_severity_distribution"),
+    Metric("time_per_cycle"),
+    Metric("escalation_triggered"),
+)

@@ -5,8 +5,8 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from yolo_fs.protocol.departments import WORKING, Department
 from yolo_fs.protocol.names import Dept, Role
@@ -48,8 +48,7 @@ class What(StrEnum):
     PLANS_AND_ARCHITECTURE = "plans and architecture"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One entry of a cell."""
 
     text: str
@@ -62,8 +61,7 @@ class Item:
     """The department whose context is meant, where the entry names one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What one role receives and never receives within its department."""
 
     role: Role
@@ -188,8 +186,7 @@ SCOPES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Border:
+class Border(NamedTuple):
     """What one department receives and never receives when several are active."""
 
     department: Dept
@@ -273,7 +270,7 @@ _UNPRINTED = [row for row in WORKING if row.name not in _PRINTED]
 
 BORDERS = (
     *(
-        replace(border, never=(*border.never, *map(_context_of, _UNPRINTED)))
+        border._replace(never=(*border.never, *map(_context_of, _UNPRINTED)))
         for border in PRINTED_BORDERS
     ),
     *(_border(row.name) for row in _UNPRINTED),
@@ -281,8 +278,7 @@ BORDERS = (
 """Those printed, and those that follow for departments that the document does not know."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(NamedTuple):
     """Files that no agent of the company reads or writes, whatever its role."""
 
     what: str

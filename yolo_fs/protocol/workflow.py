@@ -1,13 +1,13 @@
 """The workflow: every step with its gates, artifacts, commits and skips; effort, complexity and
-limits.
+limits. Every artifact is committed immediately after it was made.
 
 See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from yolo_fs.protocol.names import Role
 from yolo_fs.subject import Subject
@@ -100,8 +100,7 @@ ESCALATION_RECEIVED = Subject("chore(state): escalation received phase {N}")
 ESCALATION_RESOLVED = Subject("chore(state): escalation resolved phase {N}")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One step of a phase."""
 
     number: str
@@ -320,8 +319,7 @@ REVIEWS = frozenset({"design_review", "code_review", "qa", "security"})
 """Steps in which somebody judges what another one has made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Complexity:
+class Complexity(NamedTuple):
     """A class of complexity and the steps that it runs, when complexity routing is enabled."""
 
     name: str
@@ -339,8 +337,7 @@ COMPLEXITIES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(NamedTuple):
     """How often something may be repeated, or from which value on it ends."""
 
     key: str
@@ -370,3 +367,51 @@ LIMITS = (
 )
 
 LIMIT_BY_KEY = {row.key: row for row in LIMITS}
+
+
+SOURCE_FORMAT = Subject("{type}({plan}): {task}")
+"""Format of a Dev's source commits; the document's `{phase}-{plan}` is what our gap `{plan}`
+spells: NN-MM.
+"""
+
+
+class StepCommit(NamedTuple):
+    """What one step commits."""
+
+    name: str
+    """The step as printed."""
+    step: str
+    """Its key in the workflow."""
+    agents: tuple[Role, ...]
+    """Who makes the commit's content."""
+    commits: tuple[str, ...]
+    """What is committed, as printed."""
+    note: str = ""
+    """What the agent column adds in parentheses."""
+    via: Role | None = None
+    """Who writes the file for an agent that cannot."""
+
+
+COMMITS = (
+    StepCommit(
+        "Critique", "critique", (Role.CRITIC,), ("critique.jsonl",), "via Lead", via=Role.LEAD
+    ),
+    StepCommit("Architecture", "architecture", (Role.ARCHITECT,), ("architecture.toon",)),
+    StepCommit("Planning", "planning", (Role.LEAD,), ("{plan}.plan.jsonl",)),
+    StepCommit(
+        "Design Review", "design_review", (Role.SENIOR,), ("enriched plan.jsonl (spec + ts)",)
+    ),
+    StepCommit(
+        "Test Authoring", "test_authoring", (Role.TESTER,), ("test files", "test-plan.jsonl")
+    ),
+    StepCommit(
+        "Implementation", "implementation", (Role.DEV,), ("source code per task", "summary.jsonl")
+    ),
+    StepCommit("Code Review", "code_review", (Role.SENIOR,), ("code-review.jsonl",)),
+    StepCommit(
+        "Documentation", "documentation", (Role.DOCUMENTER,), ("docs.jsonl",), "config-gated"
+    ),
+    StepCommit("QA", "qa", (Role.QA, Role.QA_CODE), ("verification.jsonl", "qa-code.jsonl")),
+    StepCommit("Security", "security", (Role.SECURITY,), ("security-audit.jsonl",)),
+    StepCommit("Sign-off", "signoff", (Role.LEAD,), ("state.json", "ROADMAP.md")),
+)

@@ -6,7 +6,6 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -38,8 +37,7 @@ class TeamWord(NamedTuple):
     """What may be chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptedFile:
+class AdoptedFile(NamedTuple):
     """One file of the tree."""
 
     path: str

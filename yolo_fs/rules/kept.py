@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.reasons import safe
 
@@ -19,8 +18,7 @@ _ENTRY_BYTES = 1024
 """What an entry costs beside its contents."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptCause:
+class KeptCause(NamedTuple):
     """Why contents are kept."""
 
     reasons: tuple[str, ...]
@@ -31,8 +29,7 @@ class KeptCause:
     """Who ran that command."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptEntry:
+class KeptEntry(NamedTuple):
     """What was kept at one moment: one content, or all that a command would have destroyed."""
 
     number: int
@@ -53,7 +50,7 @@ class KeptEntry:
     @property
     def message(self) -> str:
         """The message of its commit; everything foreign stands in one line of ASCII."""
-        facts = asdict(self)
+        facts = {**self._asdict(), "cause": self.cause._asdict()}
         del facts["tree"]
         facts["paths"] = self.paths[:_PATHS_NAMED]
         named = safe(self.paths[0], 100) if self.paths else "nothing"

@@ -7,8 +7,7 @@ state gives the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 BUDGET = 2000
 """Tokens of a brief unless somebody asks for others."""
@@ -20,8 +19,7 @@ _STEP = 500
 """The budget that is advised is a multiple of this."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSection:
+class ReportSection(NamedTuple):
     """One part of the brief, kept or left out as a whole."""
 
     key: str

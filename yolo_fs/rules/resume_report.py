@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
@@ -21,8 +21,7 @@ from yolo_fs.rules.states.project import claims, current, project_state
 from yolo_fs.rules.team.overview import TeamOverview, headline, holdings, obstructions, others
 
 
-@dataclass(frozen=True, slots=True)
-class LastHandoff:
+class LastHandoff(NamedTuple):
     """The handoff between roles that was written last, and what became of it."""
 
     path: str

@@ -8,6 +8,7 @@ value.
 from __future__ import annotations
 
 import functools
+import os
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +24,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from yolo_fs.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
+
+_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 
 
 class Form(Enum):
@@ -69,6 +72,23 @@ class Wire(BaseModel):
         several.
         """
         return True
+
+    @classmethod
+    def model_rebuild(cls, *, _parent_namespace_depth: int = 2, **options: Any) -> bool | None:
+        """Build the shape as pydantic does, without plugins: to look for one, the list of each
+        installed package is read.
+        """
+        # Programs that we start, such as the user's hooks, see the variable as it was.
+        before = os.environ.get(_PLUGINS)
+        os.environ[_PLUGINS] = "__all__"
+        try:
+            depth = _parent_namespace_depth + 1
+            return super().model_rebuild(_parent_namespace_depth=depth, **options)
+        finally:
+            if before is None:
+                os.environ.pop(_PLUGINS, None)
+            else:
+                os.environ[_PLUGINS] = before
 
 
 def build_shapes(base: type[Wire] = Wire) -> None:

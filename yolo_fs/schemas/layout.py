@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -24,8 +23,7 @@ class Record(NamedTuple):
     value: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Strictness:
+class Strictness(NamedTuple):
     """How strictly shapes are read."""
 
     strict: bool = False

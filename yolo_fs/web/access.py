@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
+from typing import NamedTuple
 
 from yolo_fs.edges import PROC
 
@@ -33,16 +33,14 @@ _LONGEST_COOKIES = 4_096
 _TCP = f"{PROC}/net/tcp"
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedRequest:
+class RefusedRequest(NamedTuple):
     """A request that gets nothing."""
 
     status: int
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Gatekeeper:
+class Gatekeeper(NamedTuple):
     """Knows the one address and the one token."""
 
     port: int
@@ -65,12 +63,16 @@ class Gatekeeper:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def refusal(
-        self, method: str, headers: Mapping[str, str], given: str, peer: tuple[str, int] | None
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        given: str,
+        is_of_another: Callable[[], bool],
     ) -> RefusedRequest | None:
         """Return why a request gets nothing; None when it may be answered.
 
         `headers`: names in lower case. `given`: the token of the address, empty where there is
-        none.
+        none. `is_of_another`: whether another user holds the other end of the connection.
         """
         if method not in ("GET", "HEAD"):
             return RefusedRequest(405, "The board only shows.")
@@ -85,7 +87,7 @@ class Gatekeeper:
             return RefusedRequest(403, "Another site may not read the board.")
         if not has_token and not self._has_cookie(headers.get("cookie", "")):
             return RefusedRequest(403, "Open the address that 'yolo-fs board' printed.")
-        if peer and is_foreign(peer, (LOOPBACK, self.port)):
+        if is_of_another():
             return RefusedRequest(403, "The board belongs to another user.")
         return None
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
 from itertools import accumulate
+from typing import NamedTuple
 
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import safe
@@ -26,7 +27,9 @@ PLAN_ROW = 16
 NARROWEST, WIDEST = 280, 3_840
 _LETTER = 6.4
 """Width of a letter in small print, in px."""
-_DAY_S, _MINUTE_MS = 86_400, 60_000
+_DAY_S = 86_400
+_TICKS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 10_800, 21_600, 43_200)
+"""Round lengths of time, for what is shorter than days."""
 
 
 @dataclass(slots=True)
@@ -59,8 +62,7 @@ class SvgSheet:
         return f"{head}{''.join(self.parts)}</svg>"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeScale:
+class TimeScale(NamedTuple):
     """Moments to places."""
 
     from_ms: int
@@ -248,17 +250,17 @@ def _sheet(
 def _draw_time_axis(sheet: SvgSheet, scale: TimeScale, y: int) -> None:
     sheet.add("line", x1=scale.left, x2=scale.right, y1=y, y2=y, class_="axisline")
     wide = max(1, scale.right - scale.left)
-    fit = max(2, min(8, wide // 110))
-    long = scale.to_ms - scale.from_ms > _DAY_S * 1_000
-    form = "%m-%d %H:%M" if long else "%H:%M:%S"
-    for number in range(fit):
-        at_ms = scale.from_ms + (scale.to_ms - scale.from_ms) * number // (fit - 1)
+    fit, long_s = max(2, min(8, wide // 90)), (scale.to_ms - scale.from_ms) / 1_000
+    form = "%m-%d %H:%M" if long_s > _DAY_S else "%H:%M:%S"
+    days_s = _round_step(long_s / _DAY_S / fit) * _DAY_S
+    step_ms = next((step for step in _TICKS_S if step * fit >= long_s), days_s) * 1_000
+    for at_ms in range(-(-scale.from_ms // step_ms) * step_ms, scale.to_ms + 1, step_ms):
         x, said = scale.x(at_ms), spell_moment(at_ms, form)
-        anchor = {0: "start", fit - 1: "end"}.get(number, "middle")
+        anchor = "end" if x > scale.right - RIGHT else "middle"
         sheet.add("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axisline")
         sheet.add("text", said, x=x, y=y + 17, text_anchor=anchor, class_="axis")
-    day = f"{spell_moment(scale.from_ms, '%Y-%m-%d')}, UTC"
-    sheet.add("text", day, x=scale.left, y=y + 30, class_="axis")
+    begin = f"from {spell_moment(scale.from_ms)} UTC"
+    sheet.add("text", begin, x=scale.left, y=y + 30, class_="axis")
 
 
 def _counts(

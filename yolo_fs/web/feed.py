@@ -94,7 +94,7 @@ class EventFeed:
             yield _framed("hello", {"seq": seen, "newest": newest}, None)
             while not self._stop.is_set():
                 bell.clear()
-                for event in await asyncio.to_thread(self._after, seen):
+                for event in self._after(seen):
                     seen = int(event["seq"])
                     yield _framed("journal", event, seen)
                 if (board := self._boards.get(phase, "")) is not shown:

@@ -14,7 +14,7 @@ from typing import Any
 from yolo_fs.credentials import redact
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import Finding, safe
-from yolo_fs.rules.escalations.state import as_json
+from yolo_fs.rules.escalations.log import as_json
 from yolo_fs.rules.phase.progress import StepStatus
 from yolo_fs.services.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
 from yolo_fs.services.progress.board import tasks_done

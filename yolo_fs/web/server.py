@@ -4,15 +4,19 @@ be changed by it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import gc
 import hashlib
 import os
 import secrets
 import signal
 import socket
+import sys
 import threading
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -26,12 +30,17 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from yolo_fs.cli.reply import envelope
+from yolo_fs.edges.readers import READERS
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.table import ARTIFACTS
+from yolo_fs.schemas.base import build_shapes
 from yolo_fs.services.moments.reader import MomentReader
 from yolo_fs.services.moments.timeline import Timeline
-from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest
+from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest, is_foreign
 from yolo_fs.web.drawing import NARROWEST, PLOTS, WIDEST
 from yolo_fs.web.feed import EventFeed
 
@@ -89,8 +98,8 @@ class RequestGuard:
         if len(headers.getlist("host")) != 1:
             return RefusedRequest(400, "One host, please.")
         given = Request(scope).query_params.get("token", "") if scope["path"] == "/" else ""
-        peer = scope.get("client")
-        return self._gatekeeper.refusal(scope["method"], headers, given, peer)
+        is_of_another = scope["state"]["is_of_another"]
+        return self._gatekeeper.refusal(scope["method"], headers, given, is_of_another)
 
 
 class BoardSite:
@@ -150,6 +159,15 @@ class BoardSite:
         yield
         self.close()
 
+    def settle(self) -> None:
+        """Look once, and take what is known by then out of the collector's walks: they stop every
+        thread for a tenth of a second where there are many phases.
+        """
+        for reader in self._readers:
+            _look_ahead(reader)
+        gc.collect()
+        gc.freeze()
+
     def close(self) -> None:
         """End every stream and helper process."""
         for feed in self._feeds:
@@ -159,14 +177,14 @@ class BoardSite:
 
     # --- the page ---
 
-    def _page(self, request: Request) -> Response:
+    async def _page(self, request: Request) -> Response:
         if "token" not in request.query_params:
             return self._sent("index.html")
         answer = Response(status_code=303, headers={"location": "/"})
         answer.headers["set-cookie"] = self._gatekeeper.set_cookie
         return answer
 
-    def _file(self, request: Request) -> Response:
+    async def _file(self, request: Request) -> Response:
         return self._sent(request.path_params["name"])
 
     def _sent(self, name: str) -> Response:
@@ -244,6 +262,15 @@ def _look_ahead(reader: MomentReader) -> None:
         reader.latest()
 
 
+def _get_ready() -> None:
+    """Do what the first look at each kind of artifact would be delayed by."""
+    for artifact in ARTIFACTS:
+        _ = artifact.shapes
+    for read in READERS.values():
+        read(b"{}", "", Limits())
+    build_shapes()
+
+
 def _number_of(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else None
 
@@ -289,6 +316,15 @@ def _page_files() -> Iterator[tuple[str, bytes]]:
 
 
 # --- serving ---
+
+
+class _Connection(H11Protocol):
+    """One connection: whose it is never changes, and costs milliseconds to find out."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        ends = (transport.get_extra_info(name) for name in ("peername", "sockname"))
+        self.app_state = self.app_state | {"is_of_another": cache(partial(is_foreign, *ends))}
 
 
 class _Server(uvicorn.Server):
@@ -341,7 +377,7 @@ class BoardServer:
             proxy_headers=False,
             ws="none",
             lifespan="on",
-            http="h11",
+            http=_Connection,
             timeout_graceful_shutdown=_CLOSING_S,
         )
         return _Server(config, handles_signals=handles_signals)
@@ -350,6 +386,9 @@ class BoardServer:
         """Serve until interrupted."""
         with contextlib.suppress(OSError):
             os.nice(5)  # the daemon comes first
+        sys.setswitchinterval(0.001)  # a look leaves the lines of events the time that they need
+        _get_ready()
+        threading.Thread(target=self._site.settle, daemon=True).start()
         self.run(self.make_server())
 
     def run(self, server: uvicorn.Server) -> None:

@@ -302,12 +302,14 @@ def test_any_path_can_be_committed_and_followed(user: User, engine: Engines, pat
     assert user.git("status", "--porcelain") == b""
 
 
+@pytest.mark.parametrize("version", ["2", "4"])  # git alone reads the fourth
 @pytest.mark.parametrize("path", PATHS)
 def test_a_second_version_of_any_path_is_followed_too(
-    user: User, engine: Engines, path: str
+    user: User, engine: Engines, path: str, version: str
 ) -> None:
-    one = engine(user)
-    one.put_and_follow(path, LINE)
+    user.git("update-index", "--index-version", version)
+    engine(user).put_and_follow(path, LINE)
+    one = engine(user)  # which knows nothing of the index yet
     one.put_and_follow(path, LINE * 2)
     assert one.follower.diverged == set()
     assert user.git("status", "--porcelain") == b""

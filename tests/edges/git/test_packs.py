@@ -14,6 +14,8 @@ import pytest
 
 from tests.edges.git.conftest import Engine, Engines, Make, User
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.git import objects
+from yolo_fs.edges.git import packs as packs_module
 from yolo_fs.edges.git.objects import KEEP_NOTE
 from yolo_fs.edges.git.packs import (
     MERGE_FROM,
@@ -172,6 +174,93 @@ def test_a_pack_that_was_taken_meanwhile_ends_the_merge_and_nothing_else(
     user.git("repack", "-adq")
     merger.merge_now(most=1)
     merger.close()
+    user.fsck()
+
+
+# --- a gc that takes what was named while it listed the folder for litter ---
+
+
+def collecting(user: User) -> Path:
+    """Let a `git gc` be at work, as far as its lock tells."""
+    lock = user.root / ".git/gc.pid"
+    lock.write_text("1 elsewhere")
+    return lock
+
+
+def take_for_litter(user: User, stem: str) -> None:
+    """Do what a gc does that has listed an index, and not its pack."""
+    for ending in ("idx", "keep"):
+        (packs(user) / f"{stem}.{ending}").unlink()
+
+
+def test_a_pack_that_a_gc_takes_for_litter_is_written_again(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 2)
+    lock, before = collecting(user), names(user)
+    put(one, 1, first=2)
+    (fresh,) = names(user) - before
+    assert one.repository.objects.restore()
+
+    take_for_litter(user, fresh)
+    assert one.repository.objects.restore()
+    user.git("repack", "-adq")  # which had listed it without its note
+    user.fsck()
+    assert fresh not in names(user)
+
+    lock.unlink()
+    assert not one.repository.objects.restore()
+    user.fsck()
+
+
+def test_what_is_taken_at_the_very_end_is_written_before_the_repository_is_closed(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    before = names(user)
+    lock = collecting(user)
+    put(one, 1)
+    (fresh,) = names(user) - before
+    take_for_litter(user, fresh)
+    lock.unlink()
+    one.repository.close()
+    user.fsck()
+
+
+def test_the_lock_of_a_killed_gc_holds_nothing_up_for_ever(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs_module, "LINGER_S", 0.0)
+    monkeypatch.setattr(objects, "COLLECTED_WITHIN_S", -1.0)
+    one = engine(user)
+    collecting(user)
+    put(one, 5)
+    merger, before = PackMerger(one.repository), names(user)
+    assert not one.repository.objects.restore()
+    merger.merge_now(most=1)
+    while merger.step():
+        pass
+    assert len(before) == 5 and len(names(user)) == 1
+    user.fsck()
+
+
+def test_merged_packs_stay_while_a_gc_may_take_the_merged_one_for_litter(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs_module, "LINGER_S", 0.0)
+    one = engine(user)
+    put(one, 5)
+    merger, before = PackMerger(one.repository), names(user)
+    lock = collecting(user)
+    merger.merge_now(most=1)
+    merger.step()
+    (merged,) = names(user) - before
+    take_for_litter(user, merged)
+
+    lock.unlink()
+    merger.step()
+    merger.close()
+    assert before <= names(user)
+    user.git("repack", "-adq")
     user.fsck()
 
 

@@ -17,21 +17,19 @@ from tests.support.phases import FOLDER, complete, facts
 from yolo_fs.cli import hook_fast
 from yolo_fs.edges import heartbeats
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.crew import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.roster import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.agents.circuit import BreakerPolicy, OutcomeEvent, breakers
-from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in
-from yolo_fs.rules.agents.shutdown import shutdowns
+from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
 from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import logged
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.timestamps import iso
-from yolo_fs.rules.turn_timers import Instant, Timers
+from yolo_fs.rules.timestamps import Instant, Timers, iso
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Record
 from yolo_fs.schemas.messages.catalogue import MESSAGES, read_message
@@ -227,7 +225,7 @@ def phase(case: Mapping[str, Any]) -> PhaseFacts:
         content["fe-architecture.toon"] = [{"tech_decisions": ["React"]}]
     found = facts(content, config=config, signed_off="c" * 40 if case.get("complete") else "")
     at_s = int(START.timestamp())
-    return replace(found, filed=tuple(replace(one, at_s=at_s) for one in found.filed))
+    return replace(found, filed=tuple(one._replace(at_s=at_s) for one in found.filed))
 
 
 def verdicts(case: Mapping[str, Any]) -> dict[str, Verdict]:
@@ -256,12 +254,11 @@ def test_silence_is_told_once_whatever_the_clocks_do_and_however_often_it_is_ask
         gone: dict[str, float] = {}
         for _ in range(120):
             step = dice.uniform(1, 40)
-            now = replace(
-                now, steady_s=now.steady_s + step, wall=now.wall + timedelta(seconds=step)
+            now = now._replace(
+                steady_s=now.steady_s + step, wall=now.wall + timedelta(seconds=step)
             )
             if dice.random() < 0.05:  # an administrator, or a time server
-                now = replace(
-                    now,
+                now = now._replace(
                     wall=now.wall
                     + timedelta(seconds=dice.choice((-86_400, -3_600, 3_600, 86_400 * 365))),
                 )

@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from yolo_fs.reasons import Grade, Reason
-from yolo_fs.rules.artifacts.checks import CHECKS, commits_mentioned, plan_facts, run_checks
 from yolo_fs.rules.artifacts.classify import DOCUMENTS, classify
-from yolo_fs.rules.artifacts.examine import examine
+from yolo_fs.rules.artifacts.examine import (
+    CHECKS,
+    commits_mentioned,
+    examine,
+    plan_facts,
+    run_checks,
+)
 from yolo_fs.rules.artifacts.export import all_schemas
 from yolo_fs.rules.artifacts.table import ARTIFACTS, GRADES, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.misnamed import intended_path, misnamed
+from yolo_fs.rules.artifacts.classify import classify, intended_path, misnamed
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 
 PHASE = "phases/01-auth"

@@ -13,9 +13,8 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
 from yolo_fs.protocol.isolation import PRINTED_BORDERS, SCOPES, What
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.authz.access import ActivePlan, may_read, may_write
+from yolo_fs.rules.authz.access import GIT_DIFF, MEANS, ActivePlan, Target, may_read, may_write
 from yolo_fs.rules.authz.actors import find_actor
-from yolo_fs.rules.authz.targets import GIT_DIFF, MEANS, Target
 
 SPEC = Path(__file__).parents[3] / "fixtures/spec"
 ROOT = ".yolo-planning"

@@ -15,7 +15,7 @@ from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.authz.actors import Actor, find_actor
 from yolo_fs.rules.authz.message_routes import may_send, message_findings, routes_broken
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence import PhaseFacts, Switches
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 

@@ -11,8 +11,7 @@ import pytest
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.escalation import ESCALATIONS
 from yolo_fs.protocol.names import Dept, Mode, Role
-from yolo_fs.rules.authz.actors import Actor, find_actor
-from yolo_fs.rules.authz.messaging import escalation_of, may_contact, may_escalate
+from yolo_fs.rules.authz.actors import Actor, escalation_of, find_actor, may_contact, may_escalate
 
 SPEC = Path(__file__).parents[3] / "fixtures/spec"
 TABLE: list[dict[str, str]] = json.loads((SPEC / "escalations.json").read_text())["rows"]

@@ -15,9 +15,13 @@ from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, Cut, Reach, budget_of
 from yolo_fs.protocol.names import Dept, Mode
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.authz.actors import Actor, find_actor
-from yolo_fs.rules.context.audit import differences, unproved_lines
-from yolo_fs.rules.context.compiler import CompiledContext, compile_context
-from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
+from yolo_fs.rules.context.compiler import (
+    CompiledContext,
+    compile_context,
+    differences,
+    unproved_lines,
+)
+from yolo_fs.rules.context.selection import ContextSource, ContextSources, Origin
 from yolo_fs.rules.report import tokens
 from yolo_fs.schemas.layout import Record
 

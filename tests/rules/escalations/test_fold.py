@@ -9,7 +9,6 @@ import json
 import os
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -22,14 +21,18 @@ from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.escalations.fold import due, escalations
-from yolo_fs.rules.escalations.lines import resumes
-from yolo_fs.rules.escalations.log import EscalationLog, role_of, station
+from yolo_fs.rules.escalations.lines import message_of, resumes, warning_of
+from yolo_fs.rules.escalations.log import (
+    EscalationLog,
+    EscalationProgress,
+    EscalationStage,
+    role_of,
+    station,
+)
 from yolo_fs.rules.escalations.machine import advance
-from yolo_fs.rules.escalations.messages import message_of, warning_of
-from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.states.execution import next_execution_state
-from yolo_fs.rules.turn_timers import Instant, Timers
+from yolo_fs.rules.timestamps import Instant, Timers
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import EscalationRules
 from yolo_fs.schemas.lines.escalation import EscalationLine
@@ -395,7 +398,7 @@ class World:
             at = self.now().wall
             may_be_late = moved.is_open and moved.holder is not Role.USER and not moved.reminded
             deadline = at + timedelta(seconds=TIMEOUT_S) if may_be_late else None
-            one = replace(moved, since=at, deadline=deadline, history=(*before.history, new))
+            one = moved._replace(since=at, deadline=deadline, history=(*before.history, new))
         self.cached[name] = one
         if one.deadline:
             self.timers_run += 1

@@ -6,7 +6,7 @@ import pytest
 
 from yolo_fs.ids import PlanId
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.rules.evidence.commits import alike, purpose_of
+from yolo_fs.rules.artifacts.naming import alike, purpose_of
 
 
 @pytest.mark.parametrize(

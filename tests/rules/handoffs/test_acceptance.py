@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from yolo_fs.protocol.triggers import TRIGGERS, DirectiveRole
+from yolo_fs.protocol.handoffs import TRIGGERS, DirectiveRole
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.rules.handoffs.acceptance import (
+from yolo_fs.rules.handoffs.lifecycle import (
     Around,
     DirectiveSession,
     Later,

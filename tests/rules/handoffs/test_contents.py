@@ -11,7 +11,7 @@ from tests.support.phases import FOLDER, Content, complete, facts
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
+from yolo_fs.rules.evidence import Filed, PhaseFacts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.schemas.config import Config
 

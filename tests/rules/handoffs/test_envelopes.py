@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.protocol.storage import HANDOFFS, RECOVERIES, STORAGE
+from yolo_fs.protocol.handoffs import HANDOFFS, RECOVERIES, STORAGE
 from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.rules.artifacts.handoff_names import (
     Wanted,

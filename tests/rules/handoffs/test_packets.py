@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.edges.text_checks import Limits
-from yolo_fs.protocol.triggers import PACKET_FIELDS, PACKET_HEADING, TRIGGERS
+from yolo_fs.protocol.handoffs import PACKET_FIELDS, PACKET_HEADING, TRIGGERS
 from yolo_fs.reasons import Finding, Level, Reason, errors
 from yolo_fs.rules.handoffs.packets import as_chat, as_file, packet_of, read_chat, texts_of
 from yolo_fs.schemas.packet import DirectivePacket, Packet

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from yolo_fs.rules.hooks.spelling import GITS_OWN, first_line, is_sound, nearest
+from yolo_fs.rules.artifacts.naming import GITS_OWN, first_line, is_sound, nearest
 from yolo_fs.services.hooks.script import script
 from yolo_fs.subject import TYPES
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 
 import pytest
 
+from yolo_fs.rules.hooks.shell import simple_commands
 from yolo_fs.rules.hooks.touches import read_command
 
 S = ".yolo-planning/state.json"
@@ -69,8 +71,28 @@ def test_no_command_makes_it_fail() -> None:
         "a.b",
         "\0",
         "é",
+        "$'\\",
     ]
     for _ in range(5_000):
         read_command(
             " ".join(rng.choices(pieces, k=rng.randrange(12))) + "".join(rng.choices(pieces, k=3))
         )
+
+
+def test_the_escapes_of_c_are_read_as_bash_reads_them() -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed={seed}")
+    rng = random.Random(seed)
+    plain = [*"abcefuxUAF0123789{}?-é \n"]
+    pieces = [*plain, *(f"\\{char}" for char in [*plain, *"EnrtvNo'\"\\"]), "\\c\\\\"]
+    spelled = [f"$'a{''.join(rng.choices(pieces, k=rng.randrange(1, 9)))}.'" for _ in range(2_000)]
+    said = subprocess.run(
+        ["bash"],
+        input="".join(f"printf '%s\\0' {word}\n" for word in spelled).encode(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )
+    bash = said.stdout.decode(errors="replace").split("\0")[:-1]
+    ours = [simple_commands(f"printf {word}", {})[0].words[1].text for word in spelled]
+    assert dict(zip(spelled, ours, strict=True)) == dict(zip(spelled, bash, strict=True))

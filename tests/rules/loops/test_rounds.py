@@ -14,9 +14,9 @@ import pytest
 
 from tests.support import phases
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.chains import METRICS
+from yolo_fs.protocol.gates import METRICS
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, Version, Work
+from yolo_fs.rules.evidence import Filed, PhaseFacts, Switches, Version, Work
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.schemas.config import Config

@@ -12,8 +12,7 @@ from tests.support.phases import COMMITS, FOLDER, Content, complete, facts
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, EntryGate, ExitGate, Skip
-from yolo_fs.rules.evidence.facts import SourceCommit, Version, Work
-from yolo_fs.rules.evidence.plans import PlanStanding, layers
+from yolo_fs.rules.evidence import PlanStanding, SourceCommit, Version, Work, layers
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus, fold
 from yolo_fs.rules.phase.stepgates import ENTRY, EXIT

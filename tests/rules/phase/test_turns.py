@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.phases import FOLDER, complete, facts
-from yolo_fs.rules.evidence.facts import Version, Work
+from yolo_fs.rules.evidence import Version, Work
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.phase.report import Asker, PhaseReport

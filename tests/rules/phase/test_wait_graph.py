@@ -22,11 +22,10 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Switches, plans_of
+from yolo_fs.rules.evidence import Filed, PhaseFacts, Switches, plans_of
 from yolo_fs.rules.phase import waits
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.phase.wait_graph import Alarm, Deadlock, Orphan, Wait, cycles, orphans
-from yolo_fs.rules.phase.waits import suppliers
+from yolo_fs.rules.phase.waits import Alarm, Deadlock, Orphan, Wait, cycles, orphans, suppliers
 from yolo_fs.rules.phase.waves import Wave
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Strictness

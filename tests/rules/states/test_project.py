@@ -15,12 +15,18 @@ from yolo_fs.protocol.workflow import Skip
 from yolo_fs.reasons import Level
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import subject_of
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import StepStanding, fold
-from yolo_fs.rules.states.checksum import is_ours, renewed, sealed
 from yolo_fs.rules.states.execution import next_execution_state
-from yolo_fs.rules.states.project import claims, orchestration, project_state
+from yolo_fs.rules.states.project import (
+    claims,
+    is_ours,
+    orchestration,
+    project_state,
+    renewed,
+    sealed,
+)
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
@@ -43,7 +49,7 @@ def known(names: int, **more: Any) -> PhaseFacts:
     content: Content = {name: lines for name, lines in complete().items() if name in ORDER[:names]}
     found = facts(content, **more)
     timed = tuple(
-        replace(one, at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.filed
+        one._replace(at_s=60 * (ORDER.index(_name(one.commit)) + 1)) for one in found.filed
     )
     return replace(found, filed=timed)
 

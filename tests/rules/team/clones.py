@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 from yolo_fs.rules.artifacts.table import by_kind
-from yolo_fs.rules.team.merge import merge_texts
-from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, plan_of
+from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, merge_texts, plan_of
 
 ROWS = {"gaps.jsonl": "gaps", "decisions.jsonl": "decisions", "plan.jsonl": "plan"}
 """Path → kind of the artifact: one for each way in which versions meet."""
@@ -177,7 +176,7 @@ class ModelTeam:
         else:
             plan = plan_of(clone.branch, self.ref, taken=frozenset({(each.path, each.ours)}))
             self.publish(
-                replace(plan, publish=tuple(c for c in plan.publish if c.path == each.path))
+                plan._replace(publish=tuple(c for c in plan.publish if c.path == each.path))
             )
 
 

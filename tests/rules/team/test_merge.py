@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Meeting, by_kind
-from yolo_fs.rules.team.merge import merge_lines, merge_texts
+from yolo_fs.rules.team.reconcile import merge_lines, merge_texts
 
 MERGES = int(os.environ.get("YOLO_MERGES", "1000"))
 """`YOLO_MERGES=10000 .venv/bin/pytest tests/rules/team` tries as many as are promised."""
@@ -98,6 +98,15 @@ def test_a_side_that_changed_nothing_never_conflicts(row: Any) -> None:
     assert merge_texts(row, base, base, fresh) == fresh
     assert merge_texts(row, base, fresh, base) == fresh
     assert merge_texts(row, base, fresh, fresh) == fresh
+
+
+def test_a_side_that_only_ended_its_last_line_changed_nothing() -> None:
+    for kind in ("gaps", "research"):
+        row = by_kind(kind)
+        assert row is not None
+
+        assert merge_texts(row, b'{"id":"1"}\n', b'{"id":"1"}', b"") == b""
+        assert merge_texts(row, b'{"id":"1"}\n', b"", b'{"id":"1"}') == b""
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,13 @@ from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.verdicts import Verdict
-from yolo_fs.rules.turn_timers import Instant
+from yolo_fs.rules.timestamps import Instant
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.agents.alerts import AgentAlerts, Alert
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.reports.status import report
-from yolo_fs.services.workspace.own_files import CREW_TOLD
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import CREW_TOLD, load
 
 REQUEST = {"type": "shutdown_request", "reason": "phase_complete", "deadline_seconds": 30}
 CLEAN = {

@@ -32,8 +32,8 @@ from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.checking.verify import Verifier
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.handoffs.sessions import PacketSource
-from yolo_fs.services.workspace.settings import Settings, load
-from yolo_fs.services.worktree.surveyor import Pipeline
+from yolo_fs.services.surveyor import Pipeline
+from yolo_fs.services.workspace import Settings, load
 
 PHASE = ".yolo-planning/phases/01-auth"
 GAPS = {"dept": "", "plan": "01-02", "NN": "01", "department": "backend"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ import pytest
 
 from yolo_fs.cli.main import run
 from yolo_fs.edges import IS_LINUX
+from yolo_fs.edges.files import Stamp
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
 from yolo_fs.services.daemon import health as daemon_lock
 from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.workspace.settings import load
-from yolo_fs.services.worktree.surveyor import Pipeline
+from yolo_fs.services.surveyor import Pipeline
+from yolo_fs.services.workspace import load
 
 LINE = '{"id":"C1","cat":"gap","sev":"major","q":"Who rotates keys?","ctx":"RS256","sug":"Name an owner","st":"open"}\n'
 ARTIFACT = ".yolo-planning/phases/01-auth/critique.jsonl"
@@ -134,6 +136,67 @@ def test_a_defect_of_ours_costs_one_path_and_is_told(
         coordinator.close()
     assert getattr(verdict, "reason", None) is Reason.INTERNAL_ERROR
     assert told == ["daemon.defect", "artifact.held"]
+
+
+@pytest.fixture
+def coordinator(root: Path) -> Iterator[Coordinator]:
+    """Return what has committed the artifact, in a repository with a commit before it."""
+    git(root, "commit", "-q", "--allow-empty", "-m", "chore: begin")
+    with Repository(str(root)) as repository:
+        made = Coordinator(repository, load(str(root)), lambda *_: None)
+        while not made.known or made.unsettled:  # git has just written the index
+            made.reconcile()
+        assert made.sync_index()
+        yield made
+        made.close()
+
+
+def git(root: Path, *words: str) -> None:
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    subprocess.run(["git", "-C", str(root), *who, *words], check=True)
+
+
+def undone(coordinator: Coordinator) -> list[str]:
+    return [
+        path
+        for path, verdict in coordinator.unsettled.items()
+        if getattr(verdict, "reason", None) is Reason.UNDONE_BY_USER
+    ]
+
+
+def test_what_the_user_takes_off_the_branch_alone_is_seen_however_old_the_file_is(
+    root: Path, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stamp, "is_racy", lambda *_: False)  # as if it had been written long ago
+    coordinator.reconcile()
+
+    git(root, "reset", "-q", "--soft", "HEAD~1")
+    assert coordinator.was_moved_by_others()
+    coordinator.reconcile()
+
+    assert undone(coordinator) == [ARTIFACT]
+    assert not coordinator.was_moved_by_others()
+
+
+def test_a_moved_branch_stays_moved_until_everything_was_looked_at(
+    root: Path, coordinator: Coordinator
+) -> None:
+    other = ".yolo-planning/phases/01-auth/gaps.jsonl"
+    git(root, "reset", "-q", "--soft", "HEAD~1")
+    (root / other).write_text("no artifact yet")
+    coordinator.process([other])  # sees the branch first, and no other path
+
+    assert coordinator.was_moved_by_others()
+    coordinator.reconcile()
+    assert undone(coordinator) == [ARTIFACT]
+
+
+def test_a_commit_of_ours_is_no_move_by_others(root: Path, coordinator: Coordinator) -> None:
+    write_at_rest((root / ARTIFACT).with_name("fe-critique.jsonl"))
+    coordinator.process([".yolo-planning/phases/01-auth/fe-critique.jsonl"])
+
+    assert not coordinator.unsettled
+    assert not coordinator.was_moved_by_others()
 
 
 def test_a_network_file_system_is_refused(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -22,16 +21,16 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.escalations.messages import EscalationRequest
-from yolo_fs.rules.escalations.state import EscalationStage
-from yolo_fs.rules.turn_timers import Instant
+from yolo_fs.rules.escalations.lines import EscalationRequest
+from yolo_fs.rules.escalations.log import EscalationStage
+from yolo_fs.rules.timestamps import Instant
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
 from yolo_fs.services.escalations.sinks import Digest, Sinks, SinkSettings, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 ROOT = Path(__file__).parents[3]
 found_name = EscalationId.parse("ESC-01-02-T3")
@@ -164,7 +163,7 @@ def test_owner_stands_between_architect_and_user_in_a_company(
 ) -> None:
     place = office(departments={"frontend": True}, department_workflow="parallel")
     (place.folder / "fe-01-02.plan.jsonl").write_text("")
-    place.service.open(replace(BLOCKER, agent="fe-dev"))
+    place.service.open(BLOCKER._replace(agent="fe-dev"))
     place.ticker.tick()
     assert [place.after(301)[0].line["tgt"] for _ in range(4)] == [
         "fe-lead",
@@ -221,7 +220,7 @@ def test_without_what_was_kept_the_log_counts(office: Callable[..., Office]) -> 
     place.service.open(BLOCKER)
     place.ticker.tick()
     os.unlink(os.path.join(place.repository.own_dir, "escalation-clock.json"))
-    place.clock.now = replace(place.clock.now, boot="another", steady_s=1.0)
+    place.clock.now = place.clock.now._replace(boot="another", steady_s=1.0)
     place.restart()
     assert place.after(299) == ()
     assert len(place.after(2)) == 1
@@ -231,10 +230,10 @@ def test_where_boots_have_no_name_what_was_kept_of_an_earlier_one_does_not_count
     office: Callable[..., Office],
 ) -> None:
     place = office()
-    place.clock.now = replace(place.clock.now, boot="")
+    place.clock.now = place.clock.now._replace(boot="")
     place.service.open(BLOCKER)
     place.ticker.tick()
-    place.clock.now = replace(place.clock.now, steady_s=1.0)
+    place.clock.now = place.clock.now._replace(steady_s=1.0)
     place.restart()
     assert place.after(299) == ()
     assert len(place.after(2)) == 1
@@ -299,7 +298,7 @@ def test_idle_tick_reads_nothing_and_writes_nothing(office: Callable[..., Office
 
 def test_many_processes_that_tick_at_once_hand_up_once(office: Callable[..., Office]) -> None:
     place = office(escalation={"timeout_seconds": 1000})
-    place.clock.now = replace(place.clock.now, wall=datetime.now(UTC) - timedelta(seconds=1001))
+    place.clock.now = place.clock.now._replace(wall=datetime.now(UTC) - timedelta(seconds=1001))
     place.service.open(BLOCKER)
     command = [sys.executable, "-m", "yolo_fs", "escalate", "tick", "--json", "-C", str(place.root)]
     ticks = [
@@ -405,7 +404,7 @@ def test_round_trips_that_are_used_up_stop_the_work_with_a_report(
     place.service.open(BLOCKER)
     place.says("senior", decision="Path /")
     place.clock.passes(1)
-    done = place.service.open(replace(BLOCKER, reason="It still strips it"))
+    done = place.service.open(BLOCKER._replace(reason="It still strips it"))
     assert done.progress is not None and done.progress.standing is EscalationStage.STOPPED
     assert not done.is_refused and "Only the user's decision ends it" in done.findings[0].hint
     assert place.raises("senior").is_refused and place.after(10**6) == ()
@@ -421,7 +420,7 @@ def test_security_fail_goes_past_the_chain_only_with_an_audit_that_fails(
     office: Callable[..., Office],
 ) -> None:
     place = office()
-    fail = replace(BLOCKER, agent="security", fails=True)
+    fail = BLOCKER._replace(agent="security", fails=True)
     assert [finding.reason for finding in place.service.open(fail).findings] == [Reason.WRONG_LEVEL]
     (place.folder / "security-audit.jsonl").write_text('{"r":"FAIL"}\n')
     done = place.service.open(fail)

@@ -16,12 +16,11 @@ from yolo_fs.cli import hook_fast
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Level, Reason, YoloError, errors
-from yolo_fs.schemas.config import Config
-from yolo_fs.schemas.policy import Policy
+from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff
 from yolo_fs.services.handoffs.write import EmittedHandoff, emit
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 GUID = "4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"
 SESSION = f"apps/web/.local/directives/{GUID}"

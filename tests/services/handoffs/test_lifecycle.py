@@ -21,7 +21,7 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 EXAMPLES = Path(__file__).parents[3] / "fixtures/examples/artifacts"
 CONFIG = {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}

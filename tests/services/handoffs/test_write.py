@@ -22,7 +22,7 @@ from yolo_fs.rules.handoffs.session_progress import open_error, progress_line, s
 from yolo_fs.services.checking.envelopes import ProductHandoffs
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 RUN = Path(__file__).parents[3] / "yolo_fs/demo/plays/product"
 STEPS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RUN.glob("[0-9]*.json"))]

@@ -18,7 +18,7 @@ from yolo_fs.rules.loops.facts import Loop, LoopProgress
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.history.team import loop_facts, loops_of
 from yolo_fs.services.progress.board import board
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 
 @pytest.fixture

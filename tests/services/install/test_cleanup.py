@@ -18,7 +18,7 @@ from tests.support.teams import BACKEND, THREE, Team
 from yolo_fs.cli.main import run
 from yolo_fs.compat.dept_cleanup import run as compat
 from yolo_fs.rules.artifacts.table import ARTIFACTS
-from yolo_fs.services.install.cleanup import REASONS, REMOVED, UNIQUE, WHEN_COMPLETE
+from yolo_fs.services.progress.departments import REASONS, REMOVED, UNIQUE, WHEN_COMPLETE
 
 PHASE = ".yolo-planning/phases/01-auth"
 ORCHESTRATION = ".phase-orchestration.json"

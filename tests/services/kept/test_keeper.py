@@ -20,7 +20,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.trees import EXECUTABLE, LINK
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.kept import VERSIONS, KeptCause, KeptEntry, entry_of, within_bounds
-from yolo_fs.services.kept.keeper import Keeper, Leaf, Unkept, restore
+from yolo_fs.services.kept import Keeper, Leaf, Unkept, restore
 
 PHASE = ".yolo-planning/phases/01-auth"
 PLAN = f"{PHASE}/01-01.plan.jsonl"
@@ -208,7 +208,7 @@ def test_several_processes_keep_at_the_same_time(root: Path) -> None:
     script = (
         "import sys\n"
         "from yolo_fs.edges.git.repository import Repository\n"
-        "from yolo_fs.services.kept.keeper import Keeper, Leaf, Unkept\n"
+        "from yolo_fs.services.kept import Keeper, Leaf, Unkept\n"
         "from yolo_fs.rules.kept import KeptCause\n"
         "with Repository(sys.argv[1]) as repository:\n"
         "    keeper = Keeper(repository)\n"

@@ -16,7 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.history.team import Team as Gatherer
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import as_json, asides
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 
 @pytest.fixture

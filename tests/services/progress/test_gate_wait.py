@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,7 +155,7 @@ def test_all_of_several_gates_must_be_open(scene: Scene) -> None:
         {"gate": name, "open": False, "missing": []} for name in ("ux-complete", "api-contract")
     ]
     daemon.write({}, "c0")
-    first = replace(scene.look(), gates=both)
+    first = scene.look()._replace(gates=both)
     scene.look = lambda: first  # type: ignore[method-assign]
     answer = scene.waits()
     until(daemon.are_awaited)
@@ -341,7 +340,7 @@ def test_when_the_time_is_over_a_branch_that_moved_is_looked_at_once_more(scene:
 
 
 def test_the_configured_time_counts_where_the_command_line_says_none(scene: Scene) -> None:
-    first = replace(scene.look(), timeout_s=0.01)
+    first = scene.look()._replace(timeout_s=0.01)
     waited = wait(lambda: first)
     assert not waited.is_open and waited.waited_s >= 0.01
 

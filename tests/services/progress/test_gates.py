@@ -15,14 +15,15 @@ import pytest
 from tests.support.teams import BACKEND, THREE, Team
 from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import ListedFolder
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.rules.states.checksum import sealed
+from yolo_fs.rules.states.project import sealed
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.progress.gate_wait import GateLook, _Presence
 from yolo_fs.services.progress.gates import Gates, gates_at, look
 from yolo_fs.services.progress.state_files import Projector, forged_sentinels
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 PHASE = PhaseId("01", "auth")
 STATUS = ".yolo-planning/phases/01-auth/.dept-status-frontend.json"
@@ -196,7 +197,9 @@ def test_forged_sentinels_are_found_and_left_where_they_are(team: Team, spoil: s
     with Repository(str(team.root)) as repository:
         known = Facts(repository, load(repository.root))
         found = known.phases(repository.head().tip)
-        assert forged_sentinels(repository.root, found[0], known) == (sentinel.name,)
+        assert forged_sentinels(ListedFolder.at(str(sentinel.parent)), found[0], known) == (
+            sentinel.name,
+        )
     assert sentinel.read_text() == text
 
 

@@ -14,7 +14,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.states.project import summary_line
 from yolo_fs.services.history.team import Team as History
 from yolo_fs.services.progress.board import phases_now
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 
 @pytest.fixture

@@ -14,9 +14,8 @@ from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.claims import Standing
 from yolo_fs.services.history.team import Team as Facts
-from yolo_fs.services.tasks.claims import Claims, files_of
-from yolo_fs.services.workspace.own_files import CLAIMS
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.tasks import Claims, files_of
+from yolo_fs.services.workspace import CLAIMS, load
 
 from tests.support.teams import Team  # isort: skip
 

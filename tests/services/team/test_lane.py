@@ -31,7 +31,7 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.services.team import lane as lane_module
 from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.team.membership import leave
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 BRANCH = "refs/heads/yolo/team/main"
 
@@ -278,15 +278,37 @@ def test_a_long_queue_goes_out_in_pushes_that_nobody_overtakes_for_their_length(
 ) -> None:
     monkeypatch.setattr(lane_module, "_OFFERED_MOST", 2)
     a, b = clones
-    for number in range(1, 6):
+    for number in range(1, 8):
         a.write(GAPS, *(gap(each) for each in range(1, number + 1)))
 
     assert a.lane.exchange().waiting == 0
     b.meet()
 
-    assert [event for event, _ in a.events].count("team.published") == 3
+    assert a.count_of("team.published") == [2, 4, 1]
     assert_agreed(bare, a, b)
-    assert b.subjects() == a.subjects() and len(b.subjects()) == 5
+    assert b.subjects() == a.subjects() and len(b.subjects()) == 7
+
+
+def test_a_lane_that_knows_the_remote_offers_before_it_looks_and_one_merge_holds_up_no_other_file(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    for clone in clones:
+        clone.write(GAPS, gap(1))
+        clone.meet()
+    lane = a.lane
+    lane.exchange()
+    b.write(GAPS, gap(1), gap(2))
+    b.lane.exchange()
+    a.write(GAPS, gap(1), gap(3))
+    a.write(PLAN, plan("Tokens"))
+
+    left = lane.exchange()  # its first offer comes too late for the list
+
+    assert a.meeting.standing().merges and not left.waiting
+    assert "Tokens" in at_remote(bare, "show", f"{BRANCH}:{PLAN}")
+    settle(a, b)
+    assert_agreed(bare, a, b)
 
 
 def test_a_commit_of_ours_is_no_reason_to_look_at_a_remote_at_once_and_one_of_the_team_is(

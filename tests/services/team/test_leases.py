@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.remote import Remote
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.team.lease import TeamLease, path_of, read_lease
+from yolo_fs.rules.team.reconcile import TeamLease, path_of, read_lease
 from yolo_fs.services.team.lane import Exchange
 
 DECISIONS = f"{PHASE}/decisions.jsonl"
@@ -82,7 +81,7 @@ def test_a_silent_holder_is_followed_and_what_it_writes_when_it_wakes_waits(
     a.lane.exchange()
     b.meet()
     a.write(GAPS, gap(1), gap(2))  # frozen before it could be published
-    assert b.lane.is_silent(replace(lease, ttl_s=1))
+    assert b.lane.is_silent(lease._replace(ttl_s=1))
 
     taken = b.lane.pass_lease("backend", b.meeting.membership.clone, lease)
     b.write(GAPS, gap(1), gap(3))
@@ -112,7 +111,7 @@ def test_a_holder_that_gives_signs_of_life_is_not_silent(clones: Clones) -> None
     lease = take(a)
     lane = a.lane
 
-    assert not b.lane.is_silent(replace(lease, ttl_s=30), rest=lambda _s: lane.beat())
+    assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=lambda _s: lane.beat())
 
 
 def test_of_two_that_take_a_free_lease_at_once_one_has_it(clones: Clones) -> None:
@@ -164,7 +163,7 @@ def test_leases_are_taken_shown_and_given_back_by_command(
     assert backend(b).holder == ""
 
 
-def test_a_still_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the_same(
+def test_a_known_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the_same(
     clones: Clones, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a, b = clones
@@ -181,12 +180,15 @@ def test_a_still_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the
     lane.exchange()
     monkeypatch.setattr(Remote, "_call", count)
     b.write(GAPS, gap(1))
-    assert exchange() == (Exchange(moved=True, waiting=0), ["push", "ls-remote"])
+    assert exchange() == (Exchange(moved=True, waiting=0), ["push"])
+    b.write(GAPS, gap(1, "fixed"))
+    assert exchange() == (Exchange(moved=True, waiting=0), ["ls-remote", "push"])  # others, too
 
     a.write(DECISIONS, DECISION)
+    lane.exchange()
     a.meet()
     b.write(GAPS, gap(1), gap(2))
-    assert exchange()[1] == ["push", "ls-remote", "push", "ls-remote"]
+    assert exchange()[1] == ["push", "ls-remote", "push"]
     lane.exchange()
 
     lease = take(a)
@@ -197,7 +199,7 @@ def test_a_still_remote_is_offered_to_before_it_is_looked_at_and_decides_all_the
     lane.exchange()
     a.lane.pass_lease("backend", "", lease)
     found, commands = exchange()
-    assert (found.waiting, commands) == (0, ["ls-remote", "push", "ls-remote"])
+    assert (found.waiting, commands) == (0, ["ls-remote", "push"])
     settle(*clones)
     assert a.planning() == b.planning()
-    assert published(bare).count("docs(01): gaps") == 3
+    assert published(bare).count("docs(01): gaps") == 4

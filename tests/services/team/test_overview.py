@@ -20,8 +20,7 @@ from yolo_fs.rules.team.overview import PendingMove, TeamOverview, obstructions
 from yolo_fs.services.install.doctor import examine_repository
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.team.overview import TeamObserver
-from yolo_fs.services.workspace.own_files import TEAM_LANE
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import TEAM_LANE, load
 
 NewTree = Callable[[str], TeamTree]
 

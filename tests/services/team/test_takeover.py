@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from tests.services.team.test_lane import BRANCH, at_remote, settle
 from tests.services.team.test_leases import assert_same, backend, published
 from tests.services.team.work_trees import GAPS, Clones, CloneTree, gap
-from yolo_fs.rules.team.lease import TeamLease
-from yolo_fs.services.team.lane import Lane
+from yolo_fs.cli.main import run
+from yolo_fs.rules.team.reconcile import TeamLease
+from yolo_fs.services.team import lane as lane_module
+from yolo_fs.services.team.lane import Lane, LaneThread
+from yolo_fs.services.workspace import load
 
 TTL_S = 1
 PATIENCE_S = 30.0
@@ -93,18 +97,37 @@ def test_a_lease_that_was_followed_goes_back_when_it_is_no_longer_needed(
 
 def test_a_holder_that_gives_signs_of_life_keeps_its_lease(clones: Clones) -> None:
     a, b = clones
-    b.write(GAPS, gap(1))
     holder, lane = a.lane, b.lane
     began = time.monotonic()
     holder.beat()
     watch(lane)
     ttl_s = TTL_S + round(10 * (time.monotonic() - began))  # a turn of a slow machine is no silence
     take_short(a, ttl_s)
+    b.write(GAPS, gap(1))
     until = time.monotonic() + 3 * ttl_s
     while time.monotonic() < until:
         holder.beat()
         assert not watch(lane)
+    assert [each.path for each in lane.exchange().held] == [GAPS]
     assert backend(b).holder == a.meeting.membership.clone
+
+
+def test_a_holder_that_has_nothing_to_do_gives_its_signs_however_long_it_would_rest(
+    clones: Clones, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rest in ("BUSY_S", "QUIET_S"):
+        monkeypatch.setattr(lane_module, rest, 3600.0)
+    a, b = clones
+    take_short(a)
+    thread = LaneThread(str(a.root), load(str(a.root)), a.meeting.membership)
+    thread.start(lambda: None)
+    signs: set[str] = set()
+    deadline = time.monotonic() + PATIENCE_S
+    while len(signs) < 3 and time.monotonic() < deadline:
+        signs |= set(b.lane._signs("backend").values())
+    thread.stop()
+
+    assert len(signs) == 3
 
 
 def test_nobody_follows_a_silent_holder_who_has_nothing_to_publish_for_it(clones: Clones) -> None:
@@ -155,7 +178,18 @@ def test_where_the_remote_takes_no_refs_but_branches_a_branch_bears_the_sign(
     assert "refs/heads/yolo/leases/backend" in refs
 
     def sign(_s: float) -> None:
-        time.sleep(0.4 * TTL_S)
+        lane._beats.clear()
         lane.beat()
 
-    assert not b.lane.is_silent(replace(lease, ttl_s=30), rest=sign)
+    assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=sign)
+
+
+def test_a_command_takes_the_lease_of_a_holder_that_is_silent_while_it_watches(
+    clones: Clones,
+) -> None:
+    a, b = clones
+    take_short(a)
+
+    assert run(["team", "lease", "take", "backend", "-q", "-C", str(b.root)]) == 0
+    lease = backend(a)
+    assert (lease.holder, lease.epoch, lease.lent_by) == (b.meeting.membership.clone, 2, "")

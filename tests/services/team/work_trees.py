@@ -16,12 +16,13 @@ import pytest
 from tests.support.git_servers import SERVERS
 from tests.support.shared import made_once
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Reason
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.team.lane import Lane
 from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding
 from yolo_fs.services.team.membership import join, membership_of
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 GAPS = f"{PHASE}/gaps.jsonl"
@@ -63,6 +64,7 @@ class TeamTree:
         self.root = root
         self.events: list[tuple[str, str]] = []
         self._data: list[tuple[str, Any]] = []
+        self._counts: list[tuple[str, Any]] = []
         self.open()
 
     def open(self) -> None:
@@ -72,6 +74,11 @@ class TeamTree:
     def hear(self, event: str, path: str, data: Any) -> None:
         self.events.append((event, path))
         self._data.append((path, data.get("reason")))
+        self._counts.append((event, data.get("commits")))
+
+    def count_of(self, event: str) -> list[Any]:
+        """Return of how many commits each event of a kind told."""
+        return [count for each, count in self._counts if each == event]
 
     def told(self, path: str) -> list[Any]:
         """Return the reasons of all events about a path."""
@@ -103,9 +110,16 @@ class TeamTree:
         )
 
     def look(self) -> TeamStanding:
-        standing = self.meeting.look()
-        self.coordinator.sync_index()
-        return standing
+        """Look as its daemon would: again, where the user's git may still be writing its index."""
+        deadline, done = time.monotonic() + 10, 0
+        while True:
+            standing = self.meeting.look()
+            self.coordinator.sync_index()
+            done += standing.done
+            is_fresh = any(held.reason is Reason.INDEX_LOCKED for held in standing.held)
+            if not is_fresh or time.monotonic() > deadline:
+                return standing._replace(done=done)
+            time.sleep(0.02)
 
     def write(self, path: str, *lines: str) -> None:
         """Write an artifact and have it committed, as its daemon would."""

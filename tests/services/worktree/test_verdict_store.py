@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.edges.files import Stamp
-from yolo_fs.services.worktree.verdict_store import QuietTimer
+from yolo_fs.services.surveyor import QuietTimer
 
 HOUR_NS = 3_600_000_000_000
 

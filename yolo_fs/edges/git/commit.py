@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp
@@ -41,8 +42,7 @@ class CommitRequest:
         return f"{self.subject}\n\n{trailers}" if trailers else f"{self.subject}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class CommitResult:
+class CommitResult(NamedTuple):
     """What became of one entry."""
 
     path: str
@@ -51,8 +51,7 @@ class CommitResult:
     """The new commit; None when the branch had this content already."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
+class _Chain(NamedTuple):
     """Commits built on a tip, not yet reachable from a branch."""
 
     tip: str | None

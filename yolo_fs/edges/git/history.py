@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
@@ -26,8 +25,7 @@ _LINEAR_MOST = 300
 """Commits that are followed one by one before git is asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedCommit:
+class LoggedCommit(NamedTuple):
     """One commit of the log."""
 
     oid: str
@@ -104,7 +102,7 @@ def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedComm
             return None
         trees = repository.root_tree(before), repository.root_tree(oid)
         changes = tuple(repository.trees.changes(*trees))
-        made.append(replace(_as_logged(found), changes=changes))
+        made.append(_as_logged(found)._replace(changes=changes))
     return made[::-1] if chain else None
 
 
@@ -151,8 +149,7 @@ def _trailers(body: str) -> tuple[tuple[str, str], ...]:
     return tuple((pair["key"], pair["value"]) for pair in found if pair) if all(found) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Abandoned:
+class Abandoned(NamedTuple):
     """Commits that the branch was moved away from by the user."""
 
     commits: tuple[str, ...]

@@ -14,7 +14,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -36,8 +35,7 @@ CONFLICT = "conflict"
 """Stands for the id of an entry that is not merged."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexUpdate:
+class IndexUpdate(NamedTuple):
     """One path whose index entry is to become the committed blob."""
 
     path: str

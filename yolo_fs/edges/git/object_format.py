@@ -122,9 +122,9 @@ def objects_in(pack: bytes, object_format: ObjectFormat) -> Iterator[GitObject]:
     Raises:
         ValueError, IndexError, zlib.error: it is cut off, or no pack.
     """
-    if pack[:4] != b"PACK":
-        raise ValueError(pack[:4])
     at = 12
+    if pack[:4] != b"PACK" or len(pack) < at:
+        raise ValueError(pack[:at])
     for _ in range(int.from_bytes(pack[8:12], "big")):
         type_ = pack[at] >> 4 & 0x07
         at = _after_number(pack, at)

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, Pack, objects_in, pack_of
 from yolo_fs.edges.git.runner import Git
@@ -39,6 +40,22 @@ _FRESH_MOST = 500
 _TICK_NS = 20_000_000
 """Longer than the clock of a file system needs to tell two changes of a folder apart."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+COLLECTED_WITHIN_S = 60.0
+"""How long a `git gc` acts on what it has listed, at most; its lock may be left by a killed one."""
+_SETTLED_WITHIN_S = 0.5
+_ENDINGS = (".idx", ".pack", ".keep")
+_POLL_S = 0.05
+
+
+class _DoubtfulPack(NamedTuple):
+    """A pack that was named while a `git gc` was at work."""
+
+    pack: Pack
+    collection: Stamp | None
+    since: float
+    """On the monotonic clock."""
 
 
 class _Draft(NamedTuple):
@@ -77,6 +94,7 @@ class ObjectStore:
         """By this process; every git has to look into each of them until it is merged."""
         self._reader: Conversation | None = None
         self._fresh = _FreshPacks(self.pack_folder, object_format)
+        self._in_doubt: dict[str, _DoubtfulPack] = {}
 
     # --- reading ---
 
@@ -163,12 +181,74 @@ class ObjectStore:
         Raises:
             YoloError: NO_SPACE or STORAGE_FAILED; nothing refers to what was written so far.
         """
+        self.restore()
         unique = {object_.oid: object_ for object_ in objects}.values()
         pack = pack_of(unique, self.object_format)
         with storage_errors("objects"):
             failpoint.reach("objects.begun")
-            self._write_pack(pack)
+            self._write_guarded(pack)
             failpoint.reach("objects.durable")
+
+    def collection(self) -> Stamp | None:
+        """Return what tells a `git gc` that is at work here from the next one; None without any."""
+        objects = os.path.dirname(self.pack_folder)
+        return stamp_at(f"{os.path.dirname(objects)}/gc.pid")
+
+    def has_ended(self, collection: Stamp | None, since: float) -> bool:
+        """Return whether a `git gc`, seen at `since` on the monotonic clock, takes nothing away any
+        more.
+        """
+        if collection is None:
+            return True
+        is_late = time.monotonic() - since > COLLECTED_WITHIN_S
+        return is_late or collection != self.collection()
+
+    def restore(self) -> bool:
+        """Write again what a `git gc` removed because it had listed a pack by halves; return
+        whether any is still in doubt.
+
+        It lists the folder in pieces. Where it finds an index, and the pack got its name behind
+        its back, it takes index and note for litter. A repack may have listed the pack without its
+        note by then, so it is written under another name. See docs/faults.md#f09.
+
+        Raises:
+            YoloError: NO_SPACE or STORAGE_FAILED; it is tried again with the next call.
+        """
+        for name, doubt in list(self._in_doubt.items()):
+            is_over = self.has_ended(doubt.collection, doubt.since)
+            if not self._is_whole(name):
+                again = self.object_format.checksum(doubt.pack.name.encode())
+                with storage_errors("objects"):
+                    self._write_guarded(doubt.pack._replace(name=again.hex()))
+                for ending in _ENDINGS:
+                    discard(f"{self.pack_folder}/{name}{ending}")
+                is_over = True
+            if is_over:
+                self.release(name)
+        return bool(self._in_doubt)
+
+    def release(self, name: str) -> None:
+        """Leave a pack alone: its objects stand in another."""
+        self._in_doubt.pop(name, None)
+
+    def settle(self) -> None:
+        """Restore what a `git gc` is about to remove, before this process ends."""
+        until = time.monotonic() + _SETTLED_WITHIN_S
+        while self.restore() and time.monotonic() < until:
+            time.sleep(_POLL_S)
+
+    def _write_guarded(self, pack: Pack) -> None:
+        name = f"pack-{pack.name}"
+        at_work = self.collection()
+        self._write_pack(pack)
+        if at_work is None:
+            at_work = self.collection()
+        if at_work is None and self._is_whole(name):
+            return
+        self._in_doubt[name] = _DoubtfulPack(pack, at_work, time.monotonic())
+
+    def _is_whole(self, name: str) -> bool:
+        return all(os.path.exists(f"{self.pack_folder}/{name}{ending}") for ending in _ENDINGS)
 
     def _write_pack(self, pack: Pack) -> None:
         """Write, sync, then name: the note first, so that no repack sees the pack without it."""

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import Stamp
 from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository, content_of
@@ -45,6 +46,16 @@ class OwnPack(NamedTuple):
     """Without folder and ending."""
 
 
+class _Merged(NamedTuple):
+    """A pack whose objects stand in another."""
+
+    into: str
+    goes_at: float
+    """On the monotonic clock."""
+    collection: Stamp | None
+    """The `git gc` that may take the other for litter until it ends. See `ObjectStore.restore`."""
+
+
 class PackMerger:
     """Merges packs of ours in a process beside; `step` does what has become due."""
 
@@ -55,8 +66,7 @@ class PackMerger:
         self._git: Conversation | None = None
         self._sources: Sequence[str] = ()
         self._lock = -1
-        self._merged: dict[str, float] = {}
-        """Pack that is merged → when it goes, on the monotonic clock."""
+        self._merged: dict[str, _Merged] = {}
         self._seen = 0
         """Packs written by this process when the last merge began."""
         self.merges = 0
@@ -107,15 +117,16 @@ class PackMerger:
             with contextlib.suppress(YoloError, OSError):
                 self._finish(self._git.line().decode())
             self._end()
-        if due := [name for name, at in self._merged.items() if at <= time.monotonic()]:
+        if due := [name for name, merged in self._merged.items() if self._is_due(merged)]:
             self._remove(due)
-        return bool(self._git or self._merged)
+        is_in_doubt = self._repository.objects.restore()
+        return bool(self._git or self._merged or is_in_doubt)
 
     def close(self) -> None:
-        """End what is under way; what was merged goes at once."""
+        """End what is under way; what was merged goes at once, unless a `git gc` is at work."""
         if self._git is not None:
             self.abandon()
-        self._remove(list(self._merged))
+        self._remove([name for name, each in self._merged.items() if each.collection is None])
 
     def abandon(self) -> None:
         """End the merge that is under way; all stays as it was."""
@@ -170,6 +181,8 @@ class PackMerger:
         held = self._objects(f"{self._scratch}/pack/{name}.idx")
         if not all(held >= self._objects(f"{self._folder}/{each}.idx") for each in self._sources):
             return
+        objects = self._repository.objects
+        collection = objects.collection()
         with _flocked(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
@@ -177,7 +190,8 @@ class PackMerger:
             failpoint.reach("packs.placed")
             if os.path.getsize(f"{self._folder}/{name}.pack") >= HANDED_OVER_BYTES:
                 discard(f"{self._folder}/{name}.keep")
-        self._merged |= dict.fromkeys(set(self._sources) - {name}, time.monotonic() + LINGER_S)
+        merged = _Merged(name, time.monotonic() + LINGER_S, collection or objects.collection())
+        self._merged |= dict.fromkeys(set(self._sources) - {name}, merged)
         self.merges += 1
 
     def _place(self, name: str) -> None:
@@ -207,14 +221,32 @@ class PackMerger:
                 return
             indexed = content_of(f"{self._folder}/multi-pack-index")
             for name in names:
-                for ending in () if name.encode() in indexed else _ENDINGS:
+                merged = self._merged.pop(name)
+                into = f"{self._folder}/{merged.into}"
+                if not (os.path.exists(f"{into}.idx") and os.path.exists(f"{into}.pack")):
+                    continue
+                if name.encode() in indexed:
+                    continue
+                self._repository.objects.release(name)
+                for ending in _ENDINGS:
                     discard(f"{self._folder}/{name}.{ending}")
                     failpoint.reach("packs.removing")
-                del self._merged[name]
+
+    def _is_due(self, merged: _Merged) -> bool:
+        if time.monotonic() < merged.goes_at:
+            return False
+        objects = self._repository.objects
+        return objects.has_ended(merged.collection, merged.goes_at)
 
     def _objects(self, index: str) -> set[bytes]:
-        """Return the ids that an index of version 2 has."""
+        """Return the ids that an index of version 2 has.
+
+        Raises:
+            FileNotFoundError: there is none, or an empty one.
+        """
         data, size = content_of(index), self._repository.object_format.size
+        if not data:
+            raise FileNotFoundError(index)
         count = int.from_bytes(data[8 + 255 * 4 : 8 + 256 * 4], "big")
         start = 8 + 256 * 4
         return {data[at : at + size] for at in range(start, start + count * size, size)}

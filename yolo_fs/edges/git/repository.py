@@ -376,6 +376,7 @@ class Repository:
 
     def close(self) -> None:
         """End the helper processes."""
+        self.objects.settle()
         self.objects.end()
 
     def __enter__(self) -> Self:

@@ -19,6 +19,12 @@ _FILE = FILE.encode()
 _FOLDER = b"40000"
 _SUBMODULE = "160000"
 _CACHED_ENTRIES = 50_000
+_FOLDERS_KEPT = 4
+_FOLDER_MOST = 5_000
+"""Files of a folder whose list is kept: the daemon's memory must not grow with the history."""
+_FILES: dict[tuple[str, str], dict[str, str]] = {}
+"""Id of a folder's tree and its path → the files below it. The id says it all, so whoever comes
+later, in a fork of the warm process too, may have what another has read."""
 
 
 class TreeEntry(NamedTuple):
@@ -170,9 +176,17 @@ class Trees:
         id.
         """
         top = self.find(root, path)
-        is_folder = top is not None and top.mode == _FOLDER.decode()
-        entries = self.leaves(top.oid, path + "/") if top and is_folder else {}
-        return {path: entry.oid for path, entry in entries.items() if entry.mode.startswith("100")}
+        if top is None or top.mode != _FOLDER.decode():
+            return {}
+        if known := _FILES.get((top.oid, path)):
+            return dict(known)
+        leaves = self.leaves(top.oid, path + "/").items()
+        files = {below: entry.oid for below, entry in leaves if entry.mode.startswith("100")}
+        if len(files) <= _FOLDER_MOST:
+            for oldest in list(_FILES)[: 1 - _FOLDERS_KEPT]:
+                _FILES.pop(oldest, None)
+            _FILES[top.oid, path] = files
+        return dict(files)
 
     def leaves(self, root: str, prefix: str = "") -> dict[str, TreeEntry]:
         """Return what a tree holds beside folders: prefix and path → entry."""

@@ -5,13 +5,14 @@ in a row, half-open after a time. Pure; nothing of it is stored. See docs/source
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.ids import TaskRef
-from yolo_fs.protocol.crew import (
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.roster import (
     MEASURES,
     MESSAGE_MEASURES,
     NEXT_CIRCUIT,
@@ -20,18 +21,14 @@ from yolo_fs.protocol.crew import (
     Health,
     Measure,
 )
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.rules.agents.health import AgentHealth, AgentSign
 from yolo_fs.rules.escalations.log import departments_of, logged, stations
-from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit
-from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.rules.evidence import PhaseFacts, SourceCommit, plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.timestamps import iso, moment
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomeEvent:
+class OutcomeEvent(NamedTuple):
     """One thing that went well or failed in a department."""
 
     at: datetime
@@ -43,8 +40,7 @@ class OutcomeEvent:
     """What two sources may tell of the same failure; it counts once until something goes well."""
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerPolicy:
+class BreakerPolicy(NamedTuple):
     """When a breaker opens, and for how long."""
 
     failures: int
@@ -53,8 +49,7 @@ class BreakerPolicy:
     """Seconds, and it is half-open."""
 
 
-@dataclass(frozen=True, slots=True)
-class Breaker:
+class Breaker(NamedTuple):
     """How the breaker of one department stands."""
 
     department: Dept
@@ -142,7 +137,7 @@ def _waited(
     if to is None or one.opened_at is None:
         return one
     due = began.get(one.key, min(one.opened_at, now)) + timedelta(seconds=patience.open_s)
-    return replace(one, state=to, probe_at=due) if now >= due else one
+    return one._replace(state=to, probe_at=due) if now >= due else one
 
 
 def _after(one: Breaker, told: OutcomeEvent, patience: BreakerPolicy) -> Breaker:
@@ -153,9 +148,9 @@ def _after(one: Breaker, told: OutcomeEvent, patience: BreakerPolicy) -> Breaker
     if not told.failed and Circuit.OPEN not in (one.state, to):
         counted = ()
     if to is None:
-        return replace(one, failures=counted)
+        return one._replace(failures=counted)
     opened_at = told.at if to is Circuit.OPEN else one.opened_at
-    return replace(one, state=to, failures=counted, opened_at=opened_at, last=told)
+    return one._replace(state=to, failures=counted, opened_at=opened_at, last=told)
 
 
 def _kind(told: OutcomeEvent, failures: int, patience: BreakerPolicy) -> CircuitSignal:

@@ -10,19 +10,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.crew import Cause, Circuit, Health
 from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.roster import Cause, Circuit, Health
 from yolo_fs.reasons import errors
 from yolo_fs.rules.agents.circuit import Breaker
 from yolo_fs.rules.agents.health import AgentHealth, place_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
-from yolo_fs.rules.escalations.state import EscalationProgress
-from yolo_fs.rules.evidence.facts import SourceCommit
-from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.rules.escalations.log import EscalationProgress
+from yolo_fs.rules.evidence import SourceCommit, plan_progress
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.timestamps import iso
@@ -43,8 +42,7 @@ class StallInput:
     """The commits of its tasks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Awaited:
+class Awaited(NamedTuple):
     """A step whose turn it is, and when something was last seen of it."""
 
     phase: PhaseId

@@ -8,23 +8,20 @@ docs/sources.md#document-000.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Finding, Reason, safe
 from yolo_fs.rules.agents.health import AgentSign
-from yolo_fs.rules.evidence.commits import purpose_of
-from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, texts
-from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus
+from yolo_fs.rules.artifacts.naming import purpose_of
+from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, SourceCommit, texts
 from yolo_fs.rules.phase.gates import verdict_of
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 
 
-@dataclass(frozen=True, slots=True)
-class PlanTotals:
+class PlanTotals(NamedTuple):
     """What one plan comes to."""
 
     plan: PlanStatus
@@ -65,8 +62,7 @@ class PlanTotals:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class DepartmentTotals:
+class DepartmentTotals(NamedTuple):
     """What one department comes to in a phase."""
 
     phase: str

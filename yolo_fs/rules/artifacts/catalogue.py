@@ -1,27 +1,24 @@
 """Every kind of file and message, artifacts included: its name, its shapes, and how it is read.
 
+Shapes are slow to import, so only what is asked for is: one artifact, one line of it, all others.
 See docs/sources.md#document-000.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Exit, Fault, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, shape_named
-from yolo_fs.schemas import state
 from yolo_fs.schemas.base import Wire, check
-from yolo_fs.schemas.config import Config
-from yolo_fs.schemas.envelope.envelope import PAYLOADS, Envelope, payload_shape, read_envelope
-from yolo_fs.schemas.envelope.reports import ErrorReport
 from yolo_fs.schemas.layout import Format, Record, Strictness
-from yolo_fs.schemas.messages.catalogue import MESSAGES, read_message
-from yolo_fs.schemas.packet import HandoffFile, HandoffJson, Packet, read_handoff_json
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
@@ -50,8 +47,7 @@ class Kind:
     name: str
     """Such as `message/critique_result` or `artifact/plan`."""
     format: Format
-    lines: tuple[LineShape, ...]
-    """Shapes that its lines have; none where no JSON is read."""
+    _lines: Callable[[], Iterable[LineShape]]
     source: str
     """Document and section, or section of the protocol."""
     faults: Faults
@@ -64,6 +60,11 @@ class Kind:
     """Shape of an envelope's `payload`."""
     route: EnvelopeRoute | None = None
     """Route of an envelope."""
+
+    @property
+    def lines(self) -> tuple[LineShape, ...]:
+        """Shapes that its lines have; none where no JSON is read."""
+        return tuple(self._lines())
 
     @property
     def own_name(self) -> str:
@@ -89,13 +90,23 @@ def _first(read: Callable[[Mapping[str, Any], Strictness], tuple[Fault, ...]]) -
     return faults
 
 
-def _shaped(shape: type[Wire]) -> Faults:
-    return _first(lambda value, mode: check(shape, value, mode)[1])
+def _message_faults(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
+    from yolo_fs.schemas.messages.catalogue import read_message
+
+    return read_message(value, mode)[1]
+
+
+def _envelope_faults(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
+    from yolo_fs.schemas.envelope.envelope import read_envelope
+
+    return read_envelope(value, mode)[1]
 
 
 def _message_named(name: str) -> Faults:
+    from yolo_fs.schemas.messages.catalogue import MESSAGES
+
     def read(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
-        faults = read_message(value, mode)[1]
+        faults = _message_faults(value, mode)
         said = value.get("type")
         if said == name or not isinstance(said, str) or said not in MESSAGES:
             return faults
@@ -105,8 +116,10 @@ def _message_named(name: str) -> Faults:
 
 
 def _envelope_with(payload: type[Wire], name: str) -> Faults:
+    from yolo_fs.schemas.envelope.envelope import payload_shape
+
     def read(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
-        faults = read_envelope(value, mode)[1]
+        faults = _envelope_faults(value, mode)
         carried = payload_shape(value)
         if carried in (payload, None):
             return faults
@@ -123,6 +136,8 @@ def _envelope_with(payload: type[Wire], name: str) -> Faults:
 
 def payload_name(shape: type[Wire] | None) -> str:
     """Return what an envelope with that payload is called below `envelope/`."""
+    from yolo_fs.schemas.envelope.reports import ErrorReport
+
     if shape is None or shape is ErrorReport:
         return "error"
     return "-".join(in_words(shape.__name__))
@@ -132,17 +147,22 @@ def payload_name(shape: type[Wire] | None) -> str:
 
 
 def _messages() -> Iterator[Kind]:
+    from yolo_fs.schemas.messages.catalogue import MESSAGES
+
     for name, shape in MESSAGES.items():
         yield Kind(
             f"message/{name}",
             Format.JSON,
-            (LineShape("", shape),),
+            _only(shape),
             f'document 000 ("{name}")',
             _message_named(name),
         )
 
 
 def _envelopes() -> Iterator[Kind]:
+    from yolo_fs.schemas.envelope.envelope import PAYLOADS
+    from yolo_fs.schemas.envelope.reports import ErrorReport
+
     for (source, target), payload in PAYLOADS.items():
         route = EnvelopeRoute(source, target)
         yield _envelope(
@@ -156,12 +176,13 @@ def _envelopes() -> Iterator[Kind]:
 def _envelope(
     payload: type[Wire], source: str, how: str, route: EnvelopeRoute | None = None
 ) -> Kind:
+    from yolo_fs.schemas.envelope.envelope import Envelope
+
     name = f"envelope/{payload_name(payload)}"
-    lines = (LineShape("", Envelope),)
     return Kind(
         name,
         Format.JSON,
-        lines,
+        _only(Envelope),
         source,
         _envelope_with(payload, name),
         how,
@@ -170,61 +191,66 @@ def _envelope(
     )
 
 
-def _one(
-    name: str, shape: type[Wire], source: str, file: str, faults: Faults | None = None
-) -> Kind:
+def _only(shape: type[Wire]) -> Callable[[], Iterable[LineShape]]:
+    return lambda: [LineShape("", shape)]
+
+
+def _one(name: str, shape: str, source: str, file: str, faults: Faults | None = None) -> Kind:
+    """Return the kind of one object whose shape has that name below `yolo_fs.schemas`."""
     return Kind(
-        name, Format.JSON, (LineShape("", shape),), source, faults or _shaped(shape), file=file
+        name,
+        Format.JSON,
+        lambda: [LineShape("", shape_named(shape))],
+        source,
+        faults or _shaped(shape),
+        file=file,
     )
 
 
-_STATES: tuple[tuple[str, type[Wire], str], ...] = (
-    ("dept-status", state.DeptStatus, ".dept-status-{department}.json"),
-    ("execution-state", state.ExecutionState, ".execution-state.json"),
-    ("orchestration", state.Orchestration, ".phase-orchestration.json"),
-    ("state", state.StateFile, "state.json"),
-    ("escalation-state", state.EscalationState, ".escalation-state.json"),
+def _shaped(shape: str) -> Faults:
+    return _first(lambda value, mode: check(shape_named(shape), value, mode)[1])
+
+
+def _handoff_json_faults(value: Mapping[str, Any], _: Strictness) -> tuple[Fault, ...]:
+    from yolo_fs.schemas.packet import read_handoff_json
+
+    return read_handoff_json(value)[1]
+
+
+_SCRIPTS = "the reference scripts"
+_STATES = (
+    ("state/dept-status", "state.DeptStatus", ".dept-status-{department}.json"),
+    ("state/execution-state", "state.ExecutionState", ".execution-state.json"),
+    ("state/orchestration", "state.Orchestration", ".phase-orchestration.json"),
+    ("state/state", "state.StateFile", "state.json"),
+    ("state/escalation-state", "state.EscalationState", ".escalation-state.json"),
+    ("config", "config.Config", "config.json"),
 )
-_OTHERS: tuple[Kind, ...] = (
-    *_messages(),
-    *_envelopes(),
-    _one("handoff/packet", Packet, "document 001, Handoff contract", ""),
+_FILES = (
+    _one("handoff/packet", "packet.Packet", "document 001, Handoff contract", ""),
     Kind(
         "handoff/handoff-file",
         Format.FRONT_MATTER,
-        (LineShape("", HandoffFile),),
+        lambda: [LineShape("", shape_named("packet.HandoffFile"))],
         "document 001, Directive-contained handoff",
-        _shaped(HandoffFile),
+        _shaped("packet.HandoffFile"),
         how="the schema is that of the front matter",
         file="HANDOFF.md",
     ),
     _one(
         "handoff/handoff-json",
-        HandoffJson,
+        "packet.HandoffJson",
         "document 004, Add a handoff.json schema check after each agent invocation",
         "handoff.json",
-        _first(lambda value, _: read_handoff_json(value)[1]),
+        _first(_handoff_json_faults),
     ),
-    *(_one(f"state/{name}", shape, "the reference scripts", file) for name, shape, file in _STATES),
-    _one("config", Config, "the reference scripts", "config.json"),
+    *(_one(name, shape, _SCRIPTS, file) for name, shape, file in _STATES),
 )
-"""Families in the order of the documents; within a family the document's own order."""
+"""Files of one shape, in the order of the documents."""
 
-ANY_MESSAGE = Kind(
-    "message",
-    Format.JSON,
-    (),
-    "document 000",
-    _first(lambda value, mode: read_message(value, mode)[1]),
-)
+ANY_MESSAGE = Kind("message", Format.JSON, tuple, "document 000", _first(_message_faults))
 """A message of whichever type it names."""
-ANY_ENVELOPE = Kind(
-    "envelope",
-    Format.JSON,
-    (),
-    "document 003",
-    _first(lambda value, mode: read_envelope(value, mode)[1]),
-)
+ANY_ENVELOPE = Kind("envelope", Format.JSON, tuple, "document 003", _first(_envelope_faults))
 """An envelope of whichever route it names."""
 
 
@@ -233,7 +259,7 @@ def _artifacts() -> Iterator[Kind]:
         yield Kind(
             f"artifact/{artifact.kind}",
             artifact.format,
-            tuple(_line_shapes(artifact)),
+            partial(_line_shapes, artifact),
             artifact.source,
             _faults_of(artifact),
             _how(artifact),
@@ -292,18 +318,37 @@ def _name_of_line(kind: str, shape: type[Wire]) -> str:
     return "-".join(words)
 
 
-KINDS: tuple[Kind, ...] = (*_artifacts(), *_OTHERS)
-"""Every kind once, artifacts first."""
-
-_BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in (*KINDS, ANY_MESSAGE, ANY_ENVELOPE)}
+_BY_NAME = {kind.name: kind for kind in (*_artifacts(), *_FILES, ANY_MESSAGE, ANY_ENVELOPE)}
+"""Those that are known without their shapes."""
 _ARTIFACT_BY_NAME = {f"artifact/{artifact.kind}": artifact for artifact in ARTIFACTS}
+_FAMILIES: Mapping[str, Callable[[], Iterator[Kind]]] = {
+    "message": _messages,
+    "envelope": _envelopes,
+}
+
+
+@cache
+def _family(name: str) -> tuple[Kind, ...]:
+    return tuple(_FAMILIES[name]())
+
+
+def all_kinds() -> tuple[Kind, ...]:
+    """Return every kind once: artifacts first, then families in the order of the documents, within
+    a family the document's own order.
+    """
+    artifacts = (_BY_NAME[name] for name in _ARTIFACT_BY_NAME)
+    return (*artifacts, *chain.from_iterable(map(_family, _FAMILIES)), *_FILES)
 
 
 def find_kind(name: str) -> Kind | None:
     """Return the kind of that name, or None. The family may be left out where the rest is clear."""
     if name in _BY_NAME:
         return _BY_NAME[name]
-    found = [kind for kind in KINDS if kind.own_name == name]
+    family, slash, _ = name.partition("/")
+    if slash:
+        members = _family(family) if family in _FAMILIES else ()
+        return next((kind for kind in members if kind.name == name), None)
+    found = [kind for kind in all_kinds() if kind.own_name == name]
     return found[0] if len(found) == 1 else None
 
 
@@ -316,8 +361,10 @@ def kind_named(name: str) -> Kind:
     """
     if kind := find_kind(name):
         return kind
-    same = [kind.name for kind in KINDS if kind.own_name == name]
-    alike = same or get_close_matches(name, [*_BY_NAME, *(kind.own_name for kind in KINDS)], n=3)
+    kinds = all_kinds()
+    same = [kind.name for kind in kinds if kind.own_name == name]
+    spelled = [kind.name for kind in (*kinds, ANY_MESSAGE, ANY_ENVELOPE)]
+    alike = same or get_close_matches(name, [*spelled, *(kind.own_name for kind in kinds)], n=3)
     meant = f"Perhaps {' or '.join(alike)}. " if alike else ""
     hint = f"{meant}'yolo-fs schema list' shows them all."
     raise YoloError(

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.catalogue import KINDS, Kind, LineShape, artifact_of, in_words
+from yolo_fs.rules.artifacts.catalogue import Kind, LineShape, all_kinds, artifact_of, in_words
 from yolo_fs.rules.artifacts.table import GRADES, Check
 from yolo_fs.schemas.base import Wire
 
@@ -54,7 +54,7 @@ def schemas_of(kind: Kind) -> dict[str, dict[str, Any]]:
 
 def all_schemas() -> dict[str, dict[str, Any]]:
     """Return every schema of the catalogue by its name."""
-    return {name: schema for kind in KINDS for name, schema in schemas_of(kind).items()}
+    return {name: schema for kind in all_kinds() for name, schema in schemas_of(kind).items()}
 
 
 def file_of(name: str) -> str:

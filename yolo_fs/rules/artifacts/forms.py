@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, get_args, get_origin
 
@@ -51,8 +51,7 @@ class _Value(NamedTuple):
     """Plans that it needs and that are not there yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     """What the readers of forms may ask about."""
 
     place: Place
@@ -145,12 +144,12 @@ def _read(
     shape: type[Wire], value: Mapping[str, Any], known: _Known, told: list[Fault], at: str
 ) -> dict[str, Any]:
     """Return an object in its documented form."""
-    fresh = dict(value)
+    fresh, fields = dict(value), shape.model_fields
     _read_old_names(shape, fresh)
     if "plans" in fresh and isinstance(fresh.get("plan"), str):
         _join_plans(shape, fresh, known)
     for key, item in value.items():
-        field = shape.model_fields.get(key)
+        field = fields.get(key)
         if field is None or key not in fresh:
             continue
         if _says_nothing(field, item):
@@ -165,7 +164,7 @@ def _read(
             fresh[key] = [part for part in item if part is not None]
             told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
     for key, form in shape.accepts.items():
-        field = shape.model_fields.get(key)
+        field = fields.get(key)
         if key in fresh and (field is None or _is_list(field) <= isinstance(fresh[key], list)):
             fresh[key] = _read_value(form, fresh[key], known, told, f"{at}/{key}")
     if "xd" in shape.accepts and known.phase:

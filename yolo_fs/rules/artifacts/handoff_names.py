@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from typing import NamedTuple
 
-from yolo_fs.protocol.storage import HANDOFFS, STORAGE, AgentType, Stored
+from yolo_fs.protocol.handoffs import HANDOFFS, STORAGE, AgentType, Stored
 from yolo_fs.subject import Subject
 
 HANDOFF_ROW = STORAGE[0]
@@ -53,8 +53,7 @@ ENDINGS: Mapping[str, str] = {"markdown": "md", "html": "html", "json": "json"}
 """`artifacts.created[].type` → ending of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredName:
+class StoredName(NamedTuple):
     """A path that a row of the table reads."""
 
     row: Stored
@@ -192,8 +191,7 @@ def _letters(text: str) -> str:
 # --- the right name ---
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What the name of a file has to say."""
 
     slug: str

@@ -1,24 +1,26 @@
-"""How a commit is called: the prescribed subject, from path and content, and our trailers.
+"""Commit subjects: the one that is prescribed, from path and content; what a subject says a commit
+was for; and how a person's is judged. Pure.
 
-See docs/sources.md#document-002.
+Every historical spelling of the scope is understood. A source commit names its task by id (`T3 …`)
+or by the task's own words, which is what the document prescribes. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
-from yolo_fs.ids import PLAN
+from yolo_fs.ids import PLAN, PlanId, TaskRef
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.artifacts.handoff_names import commit_subject
 from yolo_fs.rules.artifacts.table import Naming
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.layout import Record
-from yolo_fs.subject import Subject
+from yolo_fs.subject import GRAMMAR, TYPES, Subject, read_scope
 
 Entry = Mapping[str, Any]
 """One escalation of an execution state."""
@@ -32,8 +34,7 @@ class Change(Enum):
     RESOLVED = "resolved"
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(NamedTuple):
     """One escalation that a version of the state takes in or closes."""
 
     id: str
@@ -236,3 +237,129 @@ def _whole(value: object) -> str:
     """Return a phase number as the subjects write it, unpadded; nothing when it is none."""
     text = str(value)
     return str(int(text)) if re.fullmatch(r"[0-9]{1,2}", text) else ""
+
+
+_TASK = re.compile(r"(?:(?P<plan>[0-9]{2}-[0-9]{2})/)?T(?P<number>[1-9][0-9]*)\b")
+_SPACE = re.compile(r"\s+")
+
+
+class Purpose(NamedTuple):
+    """What a commit was for."""
+
+    phase: str
+    """Two digits; empty when the subject names no phase."""
+    plan: PlanId | None = None
+    task: TaskRef | None = None
+    step: str = ""
+    """Key of the step whose artifact it says it records; empty for source and anything else."""
+    words: str = ""
+    """What it says after the scope where it names no task, to be compared with the words of a task.
+    """
+
+
+def purpose_of(subject: str) -> Purpose | None:
+    """Return what a subject says it was for, or None when it is not one of the protocol's form."""
+    found = GRAMMAR.fullmatch(subject)
+    if found is None:
+        return None
+    scope = read_scope(found["scope"])
+    for step, template in _BY_WORD.get(found["text"].partition(" ")[0], ()):
+        if gaps := template.match(subject):
+            return Purpose(
+                scope.phase, PlanId.parse(gaps.get("plan", "")) or scope.plan, None, step
+            )
+    task = _TASK.match(found["text"])
+    plan = PlanId.parse(task["plan"]) if task and task["plan"] else scope.plan
+    ref = TaskRef(plan, int(task["number"])) if plan and task else None
+    return Purpose(
+        scope.phase or (plan.phase if plan else ""),
+        plan,
+        ref,
+        "",
+        "" if ref else alike(found["text"]),
+    )
+
+
+def alike(words: str) -> str:
+    """Return words as they are compared: spaces, case and the final full stop make no
+    difference.
+    """
+    return _SPACE.sub(" ", words).strip().rstrip(".").casefold()
+
+
+def _by_word() -> Mapping[str, tuple[tuple[str, Subject], ...]]:
+    """Return the templates of artifacts by the first word after the scope; most subjects then meet
+    none of them.
+    """
+    found: dict[str, tuple[tuple[str, Subject], ...]] = {}
+    for step in STEPS:
+        for template in step.commits:
+            word = template.template.partition("): ")[2].partition(" ")[0]
+            if not word.startswith("{"):
+                found[word] = (*found.get(word, ()), (step.key, template))
+    return found
+
+
+_BY_WORD = _by_word()
+
+
+GITS_OWN = ("Merge ", 'Revert "', "Reapply ", "fixup! ", "squash! ", "amend! ")
+"""Beginnings of subjects that git itself writes; they are nobody's to spell."""
+
+_ALIKE = 0.75
+"""From this likeness on a prescribed subject is what was meant."""
+_OTHER_TYPES = {
+    "feature": "feat", "add": "feat", "added": "feat", "adds": "feat", "implement": "feat",
+    "implements": "feat", "implemented": "feat", "bugfix": "fix", "bug": "fix", "hotfix": "fix",
+    "fixed": "fix", "fixes": "fix", "tests": "test", "tested": "test", "doc": "docs",
+    "document": "docs", "documented": "docs", "documentation": "docs", "readme": "docs",
+    "performance": "perf", "refactored": "refactor", "build": "chore", "ci": "chore",
+}  # fmt: skip
+_PARTS = re.compile(
+    r"(?P<type>[A-Za-z]+)?\s*(?:[(\[{](?P<scope>[^()\[\]{}]*)[)\]}])?\s*!?\s*"
+    r"(?::|-\s)\s*(?P<text>.*)"
+)
+_PLAN = re.compile(r"\b[0-9]{2}-[0-9]{2}\b")
+
+
+def is_sound(subject: str) -> bool:
+    """Return whether a subject follows the grammar, or is one that git writes itself."""
+    return subject.startswith(GITS_OWN) or GRAMMAR.fullmatch(subject) is not None
+
+
+def first_line(message: str, comment: str = "#") -> str:
+    """Return the subject of a message as the user's editor leaves it: the first line that git would
+    keep.
+    """
+    lines = (line.rstrip() for line in message.splitlines())
+    return next((line for line in lines if line.strip() and not line.startswith(comment)), "")
+
+
+def nearest(subject: str, prescribed: Sequence[str], plan: str) -> str:
+    """Return the right subject nearest to a wrong one.
+
+    `prescribed`: subjects of the artifacts at hand. `plan`: the scope of a source commit that names
+    none.
+    """
+    # Only what is about to be refused is compared, and importing this costs as much as all the
+    # rest.
+    from difflib import get_close_matches
+
+    if alike := get_close_matches(subject, prescribed, 1, _ALIKE):
+        return alike[0]
+    parts = _PARTS.match(subject)
+    said_type = (parts["type"] if parts else "") or ""
+    text = (parts["text"].strip() if parts else subject.strip()) or "say what was done"
+    scope = (parts["scope"] if parts else "") or ""
+    named = _PLAN.search(subject)
+    return f"{_type_of(said_type, text)}({scope.strip() or (named[0] if named else plan)}): {text}"
+
+
+def _type_of(said: str, text: str) -> str:
+    from difflib import get_close_matches
+
+    words = (said.lower(), text.partition(" ")[0].lower())
+    for word in filter(None, words):
+        if word in TYPES or word in _OTHER_TYPES:
+            return _OTHER_TYPES.get(word, word)
+    return next(iter(get_close_matches(words[0], TYPES, 1, 0.6)), "chore") if words[0] else "chore"

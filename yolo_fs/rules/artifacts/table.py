@@ -7,11 +7,10 @@ from the row. See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.names import Dept
@@ -78,7 +77,7 @@ class Meeting(StrEnum):
 
 class Check(StrEnum):
     """Cross-references of an artifact; each is bound to its predicate in
-    `rules.artifacts.checks`.
+    `rules.artifacts.examine`.
     """
 
     PLAN_NAME = "plan name"
@@ -132,8 +131,7 @@ def shape_named(name: str) -> type[Wire]:
     return shape
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(NamedTuple):
     """One kind of file that agents hand each other."""
 
     kind: str
@@ -304,7 +302,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="{dept}research.jsonl",
         subjects=(Subject("docs({phase}): research findings"),),
         source="document 002, 11-Step Workflow (step 2)",
-        body=("lines.research.Request", "lines.research.ResearchFinding"),
+        body=("lines.findings.Request", "lines.findings.ResearchFinding"),
         step="research",
         meets=Meeting.APPEND,
     ),
@@ -313,7 +311,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="research-archive.jsonl",
         subjects=_OF_PROJECT,
         source="the reference scripts",
-        body=("lines.research.ArchivedFinding",),
+        body=("lines.findings.ArchivedFinding",),
         home=Home.ROOT,
         meets=Meeting.APPEND,
     ),
@@ -488,7 +486,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="po-qa-verdict.jsonl",
         subjects=(Subject("docs({phase}): PO QA verdict"),),
         source="document 000, po_qa_verdict",
-        body=("lines.integration.RivalVerdict", "messages.product.PoQaVerdict"),
+        body=("lines.integration.RivalVerdict", "messages.departments.PoQaVerdict"),
         step="delivery",
     ),
     # What the Owner decides.
@@ -514,7 +512,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="phase-handoff.jsonl",
         subjects=_OF_PHASE,
         source="document 000, phase-handoff.jsonl",
-        header="messages.handoffs.PhaseHandoff",
+        header="messages.departments.PhaseHandoff",
         checks=(Check.PHASE,),
     ),
     Artifact(
@@ -522,7 +520,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="dept-handoff.jsonl",
         subjects=_OF_PHASE,
         source="document 000, dept-handoff.jsonl",
-        body=("messages.handoffs.DeptHandoff",),
+        body=("messages.departments.DeptHandoff",),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -531,7 +529,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="design-handoff.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=("messages.departments.DesignHandoff", "lines.design.ComponentHandoff"),
+        body=("messages.departments.DesignHandoff", "lines.product.ComponentHandoff"),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -540,7 +538,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="design-tokens.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=("lines.design.DesignToken",),
+        body=("lines.product.DesignToken",),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -549,7 +547,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="component-specs.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=("lines.design.ComponentSpec",),
+        body=("lines.product.ComponentSpec",),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -558,7 +556,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="user-flows.jsonl",
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
-        body=("lines.design.UserFlowLine",),
+        body=("lines.product.UserFlowLine",),
         checks=(Check.UNIQUE_IDS,),
         meets=Meeting.BY_ID,
     ),
@@ -567,7 +565,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="api-contracts.jsonl",
         subjects=_OF_PHASE,
         source="document 000, api_contract",
-        body=("messages.departments.ApiContract", "lines.design.EndpointContract"),
+        body=("messages.departments.ApiContract", "lines.product.EndpointContract"),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -604,7 +602,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="debug-report.jsonl",
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
-        body=("messages.research.DebuggerReport", "lines.findings.DebugReport"),
+        body=("messages.questions.DebuggerReport", "lines.findings.DebugReport"),
         meets=Meeting.BY_ID,
     ),
     # State.

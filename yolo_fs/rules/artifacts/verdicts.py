@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
@@ -14,8 +15,7 @@ from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.table import Artifact
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Which artifact a path is, and its place in the protocol."""
 
     path: str
@@ -37,8 +37,7 @@ class Place:
         return self.path.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFacts:
+class PlanFacts(NamedTuple):
     """What other artifacts may ask of a plan."""
 
     wave: int | float

@@ -24,7 +24,7 @@ from yolo_fs.rules.authz.actors import (
     rule_of,
     superiors,
 )
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence import PhaseFacts
 
 _MATRIX = "Rule: Decision Authority Matrix."
 LANE = (
@@ -63,12 +63,6 @@ def may_decide(actor: Actor, topic: str) -> AccessDecision:
     if own:
         return AccessDecision(True, f"CAN decide: {own}. {_MATRIX}")
     return refusal(actor, f"{LANE}{_whose(asked, row)} {_MATRIX}")
-
-
-def topics_of(role: Role) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the topics that a role decides, and those that it must escalate, as printed."""
-    row = AUTHORITY_BY_ROLE.get(role)
-    return (row.decides, tuple(map(str, row.escalates))) if row else ((), ())
 
 
 def _best_own(row: Authority, asked: frozenset[str]) -> tuple[str, _Fit]:

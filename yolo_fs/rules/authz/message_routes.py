@@ -7,7 +7,6 @@ Leads. See docs/sources.md#document-000 and #document-002.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,16 +14,19 @@ from yolo_fs.protocol.departments import WORKING_NAMES, barrier_between
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.rules.authz.actors import (
+    LEADS_ONLY,
+    NO_UX_TO_BACKEND,
     AccessDecision,
     Actor,
     find_actor,
+    is_across,
+    may_escalate,
     meant_by,
     mode_of,
     refusal,
     reports_to,
 )
-from yolo_fs.rules.authz.messaging import LEADS_ONLY, NO_UX_TO_BACKEND, is_across, may_escalate
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.schemas.messages.catalogue import MESSAGES, Direction, Message
 
 # --- with a message ---
@@ -87,7 +89,7 @@ def _right_route(shape: type[Message], kind: str, sender: Actor, receiver: Actor
     onward = next(
         (high for low, high in pairwise(_stations(shape)) if _is_one_of(sender.role, low)), ()
     )
-    near = replace(sender, department=sender.department or receiver.department)
+    near = sender._replace(department=sender.department or receiver.department)
     ask = tuple(_named(near, name) for name in onward)
     return AccessDecision(False, route_of(kind), ask) if ask else refusal(sender, route_of(kind))
 

@@ -1,26 +1,37 @@
-"""Compiles the context of one agent from what was gathered, and cuts it to its budget. Pure.
+"""Compiles the context of one agent from what was gathered, cuts it to its budget, writes it, and
+proves what was written. Pure.
 
 The same sources give the same bytes. Sections are cut in the documented order first, then at whole
-lines; the context itself says what was cut. See docs/sources.md#document-002.
+lines; the context itself says what was cut. Every line names its origin. The text of a value is
+asked of the caller, for only the house's TOON library knows what has to be quoted. See
+docs/sources.md#document-002.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, FOR_ALL, GOAL, Cut, Section, budget_of
+from yolo_fs.ids import PLAN
+from yolo_fs.protocol.contexts import (
+    CONTEXT_BY_ROLE,
+    FOR_ALL,
+    GOAL,
+    Column,
+    Cut,
+    Section,
+    SectionForm,
+    budget_of,
+)
 from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.roster import AGENT_BY_NAME
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.authz.access import may_read
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.rules.authz.access import Target, may_read
 from yolo_fs.rules.authz.actors import Actor
-from yolo_fs.rules.authz.targets import Target
-from yolo_fs.rules.context.extractors import ROADMAP, Row, rows_of
-from yolo_fs.rules.context.render import Block, Line, Write, at_cut, lines_of, text_of
-from yolo_fs.rules.context.selection import choose
-from yolo_fs.rules.context.sources import ContextSources, Withheld
+from yolo_fs.rules.context.extractors import ROADMAP, Row, Scalar, flat, rows_of
+from yolo_fs.rules.context.selection import ContextSources, Origin, Withheld, choose
 from yolo_fs.rules.report import tokens
 
 BYTES_PER_TOKEN = 4
@@ -44,8 +55,7 @@ class LeftOut:
     JSON_KEYS: ClassVar = {"section": "section", "what": "what", "why": "why"}
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(NamedTuple):
     """A context within its budget."""
 
     lines: tuple[Line, ...]
@@ -185,8 +195,7 @@ _SHORT_NAMES = {
 """What the header calls the departments; it does not name the default one."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledContext:
+class CompiledContext(NamedTuple):
     """A compiled context."""
 
     agent: str
@@ -270,3 +279,179 @@ def _block(section: Section, gathered: ContextSources) -> tuple[Block, tuple[Wit
     if section is GOAL and not rows and may_read(gathered.actor, Target(ROADMAP)).allowed:
         rows = (Row(("Not available",), rule=_HEADER),)
     return Block(section, chosen.columns, rows), chosen.withheld
+
+
+Write = Callable[[Scalar], str]
+"""Returns a value as it stands in a row, an item or behind a key."""
+
+INDENT = "  "
+
+
+class Line(NamedTuple):
+    """One line of a context."""
+
+    text: str
+    origins: tuple[Origin, ...] = ()
+    rule: str = ""
+    """What says it, where no file does."""
+    values: tuple[Scalar, ...] = ()
+    """What it quotes of its origins."""
+
+
+class Block(NamedTuple):
+    """One section with all that feeds it."""
+
+    section: Section
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+def at_cut(block: Block, cut: Cut) -> Block | None:
+    """Return what a cut leaves of a block; None when that is nothing."""
+    section = block.section
+    if section.cut is not None and cut >= section.cut:
+        headings = tuple(row for row in block.rows if row.is_heading)
+        is_text = section.form in (SectionForm.NESTED, SectionForm.LIST)
+        return Block(section, block.columns, headings) if is_text and headings else None
+    kept = [at for at, column in enumerate(block.columns) if column.cut is None or cut < column.cut]
+    if len(kept) == len(block.columns):
+        return block
+    rows = tuple(
+        Row(tuple(row.values[at] for at in kept), row.origins, row.is_heading, row.rule)
+        for row in block.rows
+    )
+    return Block(section, tuple(block.columns[at] for at in kept), _once(rows)) if kept else None
+
+
+def _once(rows: Sequence[Row]) -> tuple[Row, ...]:
+    first: dict[tuple[Scalar, ...], Row] = {}
+    for row in rows:
+        first.setdefault(row.values, row)
+    return tuple(first.values())
+
+
+def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[Line]:
+    """Yield the lines of a block that was cut this far."""
+    section, key = block.section, block.section.key
+    is_cut = section.cut is not None and cut >= section.cut
+    form = SectionForm.LIST if section.form is SectionForm.NESTED and is_cut else section.form
+    if form is SectionForm.VALUE:
+        row = block.rows[0]
+        text = (
+            f"{key}: {', '.join(map(str, row.values))}"
+            if not row.values
+            else f"{key}: {write(row.values[0])}"
+        )
+        yield Line(text, row.origins, row.rule, row.values)
+        return
+    yield Line(_HEADS[form](block), rule=section.source)
+    for row in block.rows:
+        yield Line(INDENT + _BODIES[form](row, write), row.origins, row.rule, row.values)
+
+
+_HEADS: Mapping[SectionForm, Callable[[Block], str]] = {
+    SectionForm.TABLE: lambda block: (
+        f"{block.section.key}[{len(block.rows)}]{{{','.join(one.name for one in block.columns)}}}:"
+    ),
+    SectionForm.LIST: lambda block: f"{block.section.key}[{len(block.rows)}]:",
+    SectionForm.NESTED: lambda block: f"{block.section.key}:",
+}
+_BODIES: Mapping[SectionForm, Callable[[Row, Write], str]] = {
+    SectionForm.TABLE: lambda row, write: ",".join(map(write, row.values)),
+    SectionForm.LIST: lambda row, write: f"- {write(row.values[0])}",
+    SectionForm.NESTED: lambda row, _: str(row.values[0]),
+}
+
+
+def text_of(lines: Sequence[Line]) -> str:
+    """Return the file that the lines make."""
+    return "".join(f"{line.text}\n" for line in lines)
+
+
+Fetch = Callable[[Origin], str | None]
+"""Returns the source line that an origin names, or the file's name where it names the whole; None
+when it is gone.
+"""
+
+
+def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Iterator[Finding]:
+    """Yield what a context cannot prove, line by line."""
+    for number, line in enumerate(compiled.lines, 1):
+        if not (line.origins or line.rule):
+            yield _doubt(number, "nothing says where it comes from")
+        for origin in line.origins:
+            answer = may_read(actor, Target(origin.path)) if origin.path else None
+            if answer and not answer.allowed:
+                yield Finding(
+                    Reason.OUT_OF_LANE, line=number, message=f"from {origin}: {answer.rule}"
+                )
+        if line.origins and (lost := _unsaid(line, fetch)):
+            where = ", ".join(map(str, line.origins))
+            yield _doubt(number, f"{where} does not say {lost!r}")
+
+
+def differences(compiled: CompiledContext, found: Sequence[str], path: str) -> Iterator[Finding]:
+    """Yield where the file on disk is not what its sources give. `found`: its lines."""
+    wanted = [line.text for line in compiled.lines]
+    for number in range(max(len(wanted), len(found))):
+        said = found[number] if number < len(found) else None
+        due = wanted[number] if number < len(wanted) else None
+        if said != due:
+            message = (
+                "no source gives this line"
+                if said not in wanted
+                else "the line stands elsewhere by now"
+            )
+            if said is None:
+                message = "a line is missing"
+            hint = f"'yolo-fs context compile {compiled.agent}' writes it anew."
+            yield Finding(
+                Reason.CONTEXT_STALE, path, number + 1, "", message, due or "no such line", hint
+            )
+            return
+
+
+def _doubt(number: int, message: str) -> Finding:
+    return Finding(Reason.CONTEXT_UNPROVED, line=number, message=message)
+
+
+def _unsaid(line: Line, fetch: Fetch) -> Scalar | None:
+    """Return the first value of a line that no origin of it says."""
+    texts = [text for origin in line.origins if (text := fetch(origin)) is not None]
+    if not texts:
+        return str(line.origins[0])
+    if line.rule:  # counted by a rule: what is cited is what was counted
+        return None
+    names = " ".join(origin.path for origin in line.origins)
+    return next(
+        (one for one in line.values if not any(_says(text, str(one), names) for text in texts)),
+        None,
+    )
+
+
+def _says(text: str, value: str, names: str) -> bool:
+    """Return whether a source line says a value: as one of the values of its JSON, else in its
+    words or in its name.
+    """
+    nodes = set(_nodes(text))
+    by_name = PLAN.fullmatch(value) is not None and value in names
+    return value == "" or by_name or (value in nodes if nodes else value.removeprefix("@") in text)
+
+
+def _nodes(text: str) -> Iterator[str]:
+    """Yield every value of a JSON line as a row would write it."""
+    try:
+        value = json.loads(text.strip().rstrip(","))
+    except ValueError:
+        try:  # a line of a JSON document on many lines
+            value = json.loads(f"{{{text.strip().rstrip(',')}}}")
+        except ValueError:
+            return
+    pending: list[Any] = [value]
+    while pending:
+        one = pending.pop()
+        yield str(flat(one))
+        if isinstance(one, dict):
+            pending += one.values()
+        elif isinstance(one, list):
+            pending += one

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.protocol.contexts import Column, Feed, Section
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.authz.access import may_read
-from yolo_fs.rules.authz.targets import Target
-from yolo_fs.rules.context.selection import Chosen, records_of
-from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
+from yolo_fs.rules.authz.access import Target, may_read
+from yolo_fs.rules.context.selection import (
+    Chosen,
+    ContextSource,
+    ContextSources,
+    Origin,
+    records_of,
+)
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _LABEL = re.compile(r"\s*(?:[-*]\s+)?\*\*(?P<label>[^*:]+):?\*\*:?\s*(?P<text>.*)")
@@ -67,8 +70,7 @@ _REQUIREMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One line of a section before it is written."""
 
     values: tuple[Scalar, ...]

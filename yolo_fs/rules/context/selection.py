@@ -1,4 +1,5 @@
-"""Which sources feed which section of whose context: the one place where isolation is asked. Pure.
+"""What a context is compiled from, and which of it feeds which section of whose context: the one
+place where isolation is asked. Pure.
 
 No feed ever sees a source that `may ROLE read PATH` denies, nor a key that the filters leave out.
 See docs/sources.md#document-002.
@@ -9,23 +10,95 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
-from yolo_fs.ids import PlanId
+from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import FILTERS, NAMES, Column, Feed, Only, Reach, Section
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.isolation import BORDERS, SCOPES
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.authz.access import may_read
-from yolo_fs.rules.authz.actors import rule_of
-from yolo_fs.rules.authz.targets import Target, means
-from yolo_fs.rules.context.sources import ContextSource, ContextSources, Withheld
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, ClassifiedPath
+from yolo_fs.rules.authz.access import Target, may_read, means
+from yolo_fs.rules.authz.actors import Actor, rule_of
 from yolo_fs.rules.phase.view import SHARED_KINDS
 from yolo_fs.schemas.layout import Record
 
+SHORT = 12
+"""Digits of a commit where people read it."""
+
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Origin:
+    """Where something stands."""
+
+    path: str
+    """POSIX path relative to the repository; empty for a commit itself."""
+    line: int = 0
+    """From 1; 0 for the file as a whole: that it is there."""
+    commit: str = ""
+    """The commit that has it, where the work tree says otherwise; the commit itself where there is
+    no path.
+    """
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        if not self.commit:
+            return place
+        return f"{place}@{self.commit[:SHORT]}" if place else f"commit {self.commit[:SHORT]}"
+
+
+@dataclass(frozen=True)
+class ContextSource(ClassifiedPath):
+    """One file that may feed a context: valid as it stands, or as the branch has it."""
+
+    records: tuple[Record, ...] = ()
+    lines: tuple[str, ...] = ()
+    """Its text, line by line."""
+    commit: str = ""
+    """The commit whose version this is; empty when it is the work tree's."""
+
+    @property
+    def plan(self) -> PlanId | None:
+        """The plan that its name spells."""
+        return self.place.plan if self.place else None
+
+    def at(self, line: int = 0) -> Origin:
+        """Return the origin of one of its lines."""
+        return Origin(self.path, line, self.commit)
+
+
+class ContextSources(NamedTuple):
+    """Everything that one context may be made of, before anybody asks what its reader may see."""
+
+    phase: PhaseId
+    actor: Actor
+    sources: tuple[ContextSource, ...] = ()
+    there: frozenset[str] = frozenset()
+    """Paths of the files that exist, for references."""
+    done: frozenset[PlanId] = frozenset()
+    """Plans of the phase that nobody works on any more."""
+    plan: PlanId | None = None
+    """The one plan that it is for; None for all that are worked on."""
+    commits: tuple[tuple[str, str], ...] = ()
+    """The last commits, newest first: name and subject."""
+
+    @property
+    def folder(self) -> str:
+        """The directory of the phase."""
+        return f"{PLANNING_ROOT}/phases/{self.phase}"
+
+
+class Withheld(NamedTuple):
+    """Something that would feed a section, and must not."""
+
+    section: str
+    what: str
+    """A path, or the columns of a table."""
+    rule: str
+    """The rule that keeps it back, with its source."""
+
+
+class Chosen(NamedTuple):
     """What may feed one section."""
 
     sources: tuple[ContextSource, ...]

@@ -1,4 +1,6 @@
-"""Escalations of a phase as the log has them, and which levels were silent for too long.
+"""Escalations of a phase as the log has them, which levels were silent for too long, and
+`escalations` of the execution state: a projection of the log, merged with what agents wrote by
+hand.
 
 A line of the log that breaks a rule changes nothing and is a finding; the rest goes on counting.
 Silence never decides: it only hands the question up. See docs/sources.md#document-002.
@@ -7,33 +9,36 @@ Silence never decides: it only hands the question up. See docs/sources.md#docume
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.escalation import LEVELS
+from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.reasons import Finding
+from yolo_fs.rules.artifacts.naming import Changed, Entry, changes, entries_in, without
 from yolo_fs.rules.escalations.log import (
     ENTRIES,
     LOG,
     EscalationLog,
+    EscalationProgress,
+    EscalationStage,
     LogEntry,
     by_id,
+    logged,
     of_entry,
     stations,
 )
 from yolo_fs.rules.escalations.machine import advance, begin
-from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
+from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.rules.timestamps import moment, untimely
 
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Timeout:
+class Timeout(NamedTuple):
     """A level that was silent for too long."""
 
     id: EscalationId
@@ -106,8 +111,8 @@ def _fold(
             history += [next_] if next_ is not first else []
     if found and entry and (earlier := moment(entry.get("escalated_at"))):
         opened_at = min(opened_at, earlier)
-    one = replace(
-        one, opened_at=opened_at, since=began, history=tuple(history), findings=tuple(findings)
+    one = one._replace(
+        opened_at=opened_at, since=began, history=tuple(history), findings=tuple(findings)
     )
     return _timed(one, known)
 
@@ -133,4 +138,107 @@ def _timed(one: EscalationProgress, known: EscalationLog) -> EscalationProgress:
     waits = one.standing in (EscalationStage.RISING, EscalationStage.DESCENDING)
     may_be_late = waits and one.holder is not Role.USER and not one.reminded
     timeout = timedelta(seconds=known.rules.timeout_seconds)
-    return replace(one, deadline=one.since + timeout) if may_be_late else one
+    return one._replace(deadline=one.since + timeout) if may_be_late else one
+
+
+_END = datetime(9000, 1, 1, tzinfo=UTC)
+"""Nothing that is committed is written anew because a clock says something else today."""
+
+
+def entries_of(facts: PhaseFacts, before: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the entries: those of the log as it has them, the others as somebody wrote them.
+
+    `before`: the execution state as it is. A key that the log does not know stays.
+    """
+    derived = {entry["id"]: entry for entry in _derived(logged(facts))}
+    kept = [_merged(one, derived.pop(str(one.get("id")), {})) for one in entries_in(before)]
+    return [*kept, *derived.values()]
+
+
+class NextEntries(NamedTuple):
+    """The entries that the next write of an execution state has."""
+
+    entries: tuple[Entry, ...]
+    change: Changed | None
+    """The escalation that this write takes in or closes; of several, each has its own write."""
+
+
+def next_entries(facts: PhaseFacts, before: Mapping[str, Any] | None) -> NextEntries:
+    """Return what the next write says of escalations; the first write of all takes none in yet."""
+    known, derived = entries_in(before or {}), entries_of(facts, before or {})
+    found = list(changes(known, derived))
+    first = found[0] if found and before else None
+    late = found[1:] if first else found
+    return NextEntries(tuple(without(derived, known, late)), first)
+
+
+def as_committed(facts: PhaseFacts) -> tuple[EscalationProgress, ...]:
+    """Return the escalations of a phase as history has them, whatever any clock says today."""
+    return escalations(logged(facts), _END)
+
+
+def open_of(facts: PhaseFacts, department: Dept | None) -> Iterator[EscalationProgress]:
+    """Yield the open escalations of a department, or of all; the first that works on the phase has
+    those of one that does not.
+    """
+    working = facts.switches.departments
+    for one in as_committed(facts):
+        theirs = one.department if one.department in working else working[0]
+        if one.is_open and department in (None, theirs):
+            yield one
+
+
+def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what an execution state claims to be over, for only a claim can run ahead of the
+    evidence.
+    """
+    for entry in entries_in(before):
+        if entry.get("status") == "resolved":
+            yield f"escalations.{entry.get('id')}", "resolved"
+
+
+def borne_out(facts: PhaseFacts) -> dict[str, str]:
+    """Return the status of each escalation of the log, under the keys of `said_of`."""
+    return {f"escalations.{entry['id']}": entry["status"] for entry in _derived(logged(facts))}
+
+
+def _merged(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry as the log has it; who reported it before it was logged did so at that
+    time.
+    """
+    said, first = moment(before.get("escalated_at")), moment(derived.get("escalated_at"))
+    earlier = {"escalated_at": before["escalated_at"]} if said and first and said < first else {}
+    return {**before, **derived, **earlier}
+
+
+def _derived(known: EscalationLog) -> Iterator[dict[str, Any]]:
+    logged_alone = EscalationLog(
+        known.mode, known.rules, known.lines, departments=known.departments
+    )
+    for one in escalations(logged_alone, _END):
+        yield _entry(one)
+
+
+def _entry(one: EscalationProgress) -> dict[str, Any]:
+    moved = [station for station in one.history if station.move != "remind"]
+    is_over = one.standing is EscalationStage.RESOLVED
+    return {
+        "id": str(one.id),
+        "task": str(one.id.task),
+        "plan": str(one.id.task.plan),
+        "severity": one.severity if one.severity in ("blocking", "major", "minor") else "blocking",
+        "status": "resolved" if is_over else "pending",
+        "level": _level(one).value,
+        "escalated_at": one.history[0].dt if one.history else "",
+        "last_escalated_at": moved[-1].dt if moved else "",
+        "resolved_at": one.history[-1].dt if is_over else "",
+        "round_trips": one.round_trips,
+        "resolution": one.decision,
+    }
+
+
+def _level(one: EscalationProgress) -> Role:
+    """Return the level that holds it; while whoever is blocked has it, that is the one who told
+    them how to go on.
+    """
+    return one.holder if one.holder in LEVELS and one.holder is not one.origin else one.path[1]

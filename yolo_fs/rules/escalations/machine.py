@@ -18,8 +18,14 @@ from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
 from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.escalations.log import LOG, OVER, EscalationLog, LogEntry
-from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
+from yolo_fs.rules.escalations.log import (
+    LOG,
+    OVER,
+    EscalationLog,
+    EscalationProgress,
+    EscalationStage,
+    LogEntry,
+)
 
 _RULE = {row.rule: row for row in RULES}
 
@@ -124,16 +130,16 @@ def begin(first: LogEntry, known: EscalationLog, department: Dept, *, is_known: 
         return _as_entry(one, first), findings
     if first.state != "open":
         holder = first.role if first.role in path[1:] else one.holder
-        return replace(one, holder=holder or one.holder), findings
-    return replace(
-        one, holder=Role.USER
+        return one._replace(holder=holder or one.holder), findings
+    return one._replace(
+        holder=Role.USER
     ) if first.move == "fail" and first.to is Role.USER else one, findings
 
 
 def _as_entry(one: EscalationProgress, entry: LogEntry) -> EscalationProgress:
     holder = entry.to if entry.to in one.path[1:] else one.holder
     standing = EscalationStage.RESOLVED if entry.state == "resolved" else EscalationStage.RISING
-    return replace(one, holder=holder or one.holder, standing=standing, decision=entry.decision)
+    return one._replace(holder=holder or one.holder, standing=standing, decision=entry.decision)
 
 
 def _wrong_beginning(
@@ -210,8 +216,7 @@ def _report(one: EscalationProgress, line: LogEntry, known: EscalationLog) -> St
                 whom_to_ask(one),
             ),
         )
-    again = replace(
-        one,
+    again = one._replace(
         standing=EscalationStage.RISING,
         path=path,
         holder=path[1],
@@ -222,7 +227,7 @@ def _report(one: EscalationProgress, line: LogEntry, known: EscalationLog) -> St
         claimed=False,
     )
     if one.round_trips >= known.rules.max_round_trips:
-        return replace(again, standing=EscalationStage.STOPPED, holder=Role.USER), ()
+        return again._replace(standing=EscalationStage.STOPPED, holder=Role.USER), ()
     return again, tuple(wrong_target(line, path))
 
 
@@ -244,7 +249,7 @@ def _up(one: EscalationProgress, line: LogEntry) -> Step:
     above = one.above(one.holder)
     if line.to is None or line.to is not above:
         return one, (_skips(one, line, above),)
-    return replace(one, holder=line.to, reminded=False), ()
+    return one._replace(holder=line.to, reminded=False), ()
 
 
 def _reminder(one: EscalationProgress, line: LogEntry) -> Step:
@@ -252,7 +257,7 @@ def _reminder(one: EscalationProgress, line: LogEntry) -> Step:
         one.standing in (EscalationStage.RISING, EscalationStage.DESCENDING) and not one.reminded
     )
     if is_due and line.to is one.holder and line.attempt in (None, one.attempt):
-        return replace(one, reminded=True), ()
+        return one._replace(reminded=True), ()
     message = f"nobody is to be reminded of {one.id} by this line"
     return one, (finding(Reason.WRONG_LEVEL, line, "/tgt", message, one.agent, whom_to_ask(one)),)
 
@@ -302,7 +307,7 @@ def _down(one: EscalationProgress, line: LogEntry) -> Step:
 
 def _claim(one: EscalationProgress, line: LogEntry) -> Step:
     if line.state == "resolved":
-        return replace(one, claimed=True), ()
+        return one._replace(claimed=True), ()
     message = f"nothing shows that {one.id.task} goes on"
     hint = "Commit, and name the commit; or report your progress."
     return one, (
@@ -315,8 +320,7 @@ def _claim(one: EscalationProgress, line: LogEntry) -> Step:
 def _handed_down(one: EscalationProgress, line: LogEntry) -> Step:
     below = one.below(one.holder)
     was_decided = one.standing is EscalationStage.DESCENDING
-    moved = replace(
-        one,
+    moved = one._replace(
         standing=EscalationStage.DESCENDING,
         holder=below,
         reminded=False,
@@ -338,7 +342,7 @@ def _handed_down(one: EscalationProgress, line: LogEntry) -> Step:
 def _resume(one: EscalationProgress, line: LogEntry) -> Step:
     is_over = line.move == OVER and one.origin is not Role.DEV
     if is_over or one.is_told or (one.claimed and one.standing is EscalationStage.DESCENDING):
-        return replace(one, standing=EscalationStage.RESOLVED, reminded=False, claimed=False), ()
+        return one._replace(standing=EscalationStage.RESOLVED, reminded=False, claimed=False), ()
     message = (
         f"{one.id} is {one.standing}, held by {one.agent}: nobody has told "
         f"{one.origin.label} yet how to go on"

@@ -14,8 +14,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Fault, Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, texts
-from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.rules.evidence import Filed, PhaseFacts, plan_progress, texts
 from yolo_fs.rules.timestamps import moment
 
 Located = tuple[int, Fault]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from yolo_fs.protocol.storage import AgentType
+from yolo_fs.protocol.handoffs import AgentType
 from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.rules.artifacts.handoff_names import (
     ENDINGS,
@@ -122,8 +121,7 @@ SKEW = timedelta(seconds=60)
 _AGENTS = ("user", *(agent.value for agent in AgentType))
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """An envelope whose shape is right, and where it lies."""
 
     path: str
@@ -190,7 +188,7 @@ def read(
 
 def _content_faults(sent: Sent, mode: Strictness) -> Iterator[Fault]:
     for fault in faults_of_content(sent.value):
-        yield replace(fault, level=Level.ERROR) if mode.strict else fault
+        yield fault._replace(level=Level.ERROR) if mode.strict else fault
 
 
 def right_name(sent: Sent) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
-from yolo_fs.protocol.triggers import PACKET_FIELDS, PACKET_HEADING
+from yolo_fs.protocol.handoffs import PACKET_FIELDS, PACKET_HEADING
 from yolo_fs.reasons import Fault, Finding, Reason
-from yolo_fs.rules.handoffs.acceptance import faults_of
+from yolo_fs.rules.handoffs.lifecycle import faults_of
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import DirectivePacket, Packet
@@ -65,7 +65,7 @@ class ParsedPacket:
         line.
         """
         line = self.lines.get(fault.at.removeprefix("/").partition("/")[0], self.line)
-        return replace(fault, at=self.top + fault.at).as_finding(self.path, line)
+        return fault._replace(at=self.top + fault.at).as_finding(self.path, line)
 
 
 # --- reading ---

@@ -7,7 +7,6 @@ docs/sources.md#document-003.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -34,8 +33,7 @@ class Field(NamedTuple):
     """JSON pointer; `*` stands for each item of a list, `a+b` for two keys read together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One fact and the fields that carry it."""
 
     name: str

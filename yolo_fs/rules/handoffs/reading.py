@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Fault, Finding, Reason
 
@@ -42,8 +41,7 @@ WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # --- what a read comes to ---
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Diagnosis(NamedTuple):
     """Where a handoff came from, and why."""
 
     cause: Reason | None
@@ -178,8 +176,7 @@ _LINE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """One read of an agent's handoff."""
 
     agent: str
@@ -204,8 +201,7 @@ class Read:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(NamedTuple):
     """What a log says."""
 
     reads: tuple[Read, ...]
@@ -271,8 +267,7 @@ def _joined(before: Read | None, one: Read) -> Read | None:
 # --- compliance ---
 
 
-@dataclass(frozen=True, slots=True)
-class Compliance:
+class Compliance(NamedTuple):
     """How often handoffs came as the file that was asked for."""
 
     agent: str
@@ -293,8 +288,7 @@ class Compliance:
         return round(100 * self.compliant / self.reads, 1) if self.reads else None
 
 
-@dataclass(frozen=True, slots=True)
-class ComplianceReport:
+class ComplianceReport(NamedTuple):
     """Compliance of all reads, and of each agent, each phase, and each agent within each phase."""
 
     total: Compliance

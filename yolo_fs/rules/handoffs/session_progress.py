@@ -5,10 +5,9 @@ See docs/sources.md#document-003.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple, get_args
 
-from yolo_fs.protocol.storage import RECOVERIES
+from yolo_fs.protocol.handoffs import RECOVERIES
 from yolo_fs.rules.handoffs.envelopes import Sent, percentage
 from yolo_fs.rules.handoffs.sessions import ProductSession, attempts
 from yolo_fs.schemas.envelope.envelope import Choice, NextState, WayName
@@ -16,8 +15,7 @@ from yolo_fs.schemas.envelope.envelope import Choice, NextState, WayName
 # --- after an error ---
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(NamedTuple):
     """One of the orchestrator's four ways after an error."""
 
     name: WayName
@@ -115,8 +113,7 @@ def _next(
 # --- the dashboard ---
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStatus:
+class SessionStatus(NamedTuple):
     """How far a session is."""
 
     product: str = ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Fault, Level, Reason
@@ -212,8 +211,7 @@ def _amount(digits: str) -> float:
     return float(whole) if whole.count(".") <= 1 else float(whole.replace(".", ""))
 
 
-@dataclass(frozen=True, slots=True)
-class ProductSession:
+class ProductSession(NamedTuple):
     """What is known of a session."""
 
     sent: tuple[Sent, ...] = ()
@@ -248,7 +246,7 @@ def repeated_by(
     Once the agent that was asked has failed, or was asked anew, the same words are an attempt of
     their own.
     """
-    for one in reversed(earlier):
+    for one in earlier[::-1]:
         if (one.source, one.target) == (source, target) and _content(one.value) == _content(value):
             return one
         is_answer = (one.source, one.target) == (target, source)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import NamedTuple
 
 UNKNOWN = "…"
 """Stands in a word for text that only running the command would tell."""
@@ -38,6 +40,17 @@ _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _UNESCAPED = {"\n": "", **{char: char for char in '"\\$`'}}
 """What a backslash within double quotes and the next character stand for; other backslashes stay.
 """
+_C_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'?", re.DOTALL)
+_C_ESCAPE = re.compile(
+    rb"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9A-Fa-f]{1,2})|x\{(?P<braced>[0-9A-Fa-f]*)\}?"
+    rb"|u(?P<short>[0-9A-Fa-f]{1,4})|U(?P<long>[0-9A-Fa-f]{1,8})|c(?P<control>\\\\|.)"
+    rb"|(?P<letter>[abeEfnrtv'\"?\\]))",
+    re.DOTALL,
+)
+_C_LETTERS = {
+    b"a": b"\a", b"b": b"\b", b"e": b"\x1b", b"E": b"\x1b", b"f": b"\f", b"n": b"\n",
+    b"r": b"\r", b"t": b"\t", b"v": b"\v",
+}  # fmt: skip
 _PARAMETER = re.compile(r"\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*)|[0-9@*#?$!_-]")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _KEYWORDS = frozenset(
@@ -62,8 +75,7 @@ _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _FORGETS = frozenset({"read", "mapfile", "readarray", "unset", "getopts"})
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of a command after its expansions."""
 
     marked: str
@@ -398,13 +410,12 @@ class _Reader:
 
     def _read_escapes(self) -> str:
         """Read `$'…'`, with the escapes of C."""
-        quoted = re.compile(r"'((?:[^'\\]|\\.)*)'?", re.DOTALL).match(self._text, self._at)
+        quoted = _C_QUOTED.match(self._text, self._at)
         assert quoted is not None
         self._at = quoted.end()
-        try:
-            return quoted[1].encode("latin-1", "backslashreplace").decode("unicode_escape")
-        except UnicodeDecodeError:
-            return UNKNOWN
+        text = _C_ESCAPE.sub(_unescape, quoted[1].encode(errors="surrogatepass"))
+        # What a C string is ends at its first NUL, and so does the shell's word.
+        return text.partition(b"\0")[0].decode(errors="replace")
 
     def _read_parameter(self) -> list[str]:
         """Read what follows a dollar; return the values that it may have."""
@@ -436,6 +447,24 @@ class _Reader:
 
     def _output_of(self, command: str) -> list[str]:
         return self._value("PWD") if command.strip() == "pwd" else [UNKNOWN]
+
+
+def _unescape(escape: re.Match[bytes]) -> bytes:
+    """Return the bytes that one escape of C within `$'…'` stands for."""
+    kind = str(escape.lastgroup)
+    value = escape[kind]
+    if kind == "letter":
+        return _C_LETTERS.get(value, value)
+    if kind == "control":
+        letter = value.upper()[0]
+        return b"\x7f" if value == b"?" else bytes([letter & 0x1F])
+    base = 8 if kind == "octal" else 16
+    code = int(value or b"0", base)
+    if kind in ("octal", "hex", "braced"):
+        return bytes([code & 0xFF])
+    if code > sys.maxunicode:
+        return b""
+    return chr(code).encode(errors="surrogatepass")
 
 
 def _count(pieces: Sequence[Sequence[str]]) -> int:

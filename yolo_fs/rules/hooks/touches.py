@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from yolo_fs.rules.hooks.shell import UNKNOWN, SimpleCommand, Word, simple_commands
 
@@ -75,8 +75,7 @@ class Destruction:
         return replace(self, paths=tuple(posixpath.join(folder, path) for path in self.paths))
 
 
-@dataclass(frozen=True, slots=True)
-class CommandReading:
+class CommandReading(NamedTuple):
     """What the text of a command tells."""
 
     touches: tuple[Touch, ...] = ()
@@ -187,8 +186,7 @@ def _of_program(command: SimpleCommand, variables: Mapping[str, str], depth: int
         yield from _PROGRAMS.get(program.name, _of_others)(program)
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
+class _Program(NamedTuple):
     """A program and its arguments, without what only runs it, such as `sudo` or `xargs`."""
 
     name: str
@@ -261,8 +259,7 @@ class _Program:
         return values
 
 
-@dataclass(frozen=True, slots=True)
-class _Runner:
+class _Runner(NamedTuple):
     """A program that runs the one named behind it."""
 
     valued: str = ""

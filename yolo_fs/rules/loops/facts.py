@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.protocol.crew import MEASURES
 from yolo_fs.protocol.names import Dept
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Version, Work
+from yolo_fs.protocol.roster import MEASURES
+from yolo_fs.rules.evidence import Filed, PhaseFacts, Version, Work
 
 WITH_ROUNDS = frozenset({
     "discovery", "critique", "plan", "summary", "research", "code-review", "verification",
@@ -80,8 +80,7 @@ class Loop(StrEnum):
     RESEARCH = "research request"
 
 
-@dataclass(frozen=True, slots=True)
-class Metrics:
+class Metrics(NamedTuple):
     """The four points at which a code review is measured."""
 
     cycle_count: int

@@ -1,33 +1,245 @@
-"""Work that failed and is repaired: code review, QA remediation, the gates after a task and a plan,
-and the Product Owner's verdict. Pure.
+"""Work that is reviewed or has failed, and what follows: reviews of a plan, code review, QA
+remediation, the gates after a task and a plan, and the Product Owner's verdict. Pure; the one truth
+for the loop and for the step.
 
 See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from yolo_fs.protocol.chains import QA_REMEDIES
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
+from yolo_fs.protocol.gates import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
-from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, Version, plans_of, texts
+from yolo_fs.rules.escalations.fold import as_committed
+from yolo_fs.rules.evidence import PhaseFacts, Plan, Version, plans_of, texts
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
-from yolo_fs.rules.loops.reviews import (
-    ACCEPTED,
-    AT_ARCHITECT,
-    ESCALATED,
-    Review,
-    cycles_left,
-    cycles_of,
-    escalations_over,
-    reviews_of,
-    stage_of,
-    was_escalated,
+
+_SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
+_CLASSIFY, _MINOR, _MAJOR, _CYCLE_2, _LEAD = REVIEW_REMEDIES
+
+
+class Review(NamedTuple):
+    """One review of a plan."""
+
+    verdict: str
+    cycle: int
+    findings: tuple[tuple[str, str], ...]
+    """(severity, issue) of each."""
+    day: str
+    at_s: int
+    order: int
+
+    @property
+    def weight(self) -> Weight:
+        """How grave its findings are together."""
+        grave = any(_SEVERITIES.get(severity) is Weight.MAJOR for severity, _ in self.findings)
+        return Weight.MAJOR if grave or not self.findings else Weight.MINOR
+
+    def is_same(self, other: Review) -> bool:
+        """Return whether a later version of the file only repeats this review."""
+        return (self.verdict, self.cycle, self.findings, self.day) == (
+            other.verdict, other.cycle, other.findings, other.day,
+        )  # fmt: skip
+
+
+def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Review]:
+    """Return the reviews of a plan in the order in which they were committed."""
+    found: list[Review] = []
+    for version in facts.of("code-review", department):
+        for header, body in _blocks(version.lines, plan):
+            findings = tuple((str(line.get("sev")), str(line.get("issue"))) for line in body)
+            cycle = header.get("cycle")
+            number = cycle if isinstance(cycle, int) else 1
+            one = Review(
+                str(header.get("r")),
+                number,
+                findings,
+                str(header.get("dt")),
+                version.at_s,
+                version.order,
+            )
+            if any(one.is_same(other) for other in found):
+                continue
+            if found and _is_revised(facts, found[-1], one, plan):
+                found.pop()
+            found.append(one)
+    return found
+
+
+def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> bool:
+    """Return whether a review was only written anew: its cycle is the same, and nobody worked in
+    between.
+    """
+    between = any(one.plan == plan and before.order < one.order < after.order for one in facts.work)
+    return before.cycle == after.cycle and before.order != after.order and not between
+
+
+def _blocks(
+    lines: Iterable[Mapping[str, Any]], plan: str
+) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Yield each verdict on a plan with its findings; several plans and cycles may share the
+    file.
+    """
+    header: Mapping[str, Any] | None = None
+    body: list[Mapping[str, Any]] = []
+    for line in [*lines, {"r": None}]:
+        if "r" not in line:
+            body += [line] if line.get("plan") in (None, plan) else []
+            continue
+        if header is not None:
+            yield header, body
+        header, body = (line if str(line.get("plan")) == plan else None), []
+
+
+class ReviewStage(NamedTuple):
+    """How far the review of one plan is."""
+
+    state: str
+    role: Role | None
+    """Whose turn it is; None when it is over."""
+    what: str
+    """What that role does, as printed."""
+
+
+APPROVED = "approved"
+AFTER_FIX = "approved after the fix"
+ESCALATED = "escalated to the Lead"
+ACCEPTED = "accepted with known issues"
+AT_ARCHITECT = "escalated to the Architect"
+
+
+def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewStage:
+    """Return how far the review of a plan is: minor findings are approved after the fix, major ones
+    reviewed again.
+    """
+    if not reviews:
+        return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
+    last = reviews[-1]
+    if last.verdict == "approve":
+        return ReviewStage(APPROVED, None, "")
+    is_fixed = facts.is_worked_on(last.order, plan)
+    if last.weight is Weight.MINOR:
+        fix, approve = _MINOR.moves
+        return (
+            ReviewStage(AFTER_FIX, None, approve.text)
+            if is_fixed
+            else ReviewStage("minor findings", Role.DEV, fix.text)
+        )
+    is_late = cycles_of(reviews) >= facts.phase.switches.config.review_loop.max_cycles
+    if is_late and any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
+        return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
+    if not cycles_left(facts, plan, reviews) and (stage := _after_last_cycle(facts, plan, last)):
+        return stage
+    fix, again = _MAJOR.moves
+    return (
+        ReviewStage("to be reviewed again", Role.SENIOR, again.text)
+        if is_fixed
+        else ReviewStage("major findings", Role.DEV, fix.text)
+    )
+
+
+def cycles_of(reviews: Sequence[Review]) -> int:
+    """Return how many cycles a plan was reviewed in."""
+    return max((len(reviews), *(one.cycle for one in reviews)))
+
+
+def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
+    """Return how many more there may be: each escalation of the Senior that was resolved gives
+    one.
+    """
+    most = facts.phase.switches.config.review_loop.max_cycles
+    more = escalations_over(facts.phase, plan, Role.SENIOR)
+    return max(0, most + more - cycles_of(reviews))
+
+
+def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
+    """Return how many escalations of a task, or of the tasks of a plan, a role opened and was told
+    how to go on.
+    """
+    return sum(
+        one.attempt - (one.is_open and not one.is_told)
+        for one in as_committed(facts)
+        if one.origin is origin and of in (str(one.id.task), str(one.id.task.plan))
+    )
+
+
+def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
+    """Return whose decision is awaited; None once the Architect has changed the design: then it is
+    mended again.
+    """
+    text = _LEAD.moves[0].text
+    if not was_escalated(facts, plan, Role.ARCHITECT, last.at_s):
+        return ReviewStage(
+            ESCALATED,
+            Role.LEAD,
+            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text}"
+            f" (decisions.jsonl: 'accept {plan} with known issues')",
+        )
+    if facts.is_after(last.order, "architecture"):
+        return None
+    return ReviewStage(AT_ARCHITECT, Role.ARCHITECT, text)
+
+
+def _accepts(line: Mapping[str, Any], plan: str) -> bool:
+    """Return whether a Lead accepts a plan as it is; where a word denies something, nothing is
+    taken for accepted.
+    """
+    said = f"{line.get('task', '')} {line.get('dec', '')}"
+    is_lead = str(line.get("agent", "")).lower().removeprefix("yolo-").endswith(Role.LEAD)
+    accepts = _ACCEPTS.search(said) is not None and _DENIES.search(said) is None
+    is_about = re.search(rf"(?<![\w-]){re.escape(plan)}(?![\w-])", said) is not None
+    return is_lead and is_about and accepts
+
+
+_ACCEPTS = re.compile(r"\baccept(s|ed|ing)?\b", re.IGNORECASE)
+_DENIES = re.compile(
+    r"\b(not|no|never|cannot|nor|without accepting|neither|if|unless|until"
+    r"|refus\w*|reject\w*|un\w*accept\w*)\b|n['’]t\b",
+    re.IGNORECASE,
 )
+
+
+def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bool:
+    """Return whether a Senior or a Lead escalated a plan up to a role, not before a moment; what a
+    Dev reports is a blocker of its task, and no failed review.
+    """
+    return any(
+        str(one.id.task.plan) == plan
+        and one.origin is not Role.DEV
+        and (not (began := one.last_round[0].at) or began.timestamp() >= since_s)
+        and any(each.to is to for each in one.last_round)
+        for one in as_committed(facts.phase)
+    )
+
+
+# --- for the step of the workflow -----------------------------------------------------------------
+
+
+def unfinished_reviews(
+    facts: PhaseFacts, department: Dept | None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
+
+    Every verdict line counts, not the first alone (docs/sources.md#c21); a plan's last verdict is
+    the one in force. A plan that was withdrawn takes its review with it.
+    """
+    known = LoopFacts(facts, 0, facts.versions, facts.work)
+    lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
+    plans = {str(plan.id) for plan in plans_of(facts, department)}
+    for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
+        if plan not in plans:
+            continue
+        reviews = reviews_of(known, plan, department)
+        stage = stage_of(known, plan, reviews)
+        if stage.role is not None:
+            yield plan, reviews[-1].verdict, stage.state
+
 
 # --- code review ----------------------------------------------------------------------------------
 
@@ -185,8 +397,7 @@ PATCH_TASKS = 2
 """Tasks that a patch may take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Routed:
+class Routed(NamedTuple):
     """Who takes up a verdict, and with what."""
 
     agent: str

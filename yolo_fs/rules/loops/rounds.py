@@ -10,22 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.ids import PlanId, TaskRef
-from yolo_fs.protocol.chains import QA_REMEDIES
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
+from yolo_fs.protocol.gates import QA_REMEDIES
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
-from yolo_fs.rules.escalations.entries import as_committed
-from yolo_fs.rules.escalations.messages import EscalationRequest
-from yolo_fs.rules.escalations.state import EscalationProgress
-from yolo_fs.rules.evidence.facts import Plan, is_blocking, plans_of
+from yolo_fs.rules.escalations.fold import as_committed
+from yolo_fs.rules.escalations.lines import EscalationRequest
+from yolo_fs.rules.escalations.log import EscalationProgress
+from yolo_fs.rules.evidence import Plan, is_blocking, plans_of
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.repairs import (
+    ESCALATED,
     LIMIT_REACHED,
     code_reviews,
     gate_remediations,
     qa_remediations,
 )
-from yolo_fs.rules.loops.reviews import ESCALATED
 
 _PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
 _MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)

@@ -154,7 +154,7 @@ class CommittedEvidence:
 
     def _lacks_tests(self) -> Iterator[MissingEvidence]:
         # The drop-in scripts, which read files only, must not pay for pydantic.
-        from yolo_fs.rules.phase.failures import failing_tests
+        from yolo_fs.rules.evidence import failing_tests
 
         for one in failing_tests(self.phase.facts):
             yield MissingEvidence(one.what, one.file, one.line, SHOW)

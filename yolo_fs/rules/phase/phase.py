@@ -1,36 +1,42 @@
-"""One phase of the branch: what history proves of it, and everything that follows from that. Pure.
+"""One phase of the branch: what history proves of it, and everything that follows from that; above
+all who has to act. Pure.
 
 Whoever shows or decides where the team is asks a `Phase`. Each answer is computed when it is first
-asked for, and kept.
+asked for, and kept. The fold names the first open step; a loop, an escalation or a stop says who in
+it has to move. See docs/sources.md#document-002.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.gates import Decision
-from yolo_fs.protocol.names import Dept
-from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalations.entries import as_committed
-from yolo_fs.rules.escalations.state import EscalationProgress
-from yolo_fs.rules.evidence.facts import PhaseFacts
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
+from yolo_fs.protocol.gates import GATE_BY_NAME, Decision, Outcome, Owed
+from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.reasons import Finding, safe
+from yolo_fs.rules.artifacts.classify import place_of_name
+from yolo_fs.rules.escalations.fold import as_committed, open_of
+from yolo_fs.rules.escalations.log import EscalationProgress
+from yolo_fs.rules.evidence import OWNERS_DECISION, PhaseFacts, failures_of, texts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
-from yolo_fs.rules.phase.failures import failures_of
-from yolo_fs.rules.phase.gate_needs import CheckResult
+from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
+from yolo_fs.rules.loops.rounds import loop_of, loops
 from yolo_fs.rules.phase.gates import (
+    CheckResult,
     GateStatus,
     gates_of,
     integration_checks_of,
     sentinels_of,
     sign_off,
 )
-from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus, fold
-from yolo_fs.rules.phase.turns import asked_by_gate, with_turns
-from yolo_fs.rules.phase.wait_graph import Alarm, Wait, cycles, orphans
-from yolo_fs.rules.phase.waits import suppliers, waits_of
+from yolo_fs.rules.phase.progress import DepartmentStatus, Next, PhaseStatus, fold
+from yolo_fs.rules.phase.view import View
+from yolo_fs.rules.phase.waits import Alarm, Wait, cycles, orphans, suppliers, waits_of
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,8 @@ class Phase:
             missing = [f"gate {gate.name} is closed: {gate.missing[0]}" for gate in closed]
             status = status.behind_gates(missing, asked_by_gate(closed[0]))
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
-            idle = tuple(replace(one, next=None) for one in status.departments)
-            return replace(status, departments=idle, next=None)
+            idle = tuple(one._replace(next=None) for one in status.departments)
+            return status._replace(departments=idle, next=None)
         return with_turns(self.facts, status, self._behind_gates, self.alarms)
 
     @property
@@ -132,3 +138,248 @@ class Phase:
 
 Phases = Sequence[Phase]
 """Phases in the order of their numbers."""
+
+
+_LOOPS_OF_STEP = {
+    "po": (Loop.QUESTIONARY,),
+    "implementation": (Loop.POST_TASK, Loop.POST_PLAN),
+    "code_review": (Loop.CODE_REVIEW,),
+    "qa": (Loop.QA,),
+    "delivery": (Loop.FEEDBACK, Loop.MAJOR, Loop.PATCH),
+}
+"""Step → the loops that say who has to act in it, the first that is not over."""
+_STEP_OF_LOOP = {kind: step for step, kinds in _LOOPS_OF_STEP.items() for kind in kinds} | {
+    Loop.CRITIQUE: "critique",
+    Loop.RESEARCH: "research",
+}
+"""Where an escalation of the loop takes place."""
+
+SURE_OF_INTENT = 0.6
+"""Least confidence of an analysis, 0-1, that is acted on without asking the user."""
+
+_PAUSING = frozenset({"blocking", "queued"})
+"""States of a request for research whose asker waits for the answer."""
+
+
+def with_turns(
+    facts: PhaseFacts,
+    folded: PhaseStatus,
+    behind: Mapping[Dept, GateStatus | None],
+    alarms: Sequence[Alarm],
+) -> PhaseStatus:
+    """Return the phase with who has to act in it.
+
+    `behind`: departments that wait at a gate, and that gate, where it is more than another's
+    completion; nobody is sent past it.
+    """
+    open_ = tuple(one for one in loops(loop_facts(facts)) if not one.is_over)
+    turns = _Turns(facts, open_, alarms)
+    if unsure := _unsure(facts, folded):
+        nobody = tuple(one._replace(next=None) for one in folded.departments)
+        return folded._replace(departments=nobody, next=unsure)
+    if folded.next is not None and folded.next.step == "po":
+        waiting = tuple(one._replace(next=None) for one in folded.departments)
+        return folded._replace(departments=waiting, next=turns.of_phase(folded.next))
+    departments = tuple(one._replace(next=turns.of_department(one)) for one in folded.departments)
+    able = sorted((one for one in departments if one.next), key=_dispatched(facts))
+    free = [one for one in able if one.department not in behind]
+    gates = [gate for one in able if (gate := behind.get(one.department))]
+    if free or (able and not gates):
+        asked = (free or able)[0].next
+    elif gates:
+        asked = asked_by_gate(gates[0])
+    else:
+        asked = turns.of_phase(folded.next) if folded.next else None
+    if asked and asked.step == "integration_gate":
+        asked = _mends_integration(facts) or asked
+    return folded._replace(departments=departments, next=asked)
+
+
+def _mends_integration(facts: PhaseFacts) -> Next | None:
+    """After a FAIL the Lead of the file that shows it acts, the Owner where there is none; the gate
+    runs again once something of it was committed.
+    """
+    for filed in facts.of_kind("integration-gate-result"):
+        last = filed.lines[-1] if filed.lines else {}
+        since = [one.at_s for kind in _INTEGRATED for one in facts.of_kind(kind)]
+        is_mended = any(at_s > filed.at_s for at_s in since)
+        if last.get("r") != "FAIL" or is_mended or _is_worked_on(facts, filed.at_s):
+            return None
+        failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
+        file, detail = str(failure.get("file") or ""), str(failure.get("detail") or "")
+        place = place_of_name(file.rpartition("/")[2])
+        several = facts.switches.several_departments
+        agent = Role.OWNER.value if several else Role.LEAD.value
+        if place:
+            agent = name_in(Role.LEAD, place.artifact.made_by or place.department)
+        why = f"the integration gate says FAIL: {safe(detail) or 'without a reason'}"
+        return Next("integration_gate", agent, (filed.place.name,), why=why)
+    return None
+
+
+_INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
+               "design-handoff", "dept-handoff", "test-results", "summary")  # fmt: skip
+"""Kinds that the integration gate compares."""
+
+
+def _is_worked_on(facts: PhaseFacts, since_s: int) -> bool:
+    return any(one.at_s >= since_s for one in facts.work)
+
+
+def _unsure(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
+    """The user is asked what is meant, while nothing was built on an analysis that is in doubt."""
+    line = next(iter(facts.lines_of("analysis")), {})
+    confidence = line.get("confidence")
+    begun = any(one.steps[0].is_passed for one in folded.departments)
+    if begun or not isinstance(confidence, int | float) or confidence >= SURE_OF_INTENT:
+        return None
+    why = (
+        f"the analysis is {confidence} sure of the intent; below {SURE_OF_INTENT} the user is asked"
+    )
+    return Next("po", Role.USER, ("analysis.json",), why=why)
+
+
+def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
+    """Return the place of a department in the order that the Owner's last review sets."""
+    review: Mapping[str, Any] = next(reversed(facts.lines_of("owner-review")), {})
+    order = texts(review.get("dispatch_order"))
+    return lambda one: order.index(one.department) if one.department in order else len(order)
+
+
+def asked_by_gate(gate: GateStatus) -> Next:
+    """Return who owes what keeps a gate closed: whoever writes that file, otherwise the Lead of who
+    is to open it.
+    """
+    lack, row = gate.missing[0], GATE_BY_NAME.get(gate.name)
+    place = place_of_name(lack.file)
+    department = Dept(place.department) if place else DEFAULT_DEPARTMENT
+    step = STEP_BY_KEY[place.artifact.step if place and place.artifact.step else "signoff"]
+    if row and row.owed_by is Owed.REQUIRED and department not in row.requires:
+        department = row.requires[0]
+    why = f"gate {gate.name} is closed: {lack}"
+    return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why)
+
+
+def _lacks_task(asked: Next) -> bool:
+    """Return whether a department is to implement, and each of its plans waits for another."""
+    return asked.step == "implementation" and not asked.task
+
+
+def loop_facts(facts: PhaseFacts) -> LoopFacts:
+    """Return what the loops ask for, as of the commit's own time."""
+    return LoopFacts(facts, facts.at_s, facts.versions, facts.work)
+
+
+class _Turns(NamedTuple):
+    facts: PhaseFacts
+    loops: tuple[LoopProgress, ...]
+    """Those that somebody has to go on with."""
+    alarms: Sequence[Alarm]
+
+    def of_phase(self, asked: Next) -> Next:
+        """Return whose move it is in a step that the phase has once."""
+        if asked.why:
+            return asked
+        loop = next(self._of_step(asked.step), None)
+        if loop is not None:
+            return asked._replace(agent=loop.next, why=str(loop))
+        if failure := next(failures_of(self.facts), None):
+            agent = Role.OWNER if failure.step == OWNERS_DECISION else asked.agent
+            return asked._replace(agent=agent, why=failure.what)
+        return asked
+
+    def of_department(self, status: DepartmentStatus) -> Next | None:
+        """Return whose move it is in a department; None when its part is done, or when it waits."""
+        candidates = (
+            self._held(status),
+            self._stopped(status),
+            self._criticised(status),
+            self._researched(status),
+            self._looped(status),
+        )
+        found = next((one for one in candidates if one), status.next)
+        return (
+            self._unblocked(status)
+            if found and found == status.next and _lacks_task(found)
+            else found
+        )
+
+    def _held(self, status: DepartmentStatus) -> Next | None:
+        """Whoever holds an escalation of the department has to answer it."""
+        for one in open_of(self.facts, status.department):
+            loop = loop_of(one, self.loops) if one.is_told else None
+            if loop:
+                step = _STEP_OF_LOOP[loop.kind]
+                return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
+            why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
+            task = str(one.id.task)
+            return Next("implementation", one.agent, ("escalation.jsonl",), task, why)
+        return None
+
+    def _stopped(self, status: DepartmentStatus) -> Next | None:
+        current = status.current
+        if current is None:
+            return None
+        if current.step.key == "security" and any(
+            failures_of(self.facts, "security", status.department)
+        ):
+            why = "security FAIL: hard stop, only the user decides"
+            return Next("security", Role.USER, ("security-audit.jsonl",), why=why)
+        if current.step.key == "planning" and status.stage is not Outcome.GO:
+            why = f"stage gate {status.stage}: {'; '.join(current.missing[:3])}"
+            if status.stage is Outcome.KILL:
+                return Next("architecture", Role.USER, ("architecture.toon",), why=why)
+            architect = name_in(Role.ARCHITECT, status.department)
+            return Next("architecture", architect, ("critique.jsonl",), why=why)
+        return None
+
+    def _criticised(self, status: DepartmentStatus) -> Next | None:
+        """The Critic goes on until it is sure or out of rounds, while no design is built on what it
+        has said.
+        """
+        current = status.current
+        if current is None or current.step.key not in ("research", "architecture"):
+            return None
+        filed = next(iter(View(self.facts, status.department).of("critique")), None)
+        for loop in self.loops:
+            if filed and loop.kind is Loop.CRITIQUE and loop.of == filed.place.department:
+                return Next("critique", loop.next, STEP_BY_KEY["critique"].inputs, why=str(loop))
+        return None
+
+    def _researched(self, status: DepartmentStatus) -> Next | None:
+        """The Scout answers before anything else while an agent of the department waits for it."""
+        waiting = [
+            line.get("q")
+            for line in self.facts.lines_of("research", status.department)
+            if line.get("src") == "pending"
+        ]
+        for loop in self.loops:
+            if loop.kind is Loop.RESEARCH and loop.of in waiting and loop.state in _PAUSING:
+                return Next("research", Role.SCOUT, ("research.jsonl",), why=str(loop))
+        return None
+
+    def _looped(self, status: DepartmentStatus) -> Next | None:
+        current = status.current
+        if current is None or status.next is None:
+            return None
+        plans = {str(plan.id) for plan in status.plans}
+        for loop in self._of_step(current.step.key):
+            if loop.of == status.department or loop.of.partition("/")[0] in plans:
+                return Next(current.step.key, loop.next, current.step.inputs, why=str(loop))
+        return None
+
+    def _unblocked(self, status: DepartmentStatus) -> Next | None:
+        """Who ends a wait that ends never: the Lead, who writes the plans. None where others only
+        have to go on.
+        """
+        names = {status.department.value, *(str(plan.id) for plan in status.plans)}
+        for alarm in self.alarms:
+            if plans := sorted(names & set(alarm.names) & {str(plan.id) for plan in status.plans}):
+                lead = name_in(Role.LEAD, status.department)
+                return Next("implementation", lead, (f"{plans[0]}.plan.jsonl",), why=str(alarm))
+        return None
+
+    def _of_step(self, step: str) -> Iterator[LoopProgress]:
+        wanted = _LOOPS_OF_STEP.get(step, ())
+        for kind in wanted:
+            yield from (loop for loop in self.loops if loop.kind is kind)

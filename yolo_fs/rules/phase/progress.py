@@ -7,8 +7,8 @@ See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
@@ -16,8 +16,7 @@ from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
-from yolo_fs.rules.evidence.facts import PhaseFacts
-from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, plan_progress
+from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, plan_progress
 from yolo_fs.rules.loops.repairs import route_of_verdict
 from yolo_fs.rules.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
 from yolo_fs.rules.phase.view import PHASE_STEPS, View, skip_rule
@@ -36,8 +35,7 @@ class StepStanding(StrEnum):
     COMPLETE = "complete"
 
 
-@dataclass(frozen=True, slots=True)
-class StepStatus:
+class StepStatus(NamedTuple):
     """One step of one department, or of the phase."""
 
     step: Step
@@ -53,8 +51,7 @@ class StepStatus:
         return self.standing in (StepStanding.SKIPPED, StepStanding.COMPLETE)
 
 
-@dataclass(frozen=True, slots=True)
-class Next:
+class Next(NamedTuple):
     """Who is to do what now."""
 
     step: str
@@ -68,8 +65,7 @@ class Next:
     does."""
 
 
-@dataclass(frozen=True, slots=True)
-class DepartmentStatus:
+class DepartmentStatus(NamedTuple):
     """How far one department is."""
 
     department: Dept
@@ -105,8 +101,7 @@ class DepartmentStatus:
         return 100 * self.plans_complete // len(self.plans)
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseStatus:
+class PhaseStatus(NamedTuple):
     """How far a phase is."""
 
     phase: PhaseId
@@ -157,7 +152,7 @@ class PhaseStatus:
             else one
             for one in self.steps
         )
-        return replace(self, steps=steps, next=asked)
+        return self._replace(steps=steps, next=asked)
 
 
 def fold(facts: PhaseFacts) -> PhaseStatus:
@@ -265,7 +260,7 @@ def _next_of_department(
             department = view.department or DEFAULT_DEPARTMENT
             if one.step.key == "implementation":
                 task, why = _task(plans)
-                return replace(_asked(one.step, department), task=task, why=why)
+                return _asked(one.step, department)._replace(task=task, why=why)
             return _asked(one.step, department, _owing(view, one.step))
     return None
 
@@ -295,7 +290,7 @@ _TAKE_OVER = frozenset({"critique", "architecture"})
 def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:
     if asked is None or not facts.handed_over or asked.step not in _TAKE_OVER:
         return asked
-    return replace(asked, inputs=(*asked.inputs, facts.handed_over))
+    return asked._replace(inputs=(*asked.inputs, facts.handed_over))
 
 
 def _next_of_phase(

@@ -7,20 +7,18 @@ See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import safe
 from yolo_fs.rules.escalations.log import role_of
-from yolo_fs.rules.evidence.facts import PhaseFacts, texts
-from yolo_fs.rules.evidence.plans import PlanStanding, PlanStatus, TaskProgress
+from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, TaskProgress, texts
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next
 from yolo_fs.rules.phase.view import View
-from yolo_fs.rules.phase.wait_graph import Wait
+from yolo_fs.rules.phase.waits import Wait
 from yolo_fs.rules.report import Item, ReportSection, listed
 
 SHORT = 12
@@ -28,8 +26,7 @@ SHORT = 12
 _FEW = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(NamedTuple):
     """For whom the brief is."""
 
     role: str = ""
@@ -38,8 +35,7 @@ class Asker:
     """The only department that is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseReport:
+class PhaseReport(NamedTuple):
     """The phase that the team is at, as the asker sees it."""
 
     phase: Phase

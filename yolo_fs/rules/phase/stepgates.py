@@ -13,11 +13,9 @@ from typing import Any
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
-from yolo_fs.rules.escalations.entries import open_of
-from yolo_fs.rules.evidence.facts import all_present
-from yolo_fs.rules.evidence.plans import PlanStanding
-from yolo_fs.rules.loops.reviews import unfinished_reviews
-from yolo_fs.rules.phase.failures import failures_of
+from yolo_fs.rules.escalations.fold import open_of
+from yolo_fs.rules.evidence import PlanStanding, all_present, failures_of
+from yolo_fs.rules.loops.repairs import unfinished_reviews
 from yolo_fs.rules.phase.view import SHARED_KINDS, View
 
 Passed = frozenset[str]

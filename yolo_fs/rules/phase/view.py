@@ -14,9 +14,15 @@ from typing import TYPE_CHECKING, Any
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts, Plan, plans_of
-from yolo_fs.rules.evidence.plans import PlanStatus, plan_progress
-from yolo_fs.rules.phase.failures import failures_of
+from yolo_fs.rules.evidence import (
+    Filed,
+    PhaseFacts,
+    Plan,
+    PlanStatus,
+    failures_of,
+    plan_progress,
+    plans_of,
+)
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.config import Config

@@ -9,8 +9,7 @@ the reference pins that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.protocol.departments import (
     BACKEND_ONLY,
@@ -25,8 +24,7 @@ from yolo_fs.protocol.gates import WAVE_GATES
 from yolo_fs.protocol.names import Dept
 
 
-@dataclass(frozen=True, slots=True)
-class Routing:
+class Routing(NamedTuple):
     """How the departments of a phase are dispatched."""
 
     workflow: str
@@ -58,8 +56,7 @@ class Routing:
         return len(self.departments) > 1
 
 
-@dataclass(frozen=True, slots=True)
-class Wave:
+class Wave(NamedTuple):
     """Departments that work at once, and the gate that ends their wave."""
 
     departments: tuple[Dept, ...]

@@ -9,17 +9,21 @@ stays as it is. See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.protocol.workflow import STEPS, Step
-from yolo_fs.rules.escalations.entries import NextEntries, borne_out, next_entries, said_of
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
+from yolo_fs.rules.escalations.fold import NextEntries, borne_out, next_entries, said_of
+from yolo_fs.rules.evidence import Filed, PhaseFacts
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import PhaseStatus, StepStanding, StepStatus
 from yolo_fs.rules.phase.view import BY_RULE, DECLARED_SKIP
-from yolo_fs.rules.states.checksum import DECLARED, declared_in, rank_of_status, renewed
-from yolo_fs.rules.states.department import derived_status
+from yolo_fs.rules.states.project import (
+    DECLARED,
+    declared_in,
+    derived_status,
+    rank_of_status,
+    renewed,
+)
 from yolo_fs.rules.timestamps import iso
 
 LAZY = frozenset({"po", "documentation", "integration_gate", "delivery"})
@@ -27,8 +31,7 @@ LAZY = frozenset({"po", "documentation", "integration_gate", "delivery"})
 PASSED = ("complete", "skipped")
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(NamedTuple):
     """One step as the evidence has it."""
 
     step: Step

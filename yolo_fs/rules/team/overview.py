@@ -5,8 +5,8 @@ why. Pure.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.timestamps import iso
@@ -25,8 +25,7 @@ class PendingMove(StrEnum):
     """Both sides changed it, and only a person can bring them together."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingArtifact:
+class WaitingArtifact(NamedTuple):
     """An artifact that one side has and the other has not."""
 
     path: str
@@ -38,8 +37,7 @@ class WaitingArtifact:
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldLease:
+class HeldLease(NamedTuple):
     """A department that one clone publishes for."""
 
     dept: str
@@ -49,8 +47,7 @@ class HeldLease:
     """When it came into these hands, by the clock of who took it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CloneStanding:
+class CloneStanding(NamedTuple):
     """One clone or work tree of the team."""
 
     name: str
@@ -73,8 +70,7 @@ class CloneStanding:
     """Versions of its branch that the team lacks."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteLane:
+class RemoteLane(NamedTuple):
     """How the way to the remote is, as its thread noted last."""
 
     remote: str
@@ -90,8 +86,7 @@ class RemoteLane:
     """Whether an exchange has been tried at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class TeamOverview:
+class TeamOverview(NamedTuple):
     """A team as one of its work trees sees it."""
 
     team: str

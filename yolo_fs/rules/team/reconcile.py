@@ -1,15 +1,22 @@
-"""Three-way reconcile of the coordinated paths of a branch and of the team's ref. Pure.
+"""Three-way reconcile of the coordinated paths of a branch and of the team's ref; who may publish
+there, as leases say; and how two versions of a JSONL artifact meet: by records, never by the lines
+around them. Pure.
 
 Both histories are all there is to know: the last version of the team that the branch's history
 contains is the base. So a lost notification, a crash between any two steps, a switched or rebased
-branch and a clone restored from a backup need no rule of their own: the next look heals them.
+branch and a clone restored from a backup need no rule of their own: the next look heals them. The
+team's branch moves by fast-forward alone, so whoever publishes on a commit has read the leases of
+exactly that commit: one that was taken meanwhile makes the push fail as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.rules.artifacts.table import Artifact, Meeting
+from yolo_fs.rules.artifacts.verdicts import Place
 
 
 class PathChange(NamedTuple):
@@ -31,8 +38,7 @@ class Divergence(NamedTuple):
     theirs: str
 
 
-@dataclass(frozen=True, slots=True)
-class TeamPlan:
+class TeamPlan(NamedTuple):
     """What has to happen so that a branch and the team's ref agree."""
 
     receive: tuple[PathChange, ...] = ()
@@ -134,3 +140,195 @@ def _last(changes: Sequence[_Numbered]) -> str | None:
 
 def _contents(changes: Sequence[_Numbered]) -> list[_Numbered]:
     return [numbered for numbered in changes if numbered[1].blob is not None]
+
+
+_TIMES = ("dt", "ts", "at", "started")
+"""Keys that say when a record was made, the first that is there counts."""
+
+
+class MergedLines(NamedTuple):
+    """What three versions of a file come to."""
+
+    lines: tuple[str, ...]
+    conflicts: tuple[str, ...] = ()
+    """Names of the records that both sides changed differently; the lines are then empty."""
+
+
+class _Record(NamedTuple):
+    name: str
+    """What tells it from the other records of its file."""
+    meaning: str
+    """Its content, whatever the order of its keys."""
+    line: str
+    time: str
+
+
+def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """Return the file that two versions come to, given the one both began with; None on a conflict.
+
+    Where both sides say the same, or only one changed anything, there is none, whatever the kind.
+    """
+    if ours == theirs or theirs == base:
+        return ours
+    if ours == base:
+        return theirs
+    before, here, there = (_lines_of(each) for each in (base, ours, theirs))
+    if artifact.meets is Meeting.WHOLE or before is None or here is None or there is None:
+        return None
+    if before in (here, there):  # but for the end of the last line
+        return theirs if here == before else ours
+    merged = merge_lines(artifact.meets, before, here, there)
+    return None if merged.conflicts else "".join(f"{line}\n" for line in merged.lines).encode()
+
+
+def merge_lines(
+    meets: Meeting, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]
+) -> MergedLines:
+    """Return the lines that two versions come to; each line is one JSON object."""
+    read: Callable[[str], _Record] = _by_id if meets is Meeting.BY_ID else _by_content
+    versions = [[read(line) for line in lines] for lines in (base, ours, theirs)]
+    if meets is Meeting.APPEND:
+        return MergedLines(_joined_in_time(versions[1], versions[2]))
+    for records in versions:
+        if doubled := _doubled(records):
+            return MergedLines((), doubled)
+    return _by_records(*({one.name: one for one in records} for records in versions))
+
+
+def _by_records(
+    base: dict[str, _Record], ours: dict[str, _Record], theirs: dict[str, _Record]
+) -> MergedLines:
+    """Apply what we changed to their version: theirs stays in place, what we added comes last."""
+    lines: list[str] = []
+    conflicts: list[str] = []
+    for name in [*theirs, *(name for name in ours if name not in theirs)]:
+        versions = base.get(name), ours.get(name), theirs.get(name)
+        before, here, there = (one.meaning if one else None for one in versions)
+        if here in (there, before):
+            chosen = versions[2]
+        elif there == before:
+            chosen = versions[1]
+        else:
+            conflicts.append(name)
+            continue
+        if chosen:
+            lines.append(chosen.line)
+    return MergedLines(() if conflicts else tuple(lines), tuple(conflicts))
+
+
+def _joined_in_time(ours: Sequence[_Record], theirs: Sequence[_Record]) -> tuple[str, ...]:
+    """Return their lines and those that only we have, each before the first of theirs later."""
+    known = {one.meaning for one in theirs}
+    added = [one for one in {one.meaning: one for one in ours}.values() if one.meaning not in known]
+    lines: list[str] = []
+    latest = ""
+    for one in theirs:
+        latest = max(latest, one.time)
+        while added and added[0].time < latest and added[0].time:
+            lines.append(added.pop(0).line)
+        lines.append(one.line)
+    return (*lines, *(one.line for one in added))
+
+
+def _doubled(records: Sequence[_Record]) -> tuple[str, ...]:
+    names = [one.name for one in records]
+    return tuple(sorted({name for name in names if names.count(name) > 1}))
+
+
+def _by_id(line: str) -> _Record:
+    record = _by_content(line)
+    value = json.loads(line)
+    name = str(value.get("id") or value.get("name") or "") if isinstance(value, dict) else ""
+    return record._replace(name=name or record.name)
+
+
+def _by_content(line: str) -> _Record:
+    value = json.loads(line)
+    meaning = json.dumps(value, sort_keys=True)
+    return _Record(meaning, meaning, line, _time_of(value))
+
+
+def _time_of(value: Any) -> str:
+    times = (value.get(key) for key in _TIMES) if isinstance(value, dict) else ()
+    return next((time for time in times if isinstance(time, str)), "")
+
+
+def _lines_of(data: bytes) -> tuple[str, ...] | None:
+    """Return the lines of a file, or None when one of them is no JSON object."""
+    try:
+        lines = tuple(data.decode().split("\n"))
+        values = [json.loads(line) for line in lines if line]
+    except ValueError:
+        return None
+    is_sound = all(isinstance(value, dict) for value in values) and "" not in lines[:-1]
+    return tuple(line for line in lines if line) if is_sound else None
+
+
+FOLDER = ".yolo-team/leases"
+TTL_S = 60
+"""Without a sign of life for so many seconds, a holder may be followed by another."""
+LONGEST_TTL_S = 3600
+_NOBODY_KNOWN = "?"
+
+
+class TeamLease(NamedTuple):
+    """The lease of one department."""
+
+    dept: str
+    holder: str
+    """Clone that holds it; empty when it is free."""
+    epoch: int
+    """Rises with each change of hands."""
+    ttl_s: int = TTL_S
+    lent_by: str = ""
+    """Clone to which it goes back: its holder took it by itself while that one was silent."""
+
+    @property
+    def as_bytes(self) -> bytes:
+        """The content of its file."""
+        return (json.dumps(self._asdict(), sort_keys=True) + "\n").encode()
+
+    def may_publish(self, clone: str) -> bool:
+        """Return whether a clone may publish the department's artifacts."""
+        return self.holder in ("", clone)
+
+    def passed_to(self, clone: str) -> TeamLease:
+        """Return the lease in the hands of another clone; nobody's when that is empty."""
+        return TeamLease(self.dept, clone, self.epoch + 1, self.ttl_s)
+
+    def lent_to(self, clone: str) -> TeamLease:
+        """Return the lease in the hands of a clone that follows its silent holder."""
+        return self.passed_to(clone)._replace(lent_by=self.lent_by or self.holder)
+
+
+def path_of(dept: str) -> str:
+    """Return where the lease of a department lies on the team's branch."""
+    return f"{FOLDER}/{dept}.json"
+
+
+def read_lease(dept: str, data: bytes | None) -> TeamLease:
+    """Return a department's lease, given its file. A file that is no lease is held by nobody
+    known.
+    """
+    if data is None:
+        return TeamLease(dept, "", 0)
+    try:
+        value = json.loads(data)
+        lent_by = value.get("lent_by", "")
+        found = TeamLease(dept, value["holder"], value["epoch"], value["ttl_s"], lent_by)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return TeamLease(dept, _NOBODY_KNOWN, 0)
+    is_sound = (
+        isinstance(found.holder, str)
+        and isinstance(found.lent_by, str)
+        and type(found.epoch) is int
+        and type(found.ttl_s) is int
+        and 0 < found.ttl_s <= LONGEST_TTL_S
+    )
+    return found if is_sound else TeamLease(dept, _NOBODY_KNOWN, 0)
+
+
+def department_of(place: Place) -> str:
+    """Return the department whose lease an artifact needs; empty for what all departments share."""
+    is_of_department = "{dept}" in place.artifact.file or place.artifact.made_by is not None
+    return str(place.department) if is_of_department else ""

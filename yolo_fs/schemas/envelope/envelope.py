@@ -7,7 +7,6 @@ See docs/sources.md#document-003.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from yolo_fs.reasons import Fault, Level, Reason
@@ -213,7 +212,7 @@ def payload_faults(value: Mapping[str, Any], mode: Strictness = Strictness()) ->
     if shape is None:
         return _unknown_route(value)
     _, faults = check(shape, payload, mode)
-    return tuple(replace(fault, at=f"/payload{fault.at}") for fault in faults)
+    return tuple(fault._replace(at=f"/payload{fault.at}") for fault in faults)
 
 
 def _unknown_route(value: Mapping[str, Any]) -> tuple[Fault, ...]:

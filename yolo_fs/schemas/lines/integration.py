@@ -23,7 +23,7 @@ from yolo_fs.schemas.base import (
     invariant,
     may_lack,
 )
-from yolo_fs.schemas.messages.product import PoQaVerdict
+from yolo_fs.schemas.messages.departments import PoQaVerdict
 from yolo_fs.schemas.names import DepartmentName
 
 Outcome = Literal["pass", "fail", "skip"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,14 +17,20 @@ from yolo_fs.ids import PlanId
 from yolo_fs.protocol.names import Dept, Mode
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.authz.access import ActivePlan, may_read, may_write, outside
+from yolo_fs.rules.authz.access import GIT_DIFF, ActivePlan, Target, may_read, may_write, outside
 from yolo_fs.rules.authz.actors import AccessDecision, Actor, find_actor, mode_of
 from yolo_fs.rules.authz.authority import decisions_out_of_lane
-from yolo_fs.rules.authz.targets import GIT_DIFF, Target
-from yolo_fs.rules.evidence.facts import PhaseFacts, Plan, Switches, plans_of, texts
-from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
+from yolo_fs.rules.evidence import (
+    PhaseFacts,
+    Plan,
+    PlanStanding,
+    Switches,
+    plan_progress,
+    plans_of,
+    texts,
+)
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.workspace.settings import Settings, load
+from yolo_fs.services.workspace import Settings, load
 
 if TYPE_CHECKING:
     from yolo_fs.services.history.team import Team
@@ -69,7 +74,7 @@ class Access:
     def pair(sender: Actor, receiver: Actor) -> tuple[Actor, Actor]:
         """Return both in the mode of the one that needs several departments."""
         mode = Mode.MULTI if Mode.MULTI in (sender.mode, receiver.mode) else Mode.SINGLE
-        return replace(sender, mode=mode), replace(receiver, mode=mode)
+        return sender._replace(mode=mode), receiver._replace(mode=mode)
 
     def read(self, actor: Actor, path: str, work: str = "") -> AccessDecision:
         """Return whether somebody may read a path, spelled from where the caller stands or
@@ -183,6 +188,9 @@ def out_of_lane(facts: PhaseFacts) -> tuple[Finding, ...]:
     """Return what the files of a phase show to be outside of somebody's authority, or to have gone
     a wrong way.
     """
+    decided = tuple(decisions_out_of_lane(facts))
+    if not facts.of_kind("dept-handoff"):
+        return decided
     from yolo_fs.rules.authz.message_routes import routes_broken
 
-    return (*decisions_out_of_lane(facts), *routes_broken(facts))
+    return (*decided, *routes_broken(facts))

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.crew import Circuit, Health
+from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.agents.circuit import Breaker
-from yolo_fs.rules.agents.health import RECORD, AgentHealth
-from yolo_fs.rules.agents.shutdown import Shutdown
+from yolo_fs.rules.agents.health import RECORD, AgentHealth, Shutdown
 from yolo_fs.rules.agents.stalls import Stall
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
@@ -28,9 +27,8 @@ from yolo_fs.services.agents.snapshot import (
     circuit_as_json,
     shutdown_as_json,
 )
-from yolo_fs.services.tasks.claims import Claims
-from yolo_fs.services.tasks.commit import changed_files
-from yolo_fs.services.workspace.own_files import CREW_TOLD
+from yolo_fs.services.tasks import Claims, changed_files
+from yolo_fs.services.workspace import CREW_TOLD
 
 UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
 
@@ -67,8 +65,7 @@ _MOST = 1_000
 Notify = Callable[[Mapping[str, Any]], object]
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
+class Alert(NamedTuple):
     """One thing to tell."""
 
     key: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges import heartbeats
 from yolo_fs.edges.files import Content, read, stamp_of
@@ -17,7 +17,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import Limits, read_lines
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,7 @@ class Recorded:
         return Recorded((*self.seen, *other.seen), (*self.findings, *other.findings))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """One file of the record, as far as it has been read."""
 
     identity: tuple[int, int] = (0, 0)

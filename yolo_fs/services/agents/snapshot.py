@@ -2,47 +2,42 @@
 and why.
 
 What is looked at is the record of the crew, the branch and the verdicts on the work tree; what is
-timed is timed by the clock that nobody sets (`rules/escalations/clock`). The same look serves the
+timed is timed by the clock that nobody sets (`rules/timestamps`). The same look serves the
 daemon, the board and the commands. See docs/faults.md#f19.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.crew import Circuit, Health
 from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.agents.circuit import Breaker, BreakerPolicy, as_of, left_by, outcomes
-from yolo_fs.rules.agents.health import AT_WORK, AgentHealth, crew, judged
-from yolo_fs.rules.agents.shutdown import Shutdown, shutdowns
+from yolo_fs.rules.agents.health import AT_WORK, AgentHealth, Shutdown, crew, judged, shutdowns
 from yolo_fs.rules.agents.stalls import Stall, StallInput, awaited, stalls
 from yolo_fs.rules.agents.totals import DepartmentTotals, tally
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import logged
-from yolo_fs.rules.evidence.facts import PhaseFacts, SourceCommit, Switches
-from yolo_fs.rules.evidence.plans import plan_progress
+from yolo_fs.rules.evidence import PhaseFacts, SourceCommit, Switches, plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.turn_timers import Instant
+from yolo_fs.rules.timestamps import Instant
 from yolo_fs.schemas.config import Policy
 from yolo_fs.services.agents.recording import AgentJournal, Recorded
 from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.team import Team, loop_facts
-from yolo_fs.services.workspace.own_files import CREW_CLOCK
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import CREW_CLOCK, Settings
 
 
-@dataclass(frozen=True, slots=True)
-class AgentsSnapshot:
+class AgentsSnapshot(NamedTuple):
     """The crew at one moment."""
 
     agents: tuple[AgentHealth, ...]
@@ -71,8 +66,7 @@ class AgentsSnapshot:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenPhase:
+class _OpenPhase(NamedTuple):
     """What the branch says of a phase that is not complete."""
 
     phase: Phase

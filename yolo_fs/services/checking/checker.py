@@ -5,23 +5,22 @@ it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.artifacts.checks import commits_mentioned, plan_facts
-from yolo_fs.rules.artifacts.examine import Understood, examine
+from yolo_fs.rules.artifacts.classify import PLAN_SUFFIX, place_of_name, plans_named
+from yolo_fs.rules.artifacts.examine import Understood, commits_mentioned, examine, plan_facts
 from yolo_fs.rules.artifacts.forms import needs_plans, normalise, of_sections
 from yolo_fs.rules.artifacts.naming import is_named_by_change
-from yolo_fs.rules.artifacts.recognise import PLAN_SUFFIX, place_of_name, plans_named
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Check, Home
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.rules.handoffs.acceptance import (
+from yolo_fs.rules.handoffs.lifecycle import (
     README,
     DirectiveSession,
     faults_of_session,
@@ -31,14 +30,13 @@ from yolo_fs.rules.handoffs.packets import ParsedPacket, from_front_matter, pack
 from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 if TYPE_CHECKING:
     from yolo_fs.rules.artifacts.catalogue import Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """What a file says, and everything that is wrong with it."""
 
     records: tuple[Record, ...]

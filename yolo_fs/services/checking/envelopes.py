@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.lines import Limits, Reading, read_object
 from yolo_fs.protocol.names import Mode
@@ -40,11 +40,10 @@ from yolo_fs.schemas.envelope.envelope import Choice, Choices
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.services.checking.snapshots import Snapshot
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSession:
+class StoredSession(NamedTuple):
     """A session as it lies on disk."""
 
     session_id: str
@@ -222,8 +221,7 @@ def located(faults: Iterable[Fault], path: str) -> Iterator[Finding]:
         yield fault.as_finding(path, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedMessage:
+class ParsedMessage(NamedTuple):
     """What was sent, as its receiver takes it."""
 
     type: str

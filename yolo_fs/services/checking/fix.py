@@ -1,37 +1,38 @@
-"""Repairs files by what needs no decision of their author, and asks for what does."""
+"""Repairs files by what needs no decision of their author, and asks for what does; a planning tree
+that is already there is looked at as a whole.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import Content, names_in, read
 from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.store import write_atomic
 from yolo_fs.reasons import Finding, Reason, errors
-from yolo_fs.rules.adoption import TeamWord
+from yolo_fs.rules.adoption import AdoptedFile, Readiness, TeamWord
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.corrections import Correction, words_of
-from yolo_fs.rules.artifacts.export import field_docs
-from yolo_fs.rules.artifacts.recognise import (
+from yolo_fs.rules.artifacts.classify import (
     PLAN_SUFFIX,
     SUMMARY_SUFFIX,
+    classify,
     in_tree,
     place_of_name,
     plans_named,
 )
+from yolo_fs.rules.artifacts.corrections import Correction, words_of
+from yolo_fs.rules.artifacts.export import field_docs
 from yolo_fs.rules.artifacts.repair import MAX_BYTES, mended
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.layout import Format
 from yolo_fs.services.checking.validate import CheckedFile, Validator
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(NamedTuple):
     """One file, what it would be, and what its author has to decide."""
 
     path: str
@@ -61,14 +62,14 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     fixed = Fixed(file.path, file.data, after, questions, words=words)
     if write and fixed.is_changed:
         if _write(full, fixed, validator.max_bytes):
-            return replace(fixed, was_written=True)
+            return fixed._replace(was_written=True)
         changed = Finding(
             Reason.BEING_WRITTEN,
             file.path,
             message="the file changed while it was repaired; nothing was written",
             hint="run the command again",
         )
-        return replace(fixed, questions=(changed,))
+        return fixed._replace(questions=(changed,))
     return fixed
 
 
@@ -155,3 +156,30 @@ def _write(full: str, fixed: Fixed, limit_bytes: int) -> bool:
         write_atomic(full, fixed.after, mode=mode)
         return True
     return False
+
+
+def adopt_file(
+    validator: Validator, file: CheckedFile, full: str, *, write: bool
+) -> AdoptedFile | None:
+    """Return how a file that was checked stands, repaired when `write`; None when it is no
+    artifact.
+
+    Only a file that would be refused is changed, and only when nothing is left to be decided.
+    """
+    if any(finding.reason is Reason.UNKNOWN_NAME for finding in file.findings):
+        return AdoptedFile(file.path, "", Readiness.MISNAMED, file.findings)
+    artifact = artifact_of(file.kind) if file.kind else None
+    if artifact is None:
+        return None
+    if not errors(file.findings):
+        readiness = Readiness.UNTIDY if file.findings else Readiness.VALID
+        return AdoptedFile(file.path, artifact.kind, readiness, file.findings)
+    fixed = fix(validator, file, full, write=False)
+    if fixed.questions:
+        asked = fixed.questions
+        return AdoptedFile(file.path, artifact.kind, Readiness.AUTHOR, asked, fixed.words)
+    if write:
+        fixed = fix(validator, file, full, write=True)
+    readiness = Readiness.AUTHOR if fixed.questions else Readiness.REPAIRABLE
+    findings = fixed.questions or errors(file.findings)
+    return AdoptedFile(file.path, artifact.kind, readiness, findings)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_of
 from yolo_fs.edges.git.conversation import Conversation
@@ -41,8 +40,7 @@ class Snapshot(Protocol):
         """Return for each (abbreviated) hash whether the repository has that commit."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTree:
+class WorkTree(NamedTuple):
     """The files on disk."""
 
     root: str
@@ -113,9 +111,8 @@ class BlobReader:
         found = self._repository.objects.read(oid) if size >= 0 else None
         if found is None or found.kind != "blob":
             message = f"blob {oid} cannot be read"
-            return Finding(
-                Reason.OBJECT_MISSING, path, message=message, hint="see 'yolo-fs doctor'"
-            )
+            hint = "see 'yolo-fs doctor'"
+            return Finding(Reason.OBJECT_MISSING, path, message=message, hint=hint)
         return found.body
 
     def size_bytes(self, oid: str) -> int:

@@ -8,24 +8,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from yolo_fs.edges.files import FileEntry, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lines import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Kind, find_kind
-from yolo_fs.rules.artifacts.classify import ENVELOPE, PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
-from yolo_fs.rules.artifacts.misnamed import misnamed
-from yolo_fs.rules.artifacts.recognise import (
+from yolo_fs.rules.artifacts.classify import (
+    ENVELOPE,
+    PLANNING_ROOT,
     InTree,
+    classify,
     has_own_name,
     in_tree,
     kind_of_content,
     kind_of_name,
+    misnamed,
+    name_of_kind,
     place_of_name,
 )
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
@@ -38,14 +42,13 @@ from yolo_fs.services.checking.snapshots import (
     WorkTree,
     assume_commits_exist,
 )
-from yolo_fs.services.workspace.settings import Settings, load
+from yolo_fs.services.workspace import Settings, load
 
 HANDOFF = "HANDOFF.md"
 STDIN = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedFile:
+class CheckedFile(NamedTuple):
     """One file and what is wrong with it."""
 
     path: str
@@ -172,7 +175,7 @@ class Validator:
     def _is_ours(self, path: str) -> bool:
         """Return whether a path relative to the repository is one that is checked."""
         name = os.path.basename(path)
-        if path.startswith(f"{PLANNING_ROOT}/") and kind_of_name(name) is not None:
+        if path.startswith(f"{PLANNING_ROOT}/") and name_of_kind(name) is not None:
             return True
         return classify(path) is not None or name == HANDOFF
 
@@ -233,7 +236,7 @@ class Validator:
         name = os.path.basename(shown)
         if place := place_of_name(name):
             if location and name == HANDOFF:  # its session's README lies beside it
-                return self._check_place(replace(place, path=location.path), shown, data, snapshot)
+                return self._check_place(place._replace(path=location.path), shown, data, snapshot)
             return self._check_place(place, shown, data, NoTree())
         if kind := kind_of_name(name):
             return self._check_kind(kind, shown, data)

@@ -8,7 +8,8 @@ in its own tree, the subject and the trailers that path and content give. See do
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
@@ -24,13 +25,12 @@ from yolo_fs.rules.artifacts.naming import (
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.checking.checker import Checked, Checker, previous_records
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 HEAD = "HEAD"
 
 
-@dataclass(frozen=True, slots=True)
-class CommitFault:
+class CommitFault(NamedTuple):
     """What is wrong with one commit."""
 
     commit: str
@@ -38,8 +38,7 @@ class CommitFault:
     """Names the file and the line."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedCommit:
+class VerifiedCommit(NamedTuple):
     """One commit of a coordinator that was looked at."""
 
     commit: LoggedCommit

@@ -11,8 +11,9 @@ import itertools
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from yolo_fs.edges.files import Content, FileEntry, Stamp, names_in, read, stamp_of, walk
 from yolo_fs.edges.git.history import log
@@ -21,17 +22,16 @@ from yolo_fs.edges.readers import FORMAT_BY_SUFFIX, READERS
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
 from yolo_fs.reasons import Reason, errors
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, plans_named
 from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
-from yolo_fs.rules.artifacts.recognise import plans_named
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
 from yolo_fs.rules.authz.actors import Actor
-from yolo_fs.rules.context.sources import ContextSource, ContextSources, Origin
+from yolo_fs.rules.context.selection import ContextSource, ContextSources, Origin
 from yolo_fs.schemas.layout import Format
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 _NAMED = [section.of for section in SECTIONS if section.feed not in (Feed.FILES, Feed.NAMES)]
 _FED = frozenset(itertools.chain.from_iterable(_NAMED))
@@ -45,16 +45,14 @@ _OUTSIDE = tuple(
 _TEXTS = (Format.TEXT, Format.TOON)
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(NamedTuple):
     source: ContextSource | None
     """None: the file as it stands feeds nothing."""
     stamp: Stamp
     read_at_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSnapshot:
+class SourceSnapshot(NamedTuple):
     """One look at everything that may feed any context of any phase."""
 
     commit: str

@@ -7,7 +7,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from yolo_fs.edges.files import Content, is_plain_file, names_in, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
@@ -21,15 +22,19 @@ from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Ignored, Verdict
 from yolo_fs.rules.authz.actors import Actor, find_actor, mode_of
-from yolo_fs.rules.context.audit import differences, unproved_lines
-from yolo_fs.rules.context.compiler import CompiledContext, agent_of, compile_context
-from yolo_fs.rules.evidence.facts import Switches
+from yolo_fs.rules.context.compiler import (
+    CompiledContext,
+    agent_of,
+    compile_context,
+    differences,
+    unproved_lines,
+)
+from yolo_fs.rules.evidence import Switches
 from yolo_fs.rules.states.project import current
 from yolo_fs.services.context.gather import Gatherer, SourceSnapshot
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace.places import phase_folder, phases_in
-from yolo_fs.services.workspace.settings import Settings
-from yolo_fs.services.worktree.surveyor import Surveyor
+from yolo_fs.services.surveyor import Surveyor
+from yolo_fs.services.workspace import Settings, phase_folder, phases_in
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _PLAN = re.compile(r"^plan: (?P<plan>[0-9]{2}-[0-9]{2})$", re.MULTILINE)
@@ -39,8 +44,7 @@ _LARGEST_BYTES = 1 << 20
 """No context of ours is as large."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredContext:
+class StoredContext(NamedTuple):
     """One compiled context and where it stands."""
 
     path: str
@@ -50,8 +54,7 @@ class StoredContext:
     """Whether the file had other bytes, or was not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextAudit:
+class ContextAudit(NamedTuple):
     """What speaks for a context that stands on disk, and against it."""
 
     path: str
@@ -162,7 +165,7 @@ class ContextStore:
     def _look(self, commit: str | None) -> SourceSnapshot:
         """Judge every candidate, and look at all that may feed a context."""
         with Surveyor(self._repository, self._settings.without_patience) as surveyor:
-            _, _, looks = surveyor.survey(sorted(surveyor.candidates()))
+            _, _, looks = surveyor.survey(sorted(surveyor.candidates().stamps))
         verdicts = {path: look.seen.verdict for path, look in looks.items()}
         found = {path: one for path, one in verdicts.items() if not isinstance(one, Ignored)}
         return self._gatherer.look(commit, found)

@@ -9,8 +9,8 @@ import random
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import stamp_at
@@ -23,14 +23,18 @@ from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.decide import Action, Commit, Emit, EventSink, decide, describe
 from yolo_fs.rules.kept import KeptCause
-from yolo_fs.services.kept.keeper import Keeper, Unkept
-from yolo_fs.services.workspace.settings import Settings
-from yolo_fs.services.worktree.surveyor import Refusal, Surveyor
-from yolo_fs.services.worktree.verdict_store import CachedVerdict, Observation, VerdictStore
+from yolo_fs.services.kept import Keeper, Unkept
+from yolo_fs.services.surveyor import (
+    CachedVerdict,
+    Observation,
+    Refusal,
+    Surveyor,
+    VerdictStore,
+)
+from yolo_fs.services.workspace import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyResult:
+class ApplyResult(NamedTuple):
     """What became of the artifacts that were to be committed."""
 
     verdicts: dict[str, Verdict]
@@ -184,6 +188,10 @@ class Coordinator:
             repository.root,
         )
         self._diverged: frozenset[str] = frozenset()
+        self._reconciled = self._surveyor.head
+        """The branch when everything was looked at, with what we put on it since. A look at a few
+        paths may be the first to see that it has moved, and is none at the others.
+        """
 
     @property
     def known(self) -> Mapping[str, CachedVerdict]:
@@ -221,10 +229,11 @@ class Coordinator:
 
     def reconcile(self) -> tuple[CommitResult, ...]:
         """Look at whatever may have changed since the last look; return what was committed."""
-        stamps = self._surveyor.candidates()
-        for path in self.known.keys() - stamps.keys():
+        candidates = self._surveyor.candidates()
+        self._reconciled = candidates.head
+        for path in self.known.keys() - candidates.stamps.keys():
             self._store.forget(path)
-        return self.process([*self._store.changed(stamps), *self.unsettled])
+        return self.process([*self._store.changed(candidates), *self.unsettled])
 
     def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
         """Check the paths and commit what is accepted; return what was committed."""
@@ -246,16 +255,17 @@ class Coordinator:
         if is_synced:  # by git itself, which does not say what it wrote
             index = stamp_at(f"{self._repository.git_dir}/index")
             self._surveyor.obstacles.index_rewritten(index)
+        why = {"reason": Reason.INDEX_DIVERGED.value}
         for path in self.index.diverged - self._diverged:
-            self._emit("index.diverged", path, {"reason": Reason.INDEX_DIVERGED.value})
+            self._emit("index.diverged", path, why)
         self._diverged = frozenset(self.index.diverged)
         return is_synced
 
     def was_moved_by_others(self) -> bool:
-        """Return whether HEAD or its branch moved since we last looked, by another hand than
-        ours.
+        """Return whether HEAD or its branch moved since we last looked at everything, by another
+        hand than ours.
         """
-        return self._repository.head() != self._surveyor.head
+        return self._repository.head() != self._reconciled
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:
         """Remove ref locks that a dead helper of ours left. See docs/faults.md#f24."""
@@ -271,9 +281,11 @@ class Coordinator:
         """What of the user's doing stands in the way of a commit."""
         return self._surveyor.obstacles
 
-    def take_note(self, head: Head) -> None:
+    def take_note(self, before: Head, head: Head) -> None:
         """Take a move of the branch for our own: what it brought is in the work tree as well."""
         self._surveyor.head = head
+        if self._reconciled == before:
+            self._reconciled = head
 
     def close(self) -> None:
         """End the helper processes that were started here; the repository stays open for whoever
@@ -331,7 +343,7 @@ class Coordinator:
         if outcome.made and not self.committer.is_index_behind:
             self._surveyor.obstacles.index_rewritten(self.committer.index_left_at)
         if commits := [each.commit for each in outcome.made if each.commit]:
-            self._surveyor.head = Head(head.ref, commits[-1])
+            self.take_note(head, Head(head.ref, commits[-1]))
         return outcome
 
     def _keep_refused(self) -> None:

@@ -37,7 +37,7 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.state_files import Projector, States
 from yolo_fs.services.team.lane import TeamLink
-from yolo_fs.services.workspace.settings import CONFIG, load, stamps_of
+from yolo_fs.services.workspace import CONFIG, load, stamps_of
 
 RETRY_S = 0.05
 """Between two looks at what cannot be committed yet; doubled while the same paths stay so."""
@@ -291,7 +291,7 @@ class Daemon:
         parts = self._coordinator
         standing = self._team_link.look(self._settings, parts.committer, parts.obstacles)
         if standing and standing.done and (head := self._repository.head()) != before:
-            parts.take_note(head)
+            parts.take_note(before, head)
             self._committed_at |= dict.fromkeys(standing.received, time.monotonic())
             self._schedule.ask("index", in_s=0.0 if parts.index.pending else TEAM_FOLLOW_S)
             follows = ("received", "projections", "states", "contexts")

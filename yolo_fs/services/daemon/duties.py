@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Reason, YoloError
@@ -39,8 +39,7 @@ class Duty(Generic[_Owner]):
     """Whether it is due now, whatever the clock says; asked at every turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(NamedTuple):
     """Why a duty failed the last time that it was tried."""
 
     duty: str

@@ -22,8 +22,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.services.daemon.duties import Trouble
-from yolo_fs.services.workspace.own_files import HEALTH
-from yolo_fs.services.workspace.places import lock_path
+from yolo_fs.services.workspace import HEALTH, lock_path
 
 
 def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import read
@@ -21,14 +21,13 @@ from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.workspace.own_files import BOOT
+from yolo_fs.services.workspace import BOOT
 
 OWN_COMMITS = 1_000
 """How far back a start after a reboot looks for entries that the index did not follow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(NamedTuple):
     """One thing that was mended."""
 
     path: str

@@ -9,19 +9,18 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.warm_path import COLD, FAILPOINTS, SOCKET, answers
-from yolo_fs.services.workspace.own_files import WARM
+from yolo_fs.services.workspace import WARM
 
 LONGEST_PAUSE_S = 300.0
 _END_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class WarmState:
+class WarmState(NamedTuple):
     """How the warm process of a work tree is."""
 
     answers: bool

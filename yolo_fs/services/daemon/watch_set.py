@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yolo_fs.edges.system import Degraded
 from yolo_fs.edges.watch import Watcher
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.services.workspace.settings import CONFIG
+from yolo_fs.services.workspace import CONFIG
 
 
 class Batch(NamedTuple):

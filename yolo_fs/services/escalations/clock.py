@@ -15,8 +15,8 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import YoloError
-from yolo_fs.rules.turn_timers import Instant, Timers
-from yolo_fs.services.workspace.own_files import OwnFile
+from yolo_fs.rules.timestamps import Instant, Timers
+from yolo_fs.services.workspace import OwnFile
 
 _BOOT = cache(boot_id)
 

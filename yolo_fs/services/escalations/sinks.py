@@ -14,16 +14,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import urlsplit
 
 from yolo_fs.edges.lines import read_object
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import safe
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.escalations.state import EscalationProgress
-from yolo_fs.services.workspace.settings import user_config_path
+from yolo_fs.rules.escalations.log import EscalationProgress
+from yolo_fs.services.workspace import user_config_path
 
 TIMEOUT_S = 10.0
 """For the command and for the webhook."""
@@ -34,8 +33,7 @@ _MOST_SHOWN = 20
 Note = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SinkSettings:
+class SinkSettings(NamedTuple):
     """The section `sinks` of the user's configuration."""
 
     command: tuple[str, ...] = ()

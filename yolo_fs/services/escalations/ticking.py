@@ -7,10 +7,9 @@ See docs/faults.md#f19 and docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.history import log as history
@@ -22,25 +21,33 @@ from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.escalations.fold import Timeout, due, escalations
-from yolo_fs.rules.escalations.lines import resumed, resumes, timed_out
-from yolo_fs.rules.escalations.messages import EscalationRequest, warning_of
-from yolo_fs.rules.escalations.state import EscalationProgress, EscalationStage
+from yolo_fs.rules.escalations.lines import (
+    EscalationRequest,
+    resumed,
+    resumes,
+    timed_out,
+    warning_of,
+)
+from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.loops.rounds import exhausted, settled
-from yolo_fs.rules.turn_timers import Instant
+from yolo_fs.rules.timestamps import Instant
 from yolo_fs.services.escalations.clock import note, read_clock, recall
-from yolo_fs.services.escalations.log import PhaseEscalations, PhaseLog, add_line, next_dt
-from yolo_fs.services.escalations.moves import Escalations, MoveResult
+from yolo_fs.services.escalations.moves import (
+    Escalations,
+    MoveResult,
+    PhaseEscalations,
+    PhaseLog,
+    add_line,
+    next_dt,
+)
 from yolo_fs.services.history.team import Team, loop_facts
-from yolo_fs.services.workspace.own_files import ESCALATION_CLOCK
-from yolo_fs.services.workspace.places import phases_in
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import ESCALATION_CLOCK, Settings, phases_in
 
 _COMMITS_LOOKED_AT = 500
 
 
-@dataclass(frozen=True, slots=True)
-class AddedLine:
+class AddedLine(NamedTuple):
     """A line that the coordinator added of itself."""
 
     path: str

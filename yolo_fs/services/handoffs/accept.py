@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.git.history import log
@@ -20,10 +20,10 @@ from yolo_fs.edges.store import Damaged, private_directory, update, write_json
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.edges.warm_path import quick_stamp
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.triggers import DirectiveRole
+from yolo_fs.protocol.handoffs import DirectiveRole
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.handoffs.acceptance import (
+from yolo_fs.rules.handoffs.lifecycle import (
     ABSENT,
     HANDOFF,
     README,
@@ -38,15 +38,19 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.checker import read_handoff_file
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
-from yolo_fs.services.workspace.own_files import ACCEPTED, OVERRIDES
-from yolo_fs.services.workspace.settings import CONFIG, Settings, user_config_path
+from yolo_fs.services.workspace import (
+    ACCEPTED,
+    CONFIG,
+    OVERRIDES,
+    Settings,
+    user_config_path,
+)
 
 MOST = 1_000
 """Overrides that are remembered; the oldest go first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """One decision of the operator."""
 
     path: str
@@ -111,9 +115,10 @@ def _with(before: dict[str, Any] | Damaged | None, made: Override) -> dict[str, 
 def _kept(value: dict[str, Any] | Damaged | None) -> list[Override]:
     """Return the records that can be read; a damaged file overrides nothing."""
     kept = value["overrides"] if isinstance(value, dict) else ()
-    names = [field.name for field in fields(Override)]
     return [
-        Override(**{name: each[name] for name in names} | {"faults": tuple(each["faults"])})
+        Override(
+            **{name: each[name] for name in Override._fields} | {"faults": tuple(each["faults"])}
+        )
         for each in kept
     ]
 
@@ -133,8 +138,7 @@ _COMMITS_LOOKED_AT = 500
 """Youngest commits among which a sender's later work is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReceivedHandoff:
+class ReceivedHandoff(NamedTuple):
     """A handoff and what came of it."""
 
     source: PacketSource
@@ -168,8 +172,7 @@ class ReceivedHandoff:
         return self.packet.task_file if self.packet and self.packet.task_file != ABSENT else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(NamedTuple):
     """Whether an agent may edit files now."""
 
     allowed: bool
@@ -441,7 +444,7 @@ class DirectiveHandoffs:
         if found is None:
             return handed
         findings = tuple(replace(finding, level=Level.WARNING) for finding in handed.findings)
-        return replace(handed, findings=findings, override=found)
+        return handed._replace(findings=findings, override=found)
 
     def around(
         self,

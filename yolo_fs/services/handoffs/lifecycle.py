@@ -5,7 +5,8 @@ did since.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from yolo_fs.edges.files import names_in, stamp_of
@@ -16,7 +17,7 @@ from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Finding
 from yolo_fs.rules import timestamps as moments
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.rules.evidence.facts import Filed, PhaseFacts
+from yolo_fs.rules.evidence import Filed, PhaseFacts
 from yolo_fs.rules.handoffs.contents import names_of
 from yolo_fs.rules.handoffs.lifecycle import (
     DeliveredHandoff,
@@ -46,13 +47,16 @@ def lifecycles_of(
     complete = {phase.id for phase in phases if phase.is_complete}
     open_ = [phase.facts for phase in phases if not phase.is_complete]
     deliveries: list[DeliveredHandoff] = []
-    signs: list[ReceiverSign] = []
     for one in [phase.facts for phase in phases]:
         deliveries += known.into_next(one, complete)
-        signs += known.of_next(one)
     for one in open_:
         deliveries += [*known.between_departments(one), *known.designs(one), *known.contracts(one)]
-        signs += [*known.of_departments(one), *known.answers(one)]
+    receivers = {one.receiver for one in deliveries}
+    signs: list[ReceiverSign] = []
+    for one in [phase.facts for phase in phases]:
+        signs += known.of_next(one, receivers)
+    for one in open_:
+        signs += [*known.of_departments(one, receivers), *known.answers(one)]
     return lifecycles(deliveries, signs, deadline_s)
 
 
@@ -62,8 +66,12 @@ class _Known:
     def __init__(self, root: str, history_index: HistoryIndex, reads: tuple[Read, ...]):
         self._root = root
         self._reads = reads
-        self._touches = _touches(history_index)
+        self._history_index = history_index
         self._listed: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def _touches(self) -> dict[str, list[tuple[Moment, str]]]:
+        return _touches(self._history_index)
 
     # --- deliveries ---
 
@@ -124,9 +132,11 @@ class _Known:
 
     # --- signs ---
 
-    def of_next(self, facts: PhaseFacts) -> Iterator[ReceiverSign]:
+    def of_next(self, facts: PhaseFacts, receivers: Collection[str]) -> Iterator[ReceiverSign]:
         """Yield what shows that a phase has taken in the handoff of the one before it."""
         receiver = str(facts.phase)
+        if receiver not in receivers:
+            return
         for place, moment, commit in self._artifacts(facts):
             kind = place.artifact.kind
             stage = HandoffStage.ACKNOWLEDGED if kind in _STATES else HandoffStage.ACTED_UPON
@@ -134,9 +144,13 @@ class _Known:
                 yield ReceiverSign(receiver, stage, moment, commit)
         yield from self._of_agents(facts, receiver, _FIRST_AGENTS)
 
-    def of_departments(self, facts: PhaseFacts) -> Iterator[ReceiverSign]:
+    def of_departments(
+        self, facts: PhaseFacts, receivers: Collection[str]
+    ) -> Iterator[ReceiverSign]:
         for row in WORKING:
             receiver = _in_phase(facts, row.name.value)
+            if receiver not in receivers:
+                continue
             for place, moment, commit in self._artifacts(facts):
                 if "{dept}" in place.artifact.file and place.department == row.name.value:
                     yield ReceiverSign(receiver, HandoffStage.ACTED_UPON, moment, commit)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.lines import Limits, read_object
@@ -43,8 +44,7 @@ _NEIGHBOURS_MOST = 200
 _NAMED_MOST = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRequest:
+class ReadRequest(NamedTuple):
     """Whose handoff is read, and where it should be."""
 
     path: str
@@ -55,8 +55,7 @@ class ReadRequest:
     """The agent's reply, to fall back to; None when there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class HandoffAnswer:
+class HandoffAnswer(NamedTuple):
     """What a read comes to."""
 
     read: Read
@@ -67,8 +66,7 @@ class HandoffAnswer:
     """Where a handoff.json was found instead, the latest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """What one place holds: a handoff, or why there is none."""
 
     handoff: HandoffJson | None
@@ -245,8 +243,8 @@ def from_text(data: bytes, limits: Limits) -> _Found:
     it.
     """
     found = _from_block(data, limits)
-    return replace(
-        found, cause=Reason.TEXT_FALLBACK_FAIL if found.cause else Reason.TEXT_FALLBACK_OK
+    return found._replace(
+        cause=Reason.TEXT_FALLBACK_FAIL if found.cause else Reason.TEXT_FALLBACK_OK
     )
 
 
@@ -283,7 +281,7 @@ def _in_file(fault: Fault, path: str) -> Finding:
 
 def _in_text(fault: Fault) -> Finding:
     hint = "STATUS:, ARTIFACTS:, NEXT: and SUMMARY: each on a line of its own below ---HANDOFF---"
-    return replace(fault, hint=hint).as_finding(TEXT)
+    return fault._replace(hint=hint).as_finding(TEXT)
 
 
 def _pointing(finding: Finding, elsewhere: tuple[str, ...]) -> Finding:

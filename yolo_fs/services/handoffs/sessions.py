@@ -14,7 +14,7 @@ from yolo_fs.edges.files import names_in, read
 from yolo_fs.edges.text_checks import FindingList, decode
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.handoffs.acceptance import (
+from yolo_fs.rules.handoffs.lifecycle import (
     ABSENT,
     HANDOFF,
     README,
@@ -25,7 +25,7 @@ from yolo_fs.rules.handoffs.acceptance import (
 )
 from yolo_fs.rules.handoffs.packets import FENCE
 from yolo_fs.schemas.packet import Packet
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 _AT = "/meta/directive_branch"
 
@@ -101,7 +101,7 @@ class DirectiveSessions:
             return None, ()
         branch, findings = self.branch_of(session)
         priority = priority_said(self._readme(session.folder))
-        return replace(session, branch=branch, priority=priority), findings
+        return session._replace(branch=branch, priority=priority), findings
 
     def is_archived(self, folder: str) -> bool:
         """Return whether a folder is that of a session of which the README says that it is

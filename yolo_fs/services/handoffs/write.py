@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import stamp_of
 from yolo_fs.edges.git.repository import Repository
@@ -20,8 +19,8 @@ from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, slug_of
 from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.handoffs import envelopes
-from yolo_fs.rules.handoffs.acceptance import ABSENT, faults_around
 from yolo_fs.rules.handoffs.envelopes import Sent, percentage, right_name
+from yolo_fs.rules.handoffs.lifecycle import ABSENT, faults_around
 from yolo_fs.rules.handoffs.packets import TOP, ParsedPacket, as_chat, as_file, packet_of
 from yolo_fs.rules.handoffs.session_progress import choice_after, open_error, ways_after
 from yolo_fs.rules.handoffs.sessions import repeated_by
@@ -36,14 +35,13 @@ from yolo_fs.services.checking.envelopes import (
 )
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, written_in
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 _DRAFT = "-"
 """What a handoff is called that has no name yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenEnvelope:
+class WrittenEnvelope(NamedTuple):
     """What became of a new envelope."""
 
     path: str
@@ -75,7 +73,7 @@ def send(
     sent, faults = envelopes.read(value, _DRAFT, handoffs.now, handoffs.settings.mode)
     if sent is None:
         return WrittenEnvelope(_DRAFT, tuple(located(faults, _DRAFT)))
-    named = replace(sent, path=right_name(sent))
+    named = sent._replace(path=right_name(sent))
     result: list[WrittenEnvelope] = []
 
     def decide() -> dict[str, Any] | None:
@@ -242,8 +240,7 @@ def _refuse_damaged(found: StoredSession, path: str) -> None:
             raise YoloError(finding.reason, str(finding), hint=hint, exit_code=Exit.UNREADABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class EmittedHandoff:
+class EmittedHandoff(NamedTuple):
     """What became of a packet that was to be emitted."""
 
     packet: Packet | None = None

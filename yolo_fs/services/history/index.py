@@ -24,9 +24,8 @@ from yolo_fs.edges.store import private_directory, write_atomic
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.naming import WARNINGS
-from yolo_fs.rules.evidence.commits import Purpose, alike, purpose_of
-from yolo_fs.rules.evidence.facts import SourceCommit
+from yolo_fs.rules.artifacts.naming import WARNINGS, Purpose, alike, purpose_of
+from yolo_fs.rules.evidence import SourceCommit
 from yolo_fs.rules.loops.facts import WITH_ROUNDS
 
 _Key = TypeVar("_Key")

@@ -10,15 +10,21 @@ from typing import Any, TypeVar
 
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lines import read_object
 from yolo_fs.edges.readers import READERS
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import errors
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, in_force, milestone_named
+from yolo_fs.rules.artifacts.classify import (
+    PLANNING_ROOT,
+    classify,
+    in_force,
+    milestone_named,
+    plans_named,
+)
 from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
-from yolo_fs.rules.artifacts.recognise import plans_named
 from yolo_fs.rules.artifacts.verdicts import Place
-from yolo_fs.rules.evidence.facts import (
+from yolo_fs.rules.evidence import (
     Filed,
     PhaseFacts,
     SourceCommit,
@@ -39,9 +45,10 @@ from yolo_fs.rules.loops.facts import (
 )
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.schemas.base import check
+from yolo_fs.schemas.config import Config
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
-from yolo_fs.services.workspace.places import ACTIVE, BESIDE, LINES, planning_home
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import ACTIVE, BESIDE, CONFIG, LINES, Settings, planning_home
 
 _NONE = (None,)
 _Derived = TypeVar("_Derived")
@@ -73,6 +80,8 @@ class Team:
         """Path → what was read last, the blob and the plans that matter to it, and what it says."""
         self._blobs: Mapping[str, str] = {}
         """Path → blob of the commit that was asked for last."""
+        self._configs: dict[str | None, Config | None] = {}
+        """Blob → the configuration that it is."""
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
@@ -193,6 +202,16 @@ class Team:
         tree = self._repository.root_tree(commit)
         return named if named and self._repository.trees.find(tree, named) else PLANNING_ROOT
 
+    def config_at(self, commit: str | None) -> Config | None:
+        """Return the configuration of a commit: who worked then is no matter of who works now."""
+        blob = self._repository.blob_at(commit, CONFIG)
+        found = self._repository.objects.read(blob) if blob and blob not in self._configs else None
+        if blob and found:
+            records = read_object(found.body, CONFIG, self._settings.limits).records
+            shaped = check(Config, records[0].value)[0] if records else None
+            self._configs[blob] = shaped if isinstance(shaped, Config) else None
+        return self._configs.get(blob)
+
     def past_of(self, path: str) -> tuple[Version, ...]:
         """Return the versions that an artifact of a kind with rounds had up to the commit asked for
         last, oldest first.
@@ -298,7 +317,7 @@ class Team:
         for path in places:
             commit = self.history_index.by_path.get(path, "")
             at_s = self.history_index.at_s(commit)
-            yield replace(self._filed[path][1], commit=commit, at_s=at_s)
+            yield self._filed[path][1]._replace(commit=commit, at_s=at_s)
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
@@ -313,7 +332,7 @@ class Team:
         if found is None:
             return Filed(place, (), valid=False)
         reading = READERS[place.artifact.format](found.body, place.path, self._settings.limits)
-        mode = replace(self._settings.mode, strict=False)  # what is committed was good enough then
+        mode = self._settings.mode._replace(strict=False)  # what is committed was good enough then
         understood = understand(place, reading.records, mode, plans)
         findings = of_sections(place, reading.findings, reading.records)
         is_valid = not errors(findings) and understood.is_sound

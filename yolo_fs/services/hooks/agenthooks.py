@@ -15,14 +15,12 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.misnamed import misnamed
+from yolo_fs.rules.artifacts.classify import classify, misnamed
 from yolo_fs.rules.artifacts.repair import diff, mended
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
 from yolo_fs.rules.authz.actors import Actor
-from yolo_fs.rules.evidence.plans import TaskProgress, plan_progress
-from yolo_fs.rules.hooks.answers import HookAnswer
-from yolo_fs.rules.hooks.input import HookInput
+from yolo_fs.rules.evidence import TaskProgress, plan_progress
+from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import as_text, cut
 from yolo_fs.services.checking.fix import correction_of
@@ -36,7 +34,7 @@ from yolo_fs.services.hooks.request import HookRequest, note_written, paths_writ
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.reports.status import Candidate, report
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 PATIENCE_S = 2.0
 """How long a stop waits for a daemon that is about to commit."""
@@ -136,7 +134,7 @@ def _seen_from(here: str, root: str, one: Candidate) -> Candidate:
     if isinstance(verdict, Rejected | Held):
         findings = (replace(each, path=spelled(each.path)) for each in verdict.findings)
         verdict = replace(verdict, findings=tuple(findings))
-    return replace(one, path=spelled(one.path), verdict=verdict)
+    return one._replace(path=spelled(one.path), verdict=verdict)
 
 
 def _more(lines: list[str]) -> tuple[str, ...]:

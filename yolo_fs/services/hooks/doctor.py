@@ -14,7 +14,7 @@ from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import run_as_user
-from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
+from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.services.hooks.githooks import (
     NAMES,

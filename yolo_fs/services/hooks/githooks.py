@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import NamedTuple
 
 import yolo_fs
 from yolo_fs import __version__
@@ -25,10 +26,9 @@ from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.edges.store import private_directory, write_atomic, write_json
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
-from yolo_fs.services.hooks.bypassed import NOTE
 from yolo_fs.services.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
-from yolo_fs.services.workspace.own_files import HOOKS
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.hooks.subjects import NOTE
+from yolo_fs.services.workspace import HOOKS, load
 
 NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
 SCRIPT = "yolo-fs/git-hook"
@@ -106,8 +106,7 @@ class HookFileMove:
 Deed = HookFileChange | HookFileKept | HookFileMove | Refuse
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where the hooks of one work tree lie."""
 
     root: str

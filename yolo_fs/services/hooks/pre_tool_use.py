@@ -10,23 +10,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.triggers import DirectiveRole
+from yolo_fs.protocol.handoffs import DirectiveRole
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.secrets import find_secrets
-from yolo_fs.rules.authz.actors import AccessDecision, Actor
-from yolo_fs.rules.authz.messaging import is_across, may_contact
-from yolo_fs.rules.authz.targets import Target, sealed
-from yolo_fs.rules.evidence.facts import Switches, plans_of
-from yolo_fs.rules.evidence.plans import PlanStanding, plan_progress
-from yolo_fs.rules.hooks.answers import Guarded, HookAnswer, guarded, holds_guarded
+from yolo_fs.rules.authz.access import Target, sealed
+from yolo_fs.rules.authz.actors import AccessDecision, Actor, is_across, may_contact
+from yolo_fs.rules.evidence import PlanStanding, Switches, plan_progress, plans_of
+from yolo_fs.rules.hooks.hosts import Guarded, HookAnswer, guarded, holds_guarded
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Destruction, Effect, Touch
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.hooks.githooks import is_installed
 from yolo_fs.services.hooks.request import HookRequest
-from yolo_fs.services.kept.keeper import Keeper, Leaf, read_leaf
+from yolo_fs.services.kept import Keeper, Leaf, read_leaf
 from yolo_fs.services.progress.state_files import RUNNING
 
 ENDANGERED = "endangered"

@@ -15,11 +15,16 @@ from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, environment, write_atomic
-from yolo_fs.protocol.hosts import HOST_BY_NAME, Host
+from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.hooks.hostsettings import PROGRAM, entry_of
-from yolo_fs.services.hooks.settings_file import SettingsFile, indent_of, indented_like
+from yolo_fs.services.hooks.hostsettings import (
+    PROGRAM,
+    SettingsFile,
+    entry_of,
+    indent_of,
+    indented_like,
+)
 
 _Toml = Mapping[str, Any]
 

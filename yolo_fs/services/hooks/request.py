@@ -13,13 +13,13 @@ from yolo_fs.edges.heartbeats import append
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.authz.actors import Actor
-from yolo_fs.rules.evidence.facts import texts
-from yolo_fs.rules.hooks.input import HookInput
+from yolo_fs.rules.evidence import texts
+from yolo_fs.rules.hooks.hosts import HookInput
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Touch
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.agents.recording import AgentJournal
-from yolo_fs.services.workspace.settings import load
+from yolo_fs.services.workspace import load
 
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""

@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from yolo_fs.protocol.hosts import ANNOUNCED_BY
+from yolo_fs.protocol.hooks import ANNOUNCED_BY
 from yolo_fs.reasons import Finding, Level, Reason, errors, safe
-from yolo_fs.rules.hooks.spelling import first_line, is_sound
+from yolo_fs.rules.artifacts.naming import first_line, is_sound
 
 if TYPE_CHECKING:
     from yolo_fs.edges.git.repository import Repository
     from yolo_fs.services.checking.verify import CommitFault
-    from yolo_fs.services.workspace.settings import Settings
+    from yolo_fs.services.workspace import Settings
 
 ROLE = "YOLO_FS_ROLE"
 """Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as
@@ -226,7 +226,7 @@ def post_commit(_: Sequence[str]) -> bool:
     """Say what is wrong with the commit that was just made: `--no-verify` keeps the other hooks
     from saying it.
     """
-    from yolo_fs.services.hooks.bypassed import broken_rules
+    from yolo_fs.services.hooks.subjects import broken_rules
 
     with _repository() as repository:
         broken = broken_rules(
@@ -271,7 +271,7 @@ def post_rewrite(_: Sequence[str]) -> bool:
 
 def pre_push(arguments: Sequence[str]) -> bool:
     """Refuse a push of commits that break the rules."""
-    from yolo_fs.services.hooks.bypassed import broken_rules, hooks_since
+    from yolo_fs.services.hooks.subjects import broken_rules, hooks_since
 
     remote = arguments[0] if arguments else ""
     found: list[Finding] = []
@@ -315,7 +315,7 @@ def _repository() -> Repository:
 
 
 def _settings(repository: Repository) -> Settings:
-    from yolo_fs.services.workspace.settings import load
+    from yolo_fs.services.workspace import load
 
     return load(repository.root)
 

@@ -10,8 +10,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from yolo_fs.edges.git.history import last_good_tip
 from yolo_fs.edges.git.index import IndexSync
@@ -21,23 +22,20 @@ from yolo_fs.edges.git.refs import REFTABLE_LOCK, RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
-from yolo_fs.protocol.hosts import HOST_BY_NAME
+from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.health import health
+from yolo_fs.services.surveyor import misnamed_files
 from yolo_fs.services.team.overview import TeamObserver
-from yolo_fs.services.workspace.own_files import own_files
-from yolo_fs.services.workspace.places import lock_path
-from yolo_fs.services.workspace.settings import CONFIG, load
-from yolo_fs.services.worktree.surveyor import misnamed_files
+from yolo_fs.services.workspace import CONFIG, load, lock_path, own_files
 
 OLDEST_GIT = (2, 34)
 OLD_LOCK_S = 300.0
 """Age from which a foreign lock is worth a word. See docs/faults.md#f24."""
 
 
-@dataclass(frozen=True, slots=True)
-class Symptom:
+class Symptom(NamedTuple):
     """One thing that is not as it should be."""
 
     finding: Finding

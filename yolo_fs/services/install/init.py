@@ -25,7 +25,7 @@ from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Home
-from yolo_fs.services.workspace.settings import CONFIG, user_config_path
+from yolo_fs.services.workspace import CONFIG, user_config_path
 
 # --- the plan ---
 

@@ -20,13 +20,13 @@ from yolo_fs.services.daemon.health import health
 from yolo_fs.services.handoffs.reading import total_compliance
 from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.hooks.bypassed import past_hooks
+from yolo_fs.services.hooks.subjects import past_hooks
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import Report, Reporter, last_commits, listed
+from yolo_fs.services.surveyor import misnamed_files
 from yolo_fs.services.team.overview import TeamObserver
-from yolo_fs.services.workspace.settings import Settings, load
-from yolo_fs.services.worktree.surveyor import misnamed_files
+from yolo_fs.services.workspace import Settings, load
 
 
 @dataclass(frozen=True, slots=True)

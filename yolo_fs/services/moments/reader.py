@@ -23,7 +23,6 @@ from yolo_fs.services.checking.snapshots import AtCommit, BlobReader, Snapshot, 
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.moments.artifact import ArtifactText, read_artifact
 from yolo_fs.services.moments.moment import (
     PastMoment,
     PresentMoment,
@@ -31,8 +30,9 @@ from yolo_fs.services.moments.moment import (
     find_commit,
     look_back,
 )
+from yolo_fs.services.moments.record import ArtifactText, read_artifact
 from yolo_fs.services.moments.timeline import Replay, Timeline
-from yolo_fs.services.workspace.settings import Settings, load
+from yolo_fs.services.workspace import Settings, load
 
 LATEST_SESSIONS = 20
 
@@ -126,11 +126,6 @@ class MomentReader:
     def root(self) -> str:
         """The work tree."""
         return self._repository.root
-
-    @property
-    def own_dir(self) -> str:
-        """Where the journal lies."""
-        return self._repository.own_dir
 
     def close(self) -> None:
         """End the helper processes."""

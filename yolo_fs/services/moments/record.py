@@ -1,29 +1,138 @@
 """Everything that is known of one phase at one commit, gathered for a report that is read elsewhere
-and later.
+and later; and one artifact for a reader: its lines made harmless, what is wrong with each of them,
+and its versions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from yolo_fs.credentials import redact
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.checking.checker import Checker
-from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
+from yolo_fs.services.checking.snapshots import AtCommit, BlobReader, Snapshot, WorkTree
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.moments.artifact import harmless_lines
 from yolo_fs.services.moments.timeline import Replay, Timeline, event_ms
 from yolo_fs.services.progress.board import PhaseBoard, board
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
+
+LONGEST_LINE = 4_000
+"""Characters of one line that are shown."""
+MOST_LINES = 2_000
+"""Lines of one artifact that are shown."""
+MOST_VERSIONS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedVersion:
+class ArtifactText(NamedTuple):
+    """One version of an artifact."""
+
+    path: str
+    kind: str
+    commit: str
+    """Empty for the file in the work tree."""
+    size_bytes: int
+    lines: tuple[str, ...]
+    """Escaped, without credentials, no longer than `LONGEST_LINE`."""
+    line_count: int
+    findings: tuple[Finding, ...]
+    versions: tuple[LoggedCommit, ...]
+    """Commits that changed it, newest first."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the artifact as the page is given it."""
+        return {
+            "path": self.path,
+            "kind": self.kind,
+            "commit": self.commit,
+            "size_bytes": self.size_bytes,
+            "lines": list(self.lines),
+            "line_count": self.line_count,
+            "findings": [one.as_json() for one in self.findings],
+            "versions": [
+                {"commit": one.oid, "at_s": one.at_s, "subject": one.subject}
+                for one in self.versions
+            ],
+        }
+
+
+def place_asked(path: str) -> Place:
+    """Return the place of an artifact; nothing else in the repository is ever shown.
+
+    Raises:
+        YoloError: NOT_AN_ARTIFACT.
+    """
+    place = classify(path)
+    if place is None or place.path != path:
+        hint = "The list of artifacts has every path that can be shown."
+        raise YoloError(
+            Reason.NOT_AN_ARTIFACT, f"{safe(path)} is no artifact", hint=hint, exit_code=Exit.USAGE
+        )
+    return place
+
+
+def read_artifact(
+    repository: Repository, settings: Settings, path: str, commit: str, tip: str | None
+) -> ArtifactText:
+    """Return an artifact as a commit has it; an empty `commit` asks for the file in the work tree.
+
+    `tip`: the commit whose history tells the versions.
+
+    Raises:
+        YoloError: NOT_AN_ARTIFACT; FILE_MISSING and what else keeps the file from being read.
+    """
+    place = place_asked(path)
+    limit = settings.policy.max_file_bytes
+    blobs = BlobReader(repository, limit)
+    if commit:
+        snapshot: Snapshot = AtCommit(repository, commit, blobs)
+    else:
+        snapshot = WorkTree(repository.root, limit, repository.commits_exist)
+    try:
+        data = snapshot.content(path)
+        wrong = () if isinstance(data, Finding) else _findings(place, data, snapshot, settings)
+    finally:
+        blobs.close()
+    kind, versions = place.artifact.kind, tuple(versions_of(repository, path, commit or tip))
+    if isinstance(data, bytes):
+        lines = harmless_lines(data)
+        count = data.count(b"\n") + (not data.endswith(b"\n"))
+        return ArtifactText(path, kind, commit, len(data), lines, count, wrong, versions)
+    if not versions and data.reason is Reason.FILE_MISSING:
+        raise YoloError(data.reason, f"{safe(path)}: {data.reason.sentence}")
+    return ArtifactText(path, kind, commit, 0, (), 0, (data,), versions)
+
+
+def _findings(
+    place: Place, data: bytes, snapshot: Snapshot, settings: Settings
+) -> tuple[Finding, ...]:
+    return Checker(settings).check(place, data, snapshot).findings
+
+
+def versions_of(repository: Repository, path: str, tip: str | None) -> list[LoggedCommit]:
+    """Return the commits up to `tip` that changed a path, newest first, at most `MOST_VERSIONS`."""
+    if tip is None:
+        return []
+    try:
+        return list(log(repository, tip, limit=MOST_VERSIONS, path=path))
+    except YoloError:
+        return []  # a clone without its trees has no log
+
+
+def harmless_lines(data: bytes) -> tuple[str, ...]:
+    """Return the first lines of a text: no control or invisible character acts, no credential
+    shows.
+    """
+    text = data.decode("utf-8", "replace")
+    lines = redact(text).removesuffix("\n").split("\n")
+    return tuple(safe(line, LONGEST_LINE) for line in lines[:MOST_LINES])
+
+
+class RecordedVersion(NamedTuple):
     """One content of an artifact, and what the checks say of it."""
 
     commit: LoggedCommit
@@ -39,16 +148,14 @@ class RecordedVersion:
         return "warned" if self.findings else "valid"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedArtifact:
+class RecordedArtifact(NamedTuple):
     """One artifact and its versions, newest first."""
 
     place: Place
     versions: tuple[RecordedVersion, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseRecord:
+class PhaseRecord(NamedTuple):
     """One phase at one commit."""
 
     commit: str

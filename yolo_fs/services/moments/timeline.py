@@ -21,13 +21,12 @@ from yolo_fs.edges.journal import PREFIX
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.workflow import REVIEWS
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.evidence.commits import purpose_of
-from yolo_fs.rules.evidence.facts import SourceCommit
-from yolo_fs.rules.evidence.plans import PlanStanding
+from yolo_fs.rules.artifacts.naming import purpose_of
+from yolo_fs.rules.evidence import PlanStanding, SourceCommit
 from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import PhaseBoard, board
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings
 
 MOST_MOMENTS = 400
 """Commits of a phase that are looked at; of a longer history, so many in even steps."""
@@ -45,8 +44,7 @@ class TimeUse(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineMoment:
+class TimelineMoment(NamedTuple):
     """One commit that concerns the phase."""
 
     commit: str
@@ -55,8 +53,7 @@ class TimelineMoment:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class LaneState:
+class LaneState(NamedTuple):
     """What a department was at, from one moment on."""
 
     step: str
@@ -67,8 +64,7 @@ class LaneState:
     """What it waits for."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaneBar:
+class LaneBar(NamedTuple):
     """A stretch of time of one department."""
 
     department: str
@@ -85,8 +81,7 @@ class BegunPlan(NamedTuple):
     is_done: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PlanBar:
+class PlanBar(NamedTuple):
     """The time in which a plan was worked on, from its first task to its last evidence."""
 
     plan: str
@@ -98,8 +93,7 @@ class PlanBar:
     is_done: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineMark:
+class TimelineMark(NamedTuple):
     """Something that happened at one moment."""
 
     kind: str
@@ -122,8 +116,7 @@ class TimelineSample:
     """Id of a plan that was begun → how it stood."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(NamedTuple):
     """One phase over time."""
 
     phase: str

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lines import read_object
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.escalations.state import as_json
-from yolo_fs.rules.evidence.facts import Switches
-from yolo_fs.rules.evidence.plans import PlanStatus
+from yolo_fs.rules.escalations.log import as_json
+from yolo_fs.rules.evidence import PlanStatus, Switches
 from yolo_fs.rules.loops.facts import LoopProgress
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next, StepStatus
-from yolo_fs.rules.phase.wait_graph import Alarm, Deadlock
-from yolo_fs.schemas.base import check
+from yolo_fs.rules.phase.waits import Alarm, Deadlock
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.agents.access import out_of_lane
 from yolo_fs.services.history.team import Team, loops_of
-from yolo_fs.services.workspace.settings import CONFIG, Settings
+from yolo_fs.services.workspace import Settings
 
 
 @dataclass(frozen=True)
@@ -73,8 +70,7 @@ class PhaseBoard(Phase):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Board:
+class Board(NamedTuple):
     """Where the team stands as of one commit."""
 
     commit: str | None
@@ -118,9 +114,9 @@ def board(
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
-    config = _config_at(repository, settings, commit)
-    switches = Switches(config or settings.config)
     gathered = team or Team(repository, settings)
+    config = gathered.config_at(commit)
+    switches = Switches(config or settings.config)
     known = gathered.phases(commit, switches)
     at_s = gathered.history_index.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
@@ -139,18 +135,9 @@ def phases_now(
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
-    config = _config_at(repository, settings, commit)
+    config = team.config_at(commit)
     switches = None if config in (None, settings.config) else Switches(config or settings.config)
     return team.phases(commit, switches)
-
-
-def _config_at(repository: Repository, settings: Settings, commit: str | None) -> Config | None:
-    """Return the configuration of a commit: who worked then is no matter of who works now."""
-    blob = repository.blob_at(commit, CONFIG)
-    found = repository.objects.read(blob) if blob else None
-    records = read_object(found.body, CONFIG, settings.limits).records if found else ()
-    shaped = check(Config, records[0].value)[0] if records else None
-    return shaped if isinstance(shaped, Config) else None
 
 
 def _phase(team: Team, phase: Phase, at_s: int) -> PhaseBoard:

@@ -1,25 +1,38 @@
 """What a Lead says of its department, written under the department's lock and merged with what the
-evidence says.
+evidence says; and the files that departments coordinate by, removed when a phase is over or given
+up.
 
-See docs/faults.md#f47 and #f51.
+An allow-list decides what is removed, so that no plan, summary or other artifact can be touched;
+what is an artifact all the same, `.phase-orchestration.json`, goes only while the branch has the
+very same content. A lock that somebody holds is left, for two holders would follow. See
+docs/faults.md#f44, #f47 and #f51.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update
+from yolo_fs.edges.files import Content, read
+from yolo_fs.edges.locking import try_lock
+from yolo_fs.edges.store import SHARED, Damaged, ListedFolder, reap_temporaries, update
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.states.department import DECLARABLE, seq_of
+from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.states.project import DECLARABLE, seq_of
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.workspace.places import own_phase_folder, phase_folder
+from yolo_fs.services.workspace import own_phase_folder
+
+if TYPE_CHECKING:
+    from yolo_fs.edges.git.repository import Repository
+
 
 STATUSES = ("pending", "running", "complete", "failed")
 
@@ -51,12 +64,9 @@ def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> d
     return written or {}
 
 
-def shown(root: str, phase: PhaseId) -> dict[str, dict[str, Any]]:
+def shown(folder: ListedFolder) -> dict[str, dict[str, Any]]:
     """Return the status files of a phase, department by department, as they are."""
-    folder = phase_folder(root, phase)
-    found = {
-        dept.value: read_json(os.path.join(folder, f".dept-status-{dept}.json")) for dept in Dept
-    }
+    found = {dept.value: folder.read_json(f".dept-status-{dept}.json") for dept in Dept}
     return {name: value for name, value in found.items() if isinstance(value, dict)}
 
 
@@ -103,3 +113,106 @@ def _declared(
     if said.blockers is not None:
         fresh["blockers"] = list(said.blockers)
     return fresh | ({"declared": declared} if declared else {})
+
+
+REASONS = ("complete", "failure", "timeout")
+REMOVED = (".dept-status-*.json", ".handoff-*", ".dept-lock-*", ".phase-orchestration.json")
+WHEN_COMPLETE = (".escalation-resolution-*.json",)
+"""The reference never removes these.
+
+Before the phase is complete, somebody may still have to read one.
+"""
+_LOCK = ".dept-lock-*"
+_LIMIT_BYTES = 8 << 20
+
+HELD = "somebody holds this lock"
+UNIQUE = "no commit has this content"
+
+
+class Cleaned(NamedTuple):
+    """What became of the coordination files of one phase."""
+
+    removed: tuple[str, ...]
+    left: tuple[tuple[str, str], ...]
+    """(name, why it was left)."""
+
+
+def clean(folder: str, reason: str, is_unique: Callable[[str], bool]) -> Cleaned:
+    """Remove what the allow-list names.
+
+    `is_unique`: whether a path holds an artifact that no commit has.
+
+    Raises:
+        YoloError: STORAGE_FAILED when the directory cannot be listed.
+    """
+    patterns = REMOVED + (WHEN_COMPLETE if reason == "complete" else ())
+    removed, left = [], []
+    for name in _named(folder, patterns):
+        if why := _why_left(os.path.join(folder, name), is_unique):
+            left.append((name, why))
+        else:
+            removed.append(name)
+    return Cleaned(tuple(removed), tuple(left))
+
+
+def is_unique_in(repository: Repository) -> Callable[[str], bool]:
+    """Return what tells whether a path of a work tree holds an artifact with a content that its
+    branch has not.
+    """
+    tip = repository.head().tip
+
+    def is_unique(path: str) -> bool:
+        relative = os.path.relpath(path, repository.root)
+        if classify(relative) is None:
+            return False
+        content, blob = (
+            read(repository.root, relative, _LIMIT_BYTES),
+            repository.blob_at(tip, relative),
+        )
+        return (
+            not isinstance(content, Content)
+            or repository.object_format.hash_object("blob", content.data).oid != blob
+        )
+
+    return is_unique
+
+
+def _named(folder: str, patterns: Sequence[str]) -> list[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        raise YoloError(Reason.STORAGE_FAILED, f"{folder}: {error.strerror}") from error
+    matching = ([name for name in names if fnmatchcase(name, one)] for one in patterns)
+    return [name for named in matching for name in named]
+
+
+def _why_left(path: str, is_unique: Callable[[str], bool]) -> str:
+    """Remove a file and return nothing, or return why it was left."""
+    try:
+        return UNIQUE if is_unique(path) else _remove(path)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return error.strerror or type(error).__name__
+
+
+def _remove(path: str) -> str:
+    """Remove a file, a link, or the empty directory that stands in for a lock; return why not."""
+    is_lock, kind = fnmatchcase(os.path.basename(path), _LOCK), os.lstat(path).st_mode
+    if stat.S_ISDIR(kind):
+        if not is_lock:
+            return "it is a directory"
+        os.rmdir(path)
+        return ""
+    if is_lock and stat.S_ISREG(kind) and _is_held(path):
+        return HELD
+    os.unlink(path)
+    return ""
+
+
+def _is_held(path: str) -> bool:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return not try_lock(descriptor)
+    finally:
+        os.close(descriptor)

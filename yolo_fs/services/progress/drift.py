@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from yolo_fs.edges.store import read_json
-from yolo_fs.rules.evidence.facts import Switches, texts
+from yolo_fs.edges.store import ListedFolder, read_json
+from yolo_fs.rules.evidence import Switches, texts
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.states.department import Drift, drift_of_department, drift_of_state
-from yolo_fs.rules.states.project import claims
+from yolo_fs.rules.states.project import Drift, claims, drift_of_department, drift_of_state
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
@@ -26,8 +25,7 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board
 from yolo_fs.services.progress.departments import shown
 from yolo_fs.services.progress.state_files import PROJECT, forged_sentinels
-from yolo_fs.services.workspace.places import phase_folder
-from yolo_fs.services.workspace.settings import CONFIG, Settings
+from yolo_fs.services.workspace import CONFIG, Settings, phase_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +97,19 @@ def as_json(found: Iterable[Aside]) -> dict[str, Any]:
     }
 
 
-def drift_of_phase(root: str, phase: Phase) -> Iterator[Drift]:
-    """Yield where a status or state file of a phase disagrees with the evidence."""
+def drift_of_phase(folder: ListedFolder, phase: Phase) -> Iterator[Drift]:
+    """Yield where a status or state file in the folder of a phase disagrees with the evidence."""
     for source in SOURCES:
-        yield from source(root, phase)
+        yield from source(folder, phase)
 
 
 def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
+    folder = ListedFolder.at(phase_folder(root, phase.id))
     return Aside(
         str(phase.id),
-        (*drift_of_phase(root, phase), *_of_tests(phase, commit, team)),
-        forged_sentinels(root, phase, team),
-        tuple(_declared_blockers(root, phase)),
+        (*drift_of_phase(folder, phase), *_of_tests(phase, commit, team)),
+        forged_sentinels(folder, phase, team),
+        tuple(_declared_blockers(folder)),
     )
 
 
@@ -118,7 +117,7 @@ def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
     """Yield the settings that are in force and not in history, which then cannot tell who worked by
     them.
     """
-    if committed is None:
+    if committed is None or committed == in_force:
         return
     proved = dict(_leaves(committed.model_dump(mode="json")))
     for key, value in _leaves(in_force.model_dump(mode="json")):
@@ -158,26 +157,29 @@ def _of_tests(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
             yield Drift(filed.place.name, path, "written", "not committed")
 
 
-def _of_states(root: str, phase: Phase) -> Iterator[Drift]:
+def _of_states(folder: ListedFolder, phase: Phase) -> Iterator[Drift]:
     for name in (".execution-state.json", ".phase-orchestration.json"):
-        state = read_json(os.path.join(phase_folder(root, phase.id), name))
+        state = folder.read_json(name)
         if isinstance(state, dict):
             yield from drift_of_state(name, state)
 
 
-def _of_departments(root: str, phase: Phase) -> Iterator[Drift]:
-    declared = shown(root, phase.id)
+def _of_departments(folder: ListedFolder, phase: Phase) -> Iterator[Drift]:
+    declared = shown(folder)
     for department in phase.progress.departments:
         if status := declared.get(department.department.value):
             yield from drift_of_department(department, status)
 
 
-SOURCES: tuple[Callable[[str, Phase], Iterator[Drift]], ...] = (_of_departments, _of_states)
+SOURCES: tuple[Callable[[ListedFolder, Phase], Iterator[Drift]], ...] = (
+    _of_departments,
+    _of_states,
+)
 """One row for each kind of file that declares what the fold derives."""
 
 
-def _declared_blockers(root: str, phase: Phase) -> Iterator[tuple[str, str]]:
-    for department, status in shown(root, phase.id).items():
+def _declared_blockers(folder: ListedFolder) -> Iterator[tuple[str, str]]:
+    for department, status in shown(folder).items():
         listed = status.get("blockers")
         for said in listed if isinstance(listed, list) else ():
             yield department, str(said)

@@ -21,8 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.lock import holder
@@ -48,8 +47,7 @@ OpenGates = Mapping[str, Sequence[str]]
 # --- the daemon's notice ---
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """What the daemon wrote last."""
 
     id: str = ""
@@ -120,8 +118,7 @@ class NoticeWriter:
 # --- waiting ---
 
 
-@dataclass(frozen=True, slots=True)
-class GateLook:
+class GateLook(NamedTuple):
     """What one look at the branch found, and the files that change before another look differs."""
 
     phase: str
@@ -155,8 +152,7 @@ class GateLook:
         return any(stamp_at(path) != before for path, before in self.stamps.items())
 
 
-@dataclass(frozen=True, slots=True)
-class GateWaitResult:
+class GateWaitResult(NamedTuple):
     """How the waiting ended."""
 
     look: GateLook

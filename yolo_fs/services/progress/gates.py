@@ -9,37 +9,38 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import stamp_at
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Damaged, read_json
+from yolo_fs.edges.store import Damaged, ListedFolder, read_json
 from yolo_fs.ids import PhaseId
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence import PhaseFacts, Switches
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus
-from yolo_fs.rules.states.department import Drift
+from yolo_fs.rules.states.project import Drift
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.drift import drift_of_phase
 from yolo_fs.services.progress.gate_wait import GateLook, read_notice
 from yolo_fs.services.progress.state_files import forged_sentinels
-from yolo_fs.services.workspace.places import (
+from yolo_fs.services.workspace import (
+    CONFIG,
+    Settings,
     find_phase,
+    load,
     lock_path,
     notice_path,
     phase_folder,
+    user_config_path,
     waiters_path,
 )
-from yolo_fs.services.workspace.settings import CONFIG, Settings, load, user_config_path
 
 
-@dataclass(frozen=True, slots=True)
-class Gates:
+class Gates(NamedTuple):
     """The gates of one phase, and what its files say otherwise."""
 
     phase: Phase
@@ -69,15 +70,16 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
     """
     known = next((one for one in team.phases(commit) if one.id == phase), None)
     found = known or Phase(PhaseFacts(phase, (), Switches(load(repository.root).config)))
-    forged = (*forged_sentinels(repository.root, found, team), *_damaged(repository.root, found))
-    return Gates(found, forged, tuple(drift_of_phase(repository.root, found)))
+    folder = ListedFolder.at(phase_folder(repository.root, phase))
+    forged = (*forged_sentinels(folder, found, team), *_damaged(folder, found))
+    return Gates(found, forged, tuple(drift_of_phase(folder, found)))
 
 
-def _damaged(root: str, phase: Phase) -> Iterator[str]:
+def _damaged(folder: ListedFolder, phase: Phase) -> Iterator[str]:
     """Yield the status files that hold no JSON object, or are links, pipes or directories."""
     for one in phase.progress.departments:
         name = f".dept-status-{one.department}.json"
-        if isinstance(read_json(os.path.join(phase_folder(root, phase.id), name)), Damaged):
+        if isinstance(folder.read_json(name), Damaged):
             yield name
 
 
@@ -143,7 +145,7 @@ def _timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[st
 def _main(start: str, phase: str, *names: str) -> int:
     """Print a look, or why there is none, for the process that waits."""
     try:
-        print(json.dumps(asdict(look(start, phase, names))))
+        print(json.dumps(look(start, phase, names)._asdict()))
     except YoloError as error:
         said = {
             "reason": error.reason,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from yolo_fs.edges.files import stamp_of, walk
 from yolo_fs.edges.git.repository import Repository
@@ -13,7 +13,7 @@ from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.workspace.places import planning_home
+from yolo_fs.services.workspace import planning_home
 
 _NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
 _LAST = 99
@@ -21,8 +21,7 @@ _LOCK_TRIES = 200
 """Each takes `hold` 50 ms, so that another `phase new` has 10 s to end."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseDirectory:
+class PhaseDirectory(NamedTuple):
     """One phase directory and how far its plans are."""
 
     name: str
@@ -42,8 +41,7 @@ class PhaseDirectory:
         return "in progress" if self.summaries else "planned"
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """The answer to a wish for a phase."""
 
     path: str

@@ -17,46 +17,57 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Writer, is_plain_file, names_in, read
+from yolo_fs.edges.files import Content, Writer, is_plain_file, read
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, Damaged, read_json, reap_temporaries, update, write_json
+from yolo_fs.edges.store import (
+    SHARED,
+    Damaged,
+    ListedFolder,
+    read_json,
+    reap_temporaries,
+    update,
+    write_json,
+)
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.evidence.facts import Switches
+from yolo_fs.rules.evidence import Switches
 from yolo_fs.rules.phase.gates import GateStatus, was_proved
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.progress import DepartmentStatus
-from yolo_fs.rules.states.checksum import is_ours
-from yolo_fs.rules.states.department import department_status
 from yolo_fs.rules.states.execution import next_execution_state
-from yolo_fs.rules.states.project import current, orchestration, project_state
+from yolo_fs.rules.states.project import (
+    current,
+    department_status,
+    is_ours,
+    orchestration,
+    project_state,
+)
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.layout import Record
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.gate_wait import NoticeWriter
-from yolo_fs.services.workspace.places import (
+from yolo_fs.services.workspace import (
+    Settings,
     notice_path,
     own_phase_folder,
     phase_folder,
     waiters_path,
 )
-from yolo_fs.services.workspace.settings import Settings
 
 
-def forged_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
+def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
     """Return the sentinel files that are links, made by hand, or of another phase (F58)."""
-    stale = stale_sentinels(root, phase, team)
-    return tuple(name for name in _not_borne_out(root, phase) if name not in stale)
+    stale = stale_sentinels(folder, phase, team)
+    return tuple(name for name in _not_borne_out(folder, phase) if name not in stale)
 
 
-def stale_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
+def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
     """Return our own sentinel files of which the evidence is no more in force: the daemon takes
     them away.
     """
-    folder = phase_folder(root, phase.id)
 
     def changed_by(name: str) -> frozenset[str]:
         commit = team.history_index.commit(name)
@@ -64,18 +75,20 @@ def stale_sentinels(root: str, phase: Phase, team: Team) -> tuple[str, ...]:
 
     return tuple(
         name
-        for name in _not_borne_out(root, phase)
-        if is_plain_file(path := os.path.join(folder, name))
+        for name in _not_borne_out(folder, phase)
+        if is_plain_file(path := os.path.join(folder.path, name))
         and was_proved(name, phase.id, read_json(path), changed_by)
     )
 
 
-def _not_borne_out(root: str, phase: Phase) -> Iterator[str]:
-    folder, borne_out = phase_folder(root, phase.id), phase.sentinels
-    for name in names_in(folder):
-        path, content = os.path.join(folder, name), borne_out.get(name)
-        is_true = content is not None and read_json(path) == json.loads(content)
-        if name.startswith(".handoff-") and (os.path.islink(path) or not is_true):
+def _not_borne_out(folder: ListedFolder, phase: Phase) -> Iterator[str]:
+    borne_out = phase.sentinels
+    for name in folder.names:
+        if not name.startswith(".handoff-"):
+            continue
+        content = borne_out.get(name)
+        is_true = content is not None and folder.read_json(name) == json.loads(content)
+        if os.path.islink(os.path.join(folder.path, name)) or not is_true:
             yield name
 
 
@@ -299,8 +312,9 @@ class Projector:
             path = os.path.join(self._folder(phase), name)
             if not _is_over(phase, path):
                 self._sentinel(path, content)
-        for name in stale_sentinels(self._repository.root, phase, self._team):
-            with self._told(path := os.path.join(self._folder(phase), name)):
+        folder = ListedFolder.at(self._folder(phase))
+        for name in stale_sentinels(folder, phase, self._team):
+            with self._told(path := os.path.join(folder.path, name)):
                 os.unlink(path)
 
     def _sentinel(self, path: str, content: str) -> None:

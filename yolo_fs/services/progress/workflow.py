@@ -17,8 +17,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
-from yolo_fs.rules.phase.failures import failures_of
+from yolo_fs.rules.evidence import PhaseFacts, Switches, failures_of
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import StepStatus, passed_steps
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
@@ -29,8 +28,7 @@ from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import ExecutionState
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
-from yolo_fs.services.workspace.places import own_phase_folder
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import Settings, own_phase_folder
 
 _FILE = ".execution-state.json"
 _LOCK = "execution-state.lock"

@@ -16,14 +16,13 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
-from yolo_fs.rules.evidence.facts import PhaseFacts, Switches
+from yolo_fs.rules.evidence import PhaseFacts, Switches
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.report import Asker
 from yolo_fs.rules.report import Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
-from yolo_fs.schemas.config import Config
-from yolo_fs.schemas.policy import Policy
+from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.health import health
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
@@ -32,10 +31,9 @@ from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import asides
+from yolo_fs.services.surveyor import Surveyor
 from yolo_fs.services.team.overview import TeamObserver
-from yolo_fs.services.workspace.places import phases_in
-from yolo_fs.services.workspace.settings import Settings, load
-from yolo_fs.services.worktree.surveyor import Surveyor
+from yolo_fs.services.workspace import Settings, load, phases_in
 
 _Answer = TypeVar("_Answer")
 _Seen = tuple[dict[str, Verdict], Head, Reason | None]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.json_form import to_json
@@ -31,9 +31,9 @@ from yolo_fs.rules.decide import describe
 from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.daemon.health import DaemonHealth, health
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
-from yolo_fs.services.kept.keeper import Keeper
-from yolo_fs.services.workspace.settings import Settings
-from yolo_fs.services.worktree.surveyor import Surveyor
+from yolo_fs.services.kept import Keeper
+from yolo_fs.services.surveyor import Surveyor
+from yolo_fs.services.workspace import Settings
 
 LAST_COMMITS = 10
 
@@ -57,8 +57,7 @@ _STANDING_OF = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One artifact on disk or on the branch."""
 
     path: str

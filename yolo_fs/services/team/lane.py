@@ -7,6 +7,7 @@ daemon goes on. The remote alone decides what is published, by accepting a fast-
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import random
@@ -15,7 +16,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -31,13 +32,10 @@ from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team.lease import TeamLease, department_of, path_of
-from yolo_fs.rules.team.reconcile import PathChange
+from yolo_fs.rules.team.reconcile import PathChange, TeamLease, department_of, path_of
 from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of
-from yolo_fs.services.workspace.own_files import TEAM, TEAM_LANE
-from yolo_fs.services.workspace.places import LINES
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import LINES, TEAM, TEAM_LANE, Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
 """Between two looks at the remote: while something moves, and when nothing has for long."""
@@ -51,16 +49,13 @@ REFUSED_S = 600.0
 """Before what a remote refused is offered again unchanged."""
 _ROUNDS = 8
 _OFFERED_MOST = 30
-"""Versions in one push: a longer queue takes longer to build, and would be overtaken ever again."""
+"""Versions in a push, doubled while they are taken: more take longer, and would be overtaken."""
 _BY = "Yolo-By"
 _SIGN_ROOTS = ("refs/yolo/leases/", "refs/heads/yolo/leases/")
 """Where holders of leases give signs of life: where the remote takes no other refs, in branches."""
 _LINE_ROOTS = ("refs/yolo/lines/", "refs/heads/yolo/lines/")
 """Where the branch of each clone lies at the remote, likewise."""
 _CLONE = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
-
-
-Published = Callable[[str, str], None]
 
 
 class Exchange(NamedTuple):
@@ -82,25 +77,26 @@ class Lane:
         settings: Settings,
         membership: Membership,
         emit: EventSink,
-        published: Published | None = None,
+        bell: Bell | None = None,
     ):
-        """`published` is told of each push that the remote took: the ref, and where it points."""
+        """`bell` rings for each push that the remote took, and carries the signs of life."""
         self._repository = repository
         self._membership = membership
         self._emit = emit
-        self._published = published
+        self._bell = bell
         self._remote = Remote(repository, membership.remote)
         self._meeting = observing_meeting(repository, settings, membership, emit)
         self._committer = self._meeting.committer
         self._beats: dict[str, float] = {}
-        """Department → when we last gave a sign of life, on the monotonic clock."""
+        """Department → when our next sign of life is due, on the monotonic clock."""
         self._used: dict[str, float] = {}
         """Department → when we last published for it, on the monotonic clock."""
         self._sign_root = _SIGN_ROOTS[0]
         self._line_roots: tuple[str, ...] = _LINE_ROOTS if membership.with_source else ()
         """Where our own branch may be pushed to; the first that the remote takes."""
-        self._is_still = False
-        """Whether the remote was as we knew it when we looked last."""
+        self._offered_most = _OFFERED_MOST
+        self._goes_first = False
+        """Whether we offer before we look: the remote was still, or somebody has overtaken us."""
         self._own_lines: dict[str, str] = {}
         """Ref → what the remote has of our own branch."""
         self._watched: dict[str, _SilentLease] = {}
@@ -114,18 +110,28 @@ class Lane:
         Raises:
             YoloError: REMOTE_AWAY when the remote cannot be reached, REMOTE_REFUSED in its words.
         """
-        # Where nobody else was at work a moment ago, a push need not wait for a look.
-        was_still, self._is_still = self._is_still, False
-        moved = was_still and self._offer() is True
-        moved = self._fetch() or moved
+        # A push that comes too late costs no more than a look; but whose last one was taken looks
+        # first where others are at work, so that each has its turn.
+        if self._goes_first and (first := self._offer_all()) and first.moved:
+            return first
+        moved = False
+        for attempt in range(_ROUNDS):
+            moved = self._fetch() or moved
+            offered = self._offer_all()
+            if isinstance(offered, Exchange):
+                return offered._replace(moved=moved or offered.moved)
+            time.sleep(random.uniform(0, min(BUSY_S, 0.05 * 2**attempt)))
+        return Exchange(moved, len(self._meeting.standing().publish))
+
+    def _offer_all(self) -> Exchange | None:
+        """Offer until nothing is left that can be; None where somebody was first."""
         for attempt in range(_ROUNDS):
             offered = self._offer()
             if isinstance(offered, Exchange):
-                return offered._replace(moved=moved)
+                return offered._replace(moved=attempt > 0)
             if not offered:
-                time.sleep(random.uniform(0, 0.05 * 2**attempt))
-            moved = self._fetch() or offered or moved
-        return Exchange(moved, len(self._meeting.standing().publish))
+                break
+        return None
 
     def _offer(self) -> bool | Exchange:
         """Offer what the team lacks, as far as is known; return whether the remote took it, or how
@@ -133,17 +139,21 @@ class Lane:
         """
         standing = self._meeting.standing()
         left = Exchange(moved=False, waiting=len(standing.publish))
-        if not standing.publish or standing.merges:
+        self._goes_first |= bool(standing.merges)
+        if not standing.publish:
             return left
-        requests, held = self._meeting.outgoing(standing.publish, standing.tip)
+        requests, held = self._meeting.outgoing(standing.publish, standing.tip, self._offered_most)
         commits = tuple(change.commit for change in standing.publish)
         if refusal := self._refusal_of(commits):
             return left._replace(held=(*held, refusal))
         if not requests:
             return left._replace(held=held)
-        offered = requests[:_OFFERED_MOST]
-        with self._committer.built_on(offered, standing.tip) as tip:
-            took = tip is None or self._push(tip, standing.tip, len(offered), commits)
+        with self._committer.built_on(requests, standing.tip) as tip:
+            if tip is None:
+                return left
+            took = self._push(tip, standing.tip, len(requests), commits)
+        self._goes_first = not took
+        self._offered_most = 2 * self._offered_most if took else _OFFERED_MOST
         self._used |= dict.fromkeys(_departments(standing.publish), time.monotonic())
         return took
 
@@ -179,7 +189,7 @@ class Lane:
         Raises:
             YoloError: LEASE_HELD when somebody else took it meanwhile; as `exchange`.
         """
-        return self._replace(before, replace(before.passed_to(to), ttl_s=ttl_s or before.ttl_s))
+        return self._replace(before, before.passed_to(to)._replace(ttl_s=ttl_s or before.ttl_s))
 
     def _replace(self, before: TeamLease, passed: TeamLease) -> TeamLease:
         dept, clone = before.dept, self._membership.clone
@@ -216,7 +226,7 @@ class Lane:
 
         Nobody's wall clock takes part: the same sign has to be there for `ttl_s` of our own time.
         """
-        watch = _SilentLease(lease, self._signs(lease.dept))
+        watch = _SilentLease(lease, self._signs(lease.dept), time.monotonic())
         while not watch.is_over:
             rest(min(1.0, lease.ttl_s / 4))
             if self._signs(lease.dept) != watch.signs:
@@ -246,14 +256,23 @@ class Lane:
             signs = self._signs(lease.dept)
             watch = self._watched.get(lease.dept)
             if watch is None or watch.signs != signs:
-                self._watched[lease.dept] = _SilentLease(lease, signs)
+                self._watched[lease.dept] = _SilentLease(lease, signs, self._seen_at(lease, signs))
             elif watch.is_over:
                 with contextlib.suppress(YoloError):  # somebody else was first: look again
                     passed = self._replace(lease, lease.lent_to(self._membership.clone))
-                    self._emit("team.lease_taken", "", {**asdict(passed), "from": lease.holder})
+                    self._emit("team.lease_taken", "", {**passed._asdict(), "from": lease.holder})
                     taken = True
                 del self._watched[lease.dept]
         return taken
+
+    def _seen_at(self, lease: TeamLease, signs: Mapping[str, str]) -> float:
+        """Return since when the remote has these signs, as far as we know: NATS may have brought
+        the same one before there was a reason to look. What it says of others says nothing.
+        """
+        notes = [_note_of(lease, sign) for sign in signs.values()]
+        if self._bell and len(notes) == 1 and (at := self._bell.noted_at(lease.dept, notes[0])):
+            return at
+        return time.monotonic()
 
     def _signs(self, dept: str) -> dict[str, str]:
         return self._remote.tips(*(root + dept for root in _SIGN_ROOTS))
@@ -265,10 +284,18 @@ class Lane:
             lease = self._meeting.lease_at(tip, dept)
             if lease.holder != self._membership.clone:
                 if self._beats.pop(dept, None) is not None:
-                    self._emit("team.lease_lost", "", asdict(lease))
-            elif time.monotonic() - self._beats.get(dept, -lease.ttl_s) > lease.ttl_s / 3:
+                    self._emit("team.lease_lost", "", lease._asdict())
+            elif time.monotonic() >= self._beats.get(dept, 0.0):
                 self._give_sign(lease)
-                self._beats[dept] = time.monotonic()
+                self._beats[dept] = time.monotonic() + lease.ttl_s / 3
+
+    @property
+    def due_in_s(self) -> float:
+        """Within how many seconds there is a sign to give, or a silent holder to follow."""
+        silent_at = (watch.over_at for watch in self._watched.values())
+        return max(
+            0.0, min((*silent_at, *self._beats.values()), default=math.inf) - time.monotonic()
+        )
 
     def give_back(self) -> None:
         """Give back the leases that this clone took by itself, each when nothing was published for
@@ -283,7 +310,7 @@ class Lane:
                 with contextlib.suppress(YoloError):  # somebody else was first: look again
                     returned = self.pass_lease(dept, lease.lent_by, lease)
                     self._beats.pop(dept, None)
-                    self._emit("team.lease_returned", "", asdict(returned))
+                    self._emit("team.lease_returned", "", returned._asdict())
 
     def _give_sign(self, lease: TeamLease) -> None:
         """Let a ref of the lease point at a commit that was never there before.
@@ -308,6 +335,8 @@ class Lane:
                     self._sign_root = _SIGN_ROOTS[1]
                     self._emit("team.signs_in_branches", "", {"why": error.message})
                 else:
+                    if self._bell:
+                        self._bell.note(lease.dept, _note_of(lease, sign.oid))
                     return
 
     def _fetch(self) -> bool:
@@ -317,14 +346,14 @@ class Lane:
         found = self._remote.tips(branch, *(f"{root}*" for root in _LINE_ROOTS))
         there = found.pop(branch, None)
         wanted = self._wanted_lines(found)
-        self._is_still = there == before
-        if there and not self._is_still:
+        self._goes_first |= there == before
+        if there and there != before:
             wanted[branch] = self._membership.ref
         if wanted:
             self._remote.fetch(wanted)
         if there is None and before:
             self._repository.git.run("update-ref", "-d", self._membership.ref, before)
-        return not self._is_still
+        return there != before
 
     def _wanted_lines(self, found: Mapping[str, str]) -> dict[str, str]:
         """Return which branches of other clones have moved: they are fetched before the artifacts
@@ -349,8 +378,8 @@ class Lane:
                 self._refused = (tuple(commits), time.monotonic(), error.message)
             raise
         if took:
-            if self._published:
-                self._published(self._membership.branch, tip)
+            if self._bell:
+                self._bell.ring(self._membership.branch, tip)
             zero = self._repository.object_format.zero
             with contextlib.suppress(YoloError):  # fetched meanwhile
                 self._repository.git.run("update-ref", self._membership.ref, tip, before or zero)
@@ -366,13 +395,16 @@ class Lane:
             line = self._line_roots[0] + self._membership.clone
             lease = f"--force-with-lease={line}:{self._own_lines.get(line, '')}"
             try:
-                return self._remote.push({branch: tip, line: head}, lease)
+                took = self._remote.push({branch: tip, line: head}, lease)
             except YoloError as error:
                 if error.reason is not Reason.REMOTE_REFUSED or not error.message.startswith(line):
                     raise
                 self._line_roots = self._line_roots[1:]
                 if not self._line_roots:
                     self._emit("team.source_refused", "", {"why": error.message})
+            else:
+                self._own_lines |= {line: head} if took else {}
+                return took
         return self._remote.push({branch: tip})
 
     def _refusal_of(self, commits: tuple[str, ...]) -> HeldBack | None:
@@ -390,18 +422,23 @@ def _departments(changes: Sequence[PathChange]) -> set[str]:
     return {department_of(place) for place in places if place} - {""}
 
 
+def _note_of(lease: TeamLease, sign: str) -> bytes:
+    """Return what NATS carries of a sign of life: whose it is, and what the remote shows then."""
+    return f"{lease.holder} {lease.epoch} {sign}".encode()
+
+
 class _SilentLease:
     """A lease whose holder has given no other sign since we began to watch it."""
 
-    def __init__(self, lease: TeamLease, signs: Mapping[str, str]):
+    def __init__(self, lease: TeamLease, signs: Mapping[str, str], seen_at: float):
         self.lease = lease
         self.signs = signs
-        self._began = time.monotonic()
+        self.over_at = seen_at + lease.ttl_s
 
     @property
     def is_over(self) -> bool:
         """Whether it was silent for its whole time."""
-        return time.monotonic() - self._began >= self.lease.ttl_s
+        return time.monotonic() >= self.over_at
 
 
 @dataclass
@@ -480,22 +517,21 @@ class LaneThread:
     def _run(self) -> None:
         pace, membership = _Pace(), self._membership
         with Repository(self._start_at) as repository, contextlib.ExitStack() as cleanup:
-            published: Published | None = None
+            bell: Bell | None = None
             if membership.lane:
                 address = repository.config(f"remote.{membership.remote}.url") or membership.remote
                 subject = _subject(address, membership.team)
                 bell = Bell(membership.lane, subject, lambda *_: self.poke(), self._note_bell)
-                published = bell.ring
                 bell.start()
                 cleanup.callback(bell.stop)
-            lane = Lane(repository, self._settings, membership, self._emit, published)
+            lane = Lane(repository, self._settings, membership, self._emit, bell)
             while not self._is_stopping:
                 self._wanted.clear()
                 self._exchange(repository, lane, pace)
                 if pace.failures:
                     self._sleep(pace.rest_s)
                 else:
-                    self._wanted.wait(pace.rest_s)
+                    self._wanted.wait(min(pace.rest_s, lane.due_in_s))
 
     def _sleep(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

@@ -6,11 +6,12 @@ the next look.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -34,15 +35,22 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team.lease import TeamLease, department_of, path_of, read_lease
-from yolo_fs.rules.team.merge import merge_texts
-from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, plan_of
+from yolo_fs.rules.team.reconcile import (
+    Divergence,
+    PathChange,
+    TeamLease,
+    TeamPlan,
+    department_of,
+    merge_texts,
+    path_of,
+    plan_of,
+    read_lease,
+)
 from yolo_fs.schemas.layout import Record
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.team.membership import Membership
-from yolo_fs.services.workspace.places import BESIDE
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import BESIDE, Settings
 
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,80}/[0-9a-f]{40,64}")
 _ROUNDS = 8
@@ -60,8 +68,7 @@ class HeldBack:
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TeamStanding:
+class TeamStanding(NamedTuple):
     """How a work tree stands to its team."""
 
     tip: str | None
@@ -194,7 +201,7 @@ class TeamMeeting:
             if not count:
                 break
         self._tell(found)
-        return replace(found, done=done, held=held, received=tuple(sorted(self._received)))
+        return found._replace(done=done, held=held, received=tuple(sorted(self._received)))
 
     def sync_files(self) -> None:
         """Let what was received survive a power loss in the work tree as well; the branch has it,
@@ -479,12 +486,14 @@ class TeamMeeting:
             self._repository.git.run("update-ref", f"{BESIDE}{self.membership.clone}", head.tip)
 
     def outgoing(
-        self, changes: Iterable[PathChange], tip: str | None
+        self, changes: Iterable[PathChange], tip: str | None, most: float = math.inf
     ) -> tuple[list[CommitRequest], tuple[HeldBack, ...]]:
-        """Return the commits for the team, and what cannot be published."""
+        """Return the first commits for the team, and what cannot be published as far as seen."""
         held: dict[str, HeldBack] = {}
         requests: list[CommitRequest] = []
         for change in changes:
+            if len(requests) >= most:
+                break
             if change.path in held:
                 continue
             request = self._fenced(change, tip) or self._outgoing_request(change)

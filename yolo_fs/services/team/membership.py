@@ -8,21 +8,18 @@ import re
 import secrets
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import Damaged, private_directory, read_json, write_json
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.workspace.own_files import TEAM
-from yolo_fs.services.workspace.places import BESIDE, LINES
+from yolo_fs.services.workspace import BESIDE, LINES, TEAM
 
 DEFAULT_TEAM = "main"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(NamedTuple):
     """A work tree's place in a team."""
 
     team: str
@@ -61,7 +58,7 @@ def membership_of(repository: Repository) -> Membership | None:
         return None
     membership = _membership(found)
     if found["place"] != _place(repository):  # a copy of a clone is another clone
-        membership = replace(membership, clone=_new_name(repository.root))
+        membership = membership._replace(clone=_new_name(repository.root))
         _keep(repository, membership)
     return membership
 
@@ -142,7 +139,7 @@ def _membership(found: Mapping[str, Any]) -> Membership:
 
 def _keep(repository: Repository, membership: Membership) -> None:
     private_directory(repository.own_dir)
-    write_json(TEAM.path(repository), {**asdict(membership), "place": _place(repository)})
+    write_json(TEAM.path(repository), {**membership._asdict(), "place": _place(repository)})
 
 
 def _place(repository: Repository) -> str:

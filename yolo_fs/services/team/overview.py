@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from yolo_fs.edges.git.history import log, read_commit
 from yolo_fs.edges.git.repository import Head, Repository
@@ -25,9 +25,7 @@ from yolo_fs.rules.team.overview import (
 from yolo_fs.rules.team.reconcile import PathChange
 from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of, memberships_beside
-from yolo_fs.services.workspace.own_files import TEAM_LANE
-from yolo_fs.services.workspace.places import LINES, lock_in
-from yolo_fs.services.workspace.settings import Settings
+from yolo_fs.services.workspace import LINES, TEAM_LANE, Settings, lock_in
 
 EXPLAINED_MOST = 100
 """Waiting artifacts of one direction that are looked at one by one."""
@@ -91,8 +89,8 @@ class TeamObserver:
             if name:
                 before = self._made.get(name, CloneStanding(name))
                 made = before.published + 1
-                self._made[name] = replace(
-                    before, published=made, last_s=commit.at_s, last=commit.subject
+                self._made[name] = before._replace(
+                    published=made, last_s=commit.at_s, last=commit.subject
                 )
         self._tip = tip
 
@@ -112,8 +110,7 @@ class TeamObserver:
         beside = {} if here.remote else self._beside(meeting)
         this = self._made.get(here.clone, CloneStanding(here.clone))
         behind, ahead = _apart(standing)
-        yield replace(
-            this,
+        yield this._replace(
             root=self._repository.root,
             branch=self._repository.head().branch,
             is_here=True,
@@ -133,8 +130,8 @@ class TeamObserver:
             if (membership.team, membership.remote) != (meeting.membership.team, ""):
                 continue
             behind, ahead = _apart(meeting.standing(neighbour.head))
-            found[membership.clone] = replace(
-                self._made.get(membership.clone, CloneStanding(membership.clone)),
+            made = self._made.get(membership.clone, CloneStanding(membership.clone))
+            found[membership.clone] = made._replace(
                 root=neighbour.root,
                 branch=neighbour.head.branch,
                 daemon_runs=_runs(neighbour.own_dir),
@@ -208,8 +205,7 @@ _INTO = ("main", "master")
 """Branches that the others are likely to end in, where no work tree has one of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedConflict:
+class ExpectedConflict(NamedTuple):
     """Two branches whose merge would stop."""
 
     one: str

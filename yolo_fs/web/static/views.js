@@ -32,9 +32,9 @@ export function team(state) {
   const { board } = state;
   const phase = state.phaseNow();
   return el("div.view.team", {}, needsYou(state, phase),
-    phase ? [summary(state, phase), steps(state, phase), escalations(state, phase), refused(state), gates(state, phase), recent(state), plans(phase), waits(phase)]
-      : [card("Team", "none", empty("No phase has a committed artifact yet.")), refused(state), recent(state)],
-    board.crew ? crew(board.crew) : null);
+    phase ? [summary(state, phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet.")),
+    el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), phase ? [gates(state, phase), plans(phase)] : null),
+    el("div.column", { "data-key": "aside" }, recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
 }
 
 function needsYou(state, phase) {
@@ -173,7 +173,7 @@ function escalations(state, phase) {
     const due = one.deadline ? (Date.parse(one.deadline) - state.clockMs()) / 1000 : null;
     return el(`article.escalation.${one.standing}`, { "data-key": one.id, "data-escalation": one.id, "data-holder": one.holder }, el("h3", {}, one.id, " ", el("span.count", {}, `${one.severity}, ${one.standing}`)),
       el("ol.ladder", {}, one.path.map((role) => el(`li${one.holder.endsWith(role) || one.holder === role ? ".holder" : ""}`, {}, role))),
-      el("p", {}, one.holder ? `${one.holder} holds it. ${one.owed}` : one.decision),
+      el("p", {}, one.holder ? `${one.holder} holds it. ${one.owed}` : `Decided: ${one.decision}`),
       due === null ? null : el("p.countdown", { role: "timer" }, due > 0 ? `handed up in ${span(due)}` : `silent for ${span(-due)} too long`),
       el("details", {}, el("summary", {}, `${one.history.length} stations`), el("ul", {}, one.history.map((each) => el("li", {}, `${each.dt} ${each.agent} → ${each.to}: ${each.decision ?? each.reason ?? ""}`)))));
   }));
@@ -277,7 +277,7 @@ export function handoffs(state) {
   return el("div.view", {}, card("Handoffs", "lives", found?.lives.length ? el("ul.lives", {}, found.lives.map((one) => el("li", {}, el("p", {}, el("strong", {}, one.sender), " → ", el("strong", {}, one.receiver), " ", path(one.place)),
     el("ol.ladder", {}, one.stations.map((each) => el(`li${each.at_s ? ".holder" : ""}`, { title: each.at_s ? clock(each.at_s * 1000) : "not yet" }, each.stage, each.at_s ? el("span.count", {}, clock(each.at_s * 1000).slice(11)) : null)))))) : empty("No handoff is on its way.")),
   claims.length ? card("What handoffs claim and the branch does not have", "claims", findings(claims)) : null,
-  card("Product chain", "chain", found?.sessions.length ? found.sessions.map((one) => el("article", {}, el("h3", {}, one.session), el("ol.ladder", {}, one.envelopes.map((each) => el(`li.${each.is_error ? "failed" : "holder"}`, { title: each.path }, `${each.from} → ${each.to}`, each.is_error ? el("span.count", {}, " failed") : null))))) : empty("No envelope of document 003 lies in documents/handoffs.")));
+  card("Product chain", "chain", found?.sessions.length ? found.sessions.map((one) => el("article", {}, el("h3", {}, one.session), el("ol.ladder", {}, one.envelopes.map((each) => el(`li.${each.is_error ? "failed" : "holder"}`, { title: each.path }, `${each.from} → ${each.to}`, each.is_error ? el("span.count", {}, " failed") : null))))) : empty("No envelope lies in documents/handoffs.")));
 }
 
 export function machines(state) {

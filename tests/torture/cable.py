@@ -1,0 +1,95 @@
+"""A way to a server of this machine that can be cut in each direction, as a network is."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum, auto
+from urllib.parse import urlsplit
+
+_PIECE = 65536
+
+
+class Way(Enum):
+    """The direction in which nothing arrives."""
+
+    THERE = auto()
+    BACK = auto()
+    """What was asked is done, and its answer is lost."""
+    BOTH = auto()
+
+
+class Cable:
+    """Forwards connections; while it is cut, what goes the cut way is lost, and its connections end when it is mended."""
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        self._server = (str(parts.hostname), int(parts.port or 0))
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        port = self._listening.getsockname()[1]
+        self.address = parts._replace(netloc=f"127.0.0.1:{port}").geturl()
+        self._cut: Way | None = None
+        self._torn: set[socket.socket] = set()
+        """Ends of connections that have lost something, or would."""
+        self._lock = threading.Lock()
+
+    @classmethod
+    @contextmanager
+    def to(cls, address: str) -> Iterator[Cable]:
+        """Lay one to a server, and take it away at the end."""
+        cable = cls(address)
+        threading.Thread(target=cable._listen, daemon=True).start()
+        try:
+            yield cable
+        finally:
+            _end(cable._listening)
+            cable.mend()
+
+    def cut(self, way: Way) -> None:
+        with self._lock:
+            self._cut = way
+
+    def mend(self) -> None:
+        with self._lock:
+            self._cut = None
+            for each in self._torn:
+                _end(each)
+            self._torn.clear()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError), self._listening:
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._connect, args=(client,), daemon=True).start()
+
+    def _connect(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self._server) as server:
+            there = threading.Thread(
+                target=self._forward, args=(Way.THERE, client, server), daemon=True
+            )
+            there.start()
+            self._forward(Way.BACK, server, client)
+            there.join()
+
+    def _forward(self, way: Way, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while piece := source.recv(_PIECE):
+                if self._takes(way, source, target):
+                    target.sendall(piece)
+        if self._takes(way, source, target):
+            with contextlib.suppress(OSError):
+                target.shutdown(socket.SHUT_WR)
+
+    def _takes(self, way: Way, *ends: socket.socket) -> bool:
+        with self._lock:
+            if self._cut in (way, Way.BOTH):
+                self._torn.update(ends)
+            return not self._torn.issuperset(ends)
+
+
+def _end(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        end.shutdown(socket.SHUT_RDWR)

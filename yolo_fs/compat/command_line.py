@@ -1,0 +1,149 @@
+"""The command line of the drop-in scripts: reads `--name value`, without abbreviations and without
+`=`; prints JSON as the reference scripts do: pretty, and in ASCII whatever the locale.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.timestamps import iso
+
+
+class UsageError(YoloError):
+    """The arguments are not what the script takes. The message is printed as it is."""
+
+    def __init__(self, message: str, *, more: str = ""):
+        super().__init__(Reason.BAD_NAME, message, hint=more, exit_code=Exit.USAGE)
+
+
+class Given(NamedTuple):
+    """The arguments of one call."""
+
+    usage: str
+    """The script's name and what it takes."""
+    values: Mapping[str, str]
+    """Flag → its value; the last one counts."""
+    switches: frozenset[str]
+    """Flags without a value."""
+    rest: tuple[str, ...]
+    """Arguments that are not flags, in order."""
+
+    def need(self, flag: str, message: str = "") -> str:
+        """Return the value of a flag that must say something.
+
+        Raises:
+            UsageError: it is absent or empty; `message` replaces the line with the usage.
+        """
+        if value := self.values.get(flag, ""):
+            return value
+        raise UsageError(message or f"Usage: {self.usage} ({flag} is missing)")
+
+    def choose(self, flag: str, choices: Sequence[str]) -> str:
+        """Return the value of a flag that must be one of a closed list.
+
+        Raises:
+            UsageError: it is absent, or not in the list.
+        """
+        value = self.need(flag)
+        if value in choices:
+            return value
+        comma = "," if len(choices) > 2 else ""
+        listed = f"{', '.join(choices[:-1])}{comma} or {choices[-1]}"
+        raise UsageError(f"ERROR: {flag} must be {listed} (got {value})")
+
+
+def require_folder(path: str, message: str) -> str:
+    """Return the path of a directory.
+
+    Raises:
+        UsageError: there is none; `message` is followed by the path.
+    """
+    if os.path.isdir(path):
+        return path
+    raise UsageError(f"{message}: {path}")
+
+
+def parse(
+    arguments: Sequence[str],
+    usage: str,
+    *,
+    valued: Collection[str] = (),
+    switches: Collection[str] = (),
+    joined: Collection[str] = (),
+    most: int = 0,
+    names_flag: bool = True,
+) -> Given:
+    """Return the arguments by their meaning.
+
+    `joined`: those of `valued` that may be written `--name=value` as well. `most`: how many
+    arguments that are no flags are taken. `names_flag`: an unknown flag is answered by its name,
+    and not by the usage.
+
+    Raises:
+        UsageError: an unknown flag, a flag without its value, too many other arguments.
+    """
+    values: dict[str, str] = {}
+    switched: set[str] = set()
+    rest: list[str] = []
+    left = list(arguments)
+    while left:
+        argument = left.pop(0)
+        name, equals, value = argument.partition("=")
+        if argument in switches:
+            switched.add(argument)
+        elif equals and name in joined:
+            values[name] = value
+        elif argument in valued:
+            if not left:
+                raise UsageError(f"Usage: {usage} ({argument} has no value)")
+            values[argument] = left.pop(0)
+        elif (argument.startswith("-") and argument != "-") or len(rest) == most:
+            if names_flag:
+                raise UsageError(f"Unknown flag: {argument}")
+            raise UsageError(f"Usage: {usage} (unknown flag: {argument})")
+        else:
+            rest.append(argument)
+    return Given(usage, values, frozenset(switched), tuple(rest))
+
+
+def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Print one JSON value."""
+    print(json.dumps(value, indent=2))
+
+
+def print_verdict(errors: Sequence[str], warnings: Sequence[str]) -> int:
+    """Print what a validator says, and return its exit code."""
+    print_json({"valid": not errors, "errors": errors, "warnings": warnings})
+    return 1 if errors else 0
+
+
+_JSON_TYPES = {
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+
+
+def json_type(value: object) -> str:
+    """Return the JSON type of a value, as jq names it."""
+    return _JSON_TYPES.get(type(value), "null")
+
+
+def warn(text: str) -> None:
+    """Print a warning on stderr; nothing for an empty text."""
+    if text:
+        print(f"[warn] {safe(text, 500)}", file=sys.stderr)
+
+
+def now() -> str:
+    """Return this moment, UTC, to the second."""
+    return iso(time.time())

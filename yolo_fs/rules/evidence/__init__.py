@@ -1,1 +1,0 @@
-"""What history proves about a phase: its committed artifacts, plans and commits."""

@@ -1,0 +1,329 @@
+"""Keeps contents that the branch does not have in `refs/yolo-fs/kept/WORK_TREE`, a chain of one
+commit per entry, and writes them back without losing what stands there now.
+
+The branch, the index and the work tree take no part in keeping, no reflog is written, and what
+looks like a credential is only named. See docs/kept.md.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from yolo_fs.edges.files import Content, Root, link_target, read
+from yolo_fs.edges.git.object_format import GitObject
+from yolo_fs.edges.git.refs import RefUpdater
+from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
+from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
+from yolo_fs.edges.store import environment, link_atomic, locked, private_directory, write_atomic
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError
+from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, entry_of, within_bounds
+from yolo_fs.rules.timestamps import iso, moment
+
+REF = "refs/yolo-fs/kept/"
+"""Followed by `main`, or by `worktrees/` and the id of a linked work tree."""
+
+_IDLE_ENTRIES = 64
+"""So many entries beyond the bounds may wait until the chain is written anew without them."""
+
+
+class Unkept(NamedTuple):
+    """One content that is to be kept."""
+
+    path: str
+    data: bytes
+    cause: KeptCause
+
+
+class Leaf(NamedTuple):
+    """A file or a link, as far as a tree of git can hold it."""
+
+    data: bytes
+    """What the file holds, or where the link leads."""
+    mode: str = FILE
+
+
+def read_leaf(root: Root, path: str) -> Leaf | Finding:
+    """Return the file or the link at a path, which is not followed, or what is in its place."""
+    found = read(root, path, MOST_BYTES)
+    if isinstance(found, Content):
+        return Leaf(found.data, EXECUTABLE if found.is_executable else FILE)
+    target = link_target(root, path) if found.reason is Reason.NOT_REGULAR else None
+    return found if target is None else Leaf(target, LINK)
+
+
+class Keeper:
+    """Keeps contents of one work tree. Daemon, hooks and commands may keep at the same time."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        secrets_allowed: Sequence[str] = (),
+        patience_s: float = 10.0,
+    ):
+        """Keep in this repository; `patience_s`: how long to wait for another process that
+        keeps.
+        """
+        self._repository = repository
+        self._secrets_allowed = frozenset(secrets_allowed)
+        self._patience_s = patience_s
+        self.ref = REF + _name_of(repository)
+        self._tip: str | None = None
+        self._chain: tuple[KeptEntry, ...] = ()
+        """What the tip was read as: everything that is stored, oldest first."""
+
+    def keep(self, contents: Sequence[Unkept]) -> tuple[KeptEntry, ...]:
+        """Keep each content as an entry of its own, and return the new entries; what is kept
+        already is none.
+
+        Raises:
+            YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, GIT_FAILED.
+        """
+        drafts = [self._draft({each.path: Leaf(each.data)}, each.cause) for each in contents]
+        return self._append([draft for draft in drafts if draft]) if drafts else ()
+
+    def keep_files(self, files: Mapping[str, Leaf], cause: KeptCause) -> KeptEntry | None:
+        """Keep files and links as one entry; None when all of it is there. Raises as `keep`."""
+        draft = self._draft(files, cause)
+        return next(iter(self._append([draft])), None) if draft else None
+
+    def entries(self) -> tuple[KeptEntry, ...]:
+        """Return what is kept, oldest first."""
+        return within_bounds(self._read())
+
+    def entry(self, number: int) -> KeptEntry:
+        """Return one entry.
+
+        Raises:
+            YoloError: UNKNOWN_REFERENCE.
+        """
+        for entry in self.entries():
+            if entry.number == number:
+                return entry
+        message, hint = f"nothing is kept under number {number}", "'yolo-fs kept' lists what is."
+        raise YoloError(Reason.UNKNOWN_REFERENCE, message, hint=hint)
+
+    def contents(self, entry: KeptEntry) -> Iterator[tuple[str, Leaf]]:
+        """Yield the path of each content of an entry, and the content.
+
+        Raises:
+            YoloError: OBJECT_MISSING.
+        """
+        for path, (mode, blob) in self._repository.trees.leaves(entry.tree).items():
+            found = self._repository.objects.read(blob)
+            if found is None:
+                raise YoloError(Reason.OBJECT_MISSING, f"blob {blob}", exit_code=Exit.GIT_FAILED)
+            yield path, Leaf(found.body, mode)
+
+    def prune(self, older: timedelta) -> int:
+        """Drop the entries that are older, and whatever is beyond the bounds; return how many
+        entries went.
+        """
+        with self._locked():
+            chain = self._read()
+            since = datetime.now(UTC) - older
+            stay = tuple(
+                entry for entry in within_bounds(chain) if (moment(entry.at) or since) >= since
+            )
+            if len(stay) < len(chain):
+                self._write(stay, ())
+            return len(chain) - len(stay)
+
+    # --- writing ---
+
+    def _draft(
+        self, files: Mapping[str, Leaf], cause: KeptCause
+    ) -> tuple[KeptEntry, tuple[GitObject, ...]] | None:
+        """Return an entry without its number, and the objects that it needs."""
+        allowed = self._secrets_allowed
+        sound = {
+            path: leaf for path, leaf in files.items() if not find_secrets(leaf.data, path, allowed)
+        }
+        hash_object = self._repository.object_format.hash_object
+        blobs = {path: hash_object("blob", leaf.data) for path, leaf in sound.items()}
+        trees = self._repository.trees.build(
+            {path: TreeEntry(leaf.mode, blobs[path].oid) for path, leaf in sound.items()}
+        )
+        size = sum(len(leaf.data) for leaf in sound.values())
+        entry = KeptEntry(0, "", tuple(files), len(sound), size, cause, trees[-1].oid)
+        return entry, (*blobs.values(), *trees)
+
+    def _append(
+        self, drafts: Sequence[tuple[KeptEntry, tuple[GitObject, ...]]]
+    ) -> tuple[KeptEntry, ...]:
+        with self._locked():
+            chain = self._read()
+            known = {(entry.paths[:1], entry.tree) for entry in within_bounds(chain)}
+            number = chain[-1].number if chain else 0
+            fresh: list[KeptEntry] = []
+            objects: list[GitObject] = []
+            for draft, needed in drafts:
+                if (draft.paths[:1], draft.tree) in known:
+                    continue
+                number += 1
+                fresh.append(draft._replace(number=number, at=iso(datetime.now(UTC).timestamp())))
+                objects += needed
+                known.add((draft.paths[:1], draft.tree))
+            if fresh:
+                self._extend(chain, fresh, objects)
+            return tuple(fresh)
+
+    def _extend(
+        self, chain: tuple[KeptEntry, ...], fresh: list[KeptEntry], objects: Sequence[GitObject]
+    ) -> None:
+        """Add entries to the chain; it is written anew without what went once that is a good part
+        of it.
+        """
+        stay = within_bounds((*chain, *fresh))
+        idle = len(chain) + len(fresh) - len(stay)
+        idle_bytes = sum(e.size_bytes for e in (*chain, *fresh)) - sum(e.size_bytes for e in stay)
+        is_crowded = idle > _IDLE_ENTRIES + len(stay) // 4 or idle_bytes > MOST_BYTES // 4
+        before = chain[-1].dropped if chain else 0
+        if is_crowded:
+            self._write((*stay[:-1], stay[-1]._replace(dropped=before + idle)), objects)
+        else:
+            fresh = [entry._replace(dropped=before) for entry in fresh]
+            self._write((*chain, *fresh), objects, onto=len(chain))
+
+    def _write(
+        self, entries: tuple[KeptEntry, ...], objects: Sequence[GitObject], onto: int = 0
+    ) -> None:
+        """Store a chain and move the ref to it; its first `onto` entries are stored already."""
+        tip = self._tip if onto else None
+        commits = []
+        for entry in entries[onto:]:
+            commits.append(self._commit_object(entry, tip))
+            tip = commits[-1].oid
+        repository, everything = self._repository, (*objects, *commits)
+        refs = RefUpdater(repository, durable=repository.objects.is_durable, is_private=True)
+        with closing(refs):
+            if tip is not None:
+                with repository.objects.unnamed():
+                    repository.objects.write(everything)
+                    refs.move(self.ref, tip, self._tip)
+            elif self._tip is not None:
+                refs.delete(self.ref, self._tip)
+        self._tip, self._chain = tip, entries
+
+    def _commit_object(self, entry: KeptEntry, parent: str | None) -> GitObject:
+        at = moment(entry.at) or datetime.now(UTC)
+        signature = f"{FALLBACK_IDENTITY} {int(at.timestamp())} +0000"
+        lines = [
+            f"tree {entry.tree}",
+            *([f"parent {parent}"] if parent else []),
+            f"author {signature}",
+            f"committer {signature}",
+        ]
+        text = "\n".join([*lines, "", entry.message]).encode()
+        return self._repository.object_format.hash_object("commit", text)
+
+    # --- reading ---
+
+    def _locked(self) -> AbstractContextManager[None]:
+        private_directory(self._repository.own_dir)
+        return locked(os.path.join(self._repository.own_dir, "kept.turn"), self._patience_s)
+
+    def _read(self) -> tuple[KeptEntry, ...]:
+        tip = self._repository.tip(self.ref)
+        if tip != self._tip:
+            self._chain = tuple(self._stored(tip)) if tip else ()
+            self._tip = tip
+        return self._chain
+
+    def _stored(self, tip: str) -> Iterator[KeptEntry]:
+        answer = self._repository.git.run(
+            "log", "-z", "--reverse", "--format=%T%n%B", "--end-of-options", tip, "--", ok=(0, 128)
+        )
+        for text in answer.out.decode("utf-8", "replace").split("\0"):
+            tree, _, message = text.partition("\n")
+            if entry := entry_of(tree, message):
+                yield entry
+
+
+def _name_of(repository: Repository) -> str:
+    if repository.git_dir == repository.common_dir:
+        return "main"
+    return f"worktrees/{os.path.basename(repository.git_dir)}"
+
+
+class Restored(NamedTuple):
+    """What became of a wish to restore."""
+
+    written: tuple[str, ...]
+    kept_first: int | None
+    """Number of the entry that has what stood there before; None where nothing had to be kept."""
+    findings: tuple[Finding, ...]
+    """What could not be written, and why."""
+
+
+def restore(
+    repository: Repository, keeper: Keeper, entry: KeptEntry, target: str | None, start: str
+) -> Restored:
+    """Write the contents of an entry to where they were, or to `target`, relative to `start`.
+
+    A target of several contents is a folder. Raises as `Keeper.keep`.
+    """
+    contents = dict(keeper.contents(entry))
+    if not contents:
+        message = "it looked like a credential, so only its name was kept"
+        raise YoloError(Reason.SECRET, message)
+    if target is None:
+        return _restore_below(repository, keeper, repository.root, contents)
+    full = os.path.abspath(os.path.join(start, target))
+    if len(contents) == 1 and not os.path.isdir(full):
+        contents = {os.path.basename(full): next(iter(contents.values()))}
+        full = os.path.dirname(full)
+    return _restore_below(repository, keeper, full, contents)
+
+
+def _restore_below(
+    repository: Repository, keeper: Keeper, root: str, contents: Mapping[str, Leaf]
+) -> Restored:
+    findings, endangered, wanted = [], {}, {}
+    for path, leaf in contents.items():
+        now = read_leaf(root, path)
+        if isinstance(now, Finding) and now.reason is not Reason.FILE_MISSING:
+            findings.append(now)
+            continue
+        if isinstance(now, Leaf) and now.data != leaf.data:
+            endangered[path] = now
+        wanted[path] = leaf
+    kept = _keep_first(repository, keeper, root, endangered)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    for path, leaf in wanted.items():
+        full = os.path.join(root, path)
+        with environment(full):
+            os.makedirs(os.path.dirname(full), exist_ok=True)
+        if leaf.mode == LINK:
+            link_atomic(full, leaf.data)
+            continue
+        mode = 0o777 if leaf.mode == EXECUTABLE else 0o666  # what git itself would give it
+        # Not synced: who loses power here has the entry still, and restores it again.
+        write_atomic(full, leaf.data, durable=False, mode=mode & ~mask)
+    return Restored(tuple(wanted), kept, tuple(findings))
+
+
+def _keep_first(
+    repository: Repository, keeper: Keeper, root: str, endangered: Mapping[str, Leaf]
+) -> int | None:
+    """Keep what is about to be replaced and is on no branch; refuse when it cannot be kept."""
+    tip = repository.head().tip if root == repository.root else None
+    hash_object = repository.object_format.hash_object
+    alone = {
+        path: leaf
+        for path, leaf in endangered.items()
+        if tip is None or repository.blob_at(tip, path) != hash_object("blob", leaf.data).oid
+    }
+    if not alone:
+        return None
+    entry = keeper.keep_files(alone, KeptCause(("replaced",), "kept restore"))
+    if entry is not None and entry.files < len(alone):
+        message = "what stands there now looks like a credential and cannot be kept"
+        raise YoloError(Reason.SECRET, message, hint="Give another place with --to.")
+    return entry.number if entry else None

@@ -1,1 +1,0 @@
-"""Contents that the branch does not have, kept safe in a private ref of the repository."""

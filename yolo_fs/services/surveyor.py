@@ -1,0 +1,495 @@
+"""From a path to its verdict: classify, read, compare, check, and ask git's rules; what was last
+seen of every candidate is remembered.
+
+Changes nothing: the daemon, `status` and `resume` look at every candidate in the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, Self
+
+from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import Content, Stamp, Writer, listed, names_in, read, walk
+from yolo_fs.edges.git.history import Abandoned, abandoned
+from yolo_fs.edges.git.obstacles import Obstacles
+from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.scan_cache import ScanCache
+from yolo_fs.reasons import Finding, Reason, YoloError, errors
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed, plans_named
+from yolo_fs.rules.artifacts.examine import needs_of
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.verdicts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Place,
+    Rejected,
+    Verdict,
+    Waiting,
+)
+from yolo_fs.rules.decide import EventSink
+from yolo_fs.services.checking.checker import Checker, previous_records
+from yolo_fs.services.checking.snapshots import WorkTree
+from yolo_fs.services.workspace import Settings, lock_path
+
+
+class Refusal(NamedTuple):
+    """A settled content that cannot be committed, or not now."""
+
+    path: str
+    data: bytes
+    verdict: Rejected | Held
+
+
+RefusalSink = Callable[[Refusal], object]
+
+
+class Pipeline:
+    """Judges paths of one work tree."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        refused: RefusalSink = lambda _refusal: None,
+    ):
+        """Judge by these settings; `refused` is given every content that is rejected or held."""
+        self._repository = repository
+        self._settings = settings
+        self._refused = refused
+        self._rules = PathRules(repository, commit_ignored=settings.policy.commit_ignored)
+        self._quiet_timer = QuietTimer()
+        self._asked: tuple[str, ...] = ()
+        """Paths of this round, as long as nobody had to know what git's rules say of them."""
+        self._checker = Checker(settings)
+        self._work_tree = WorkTree(
+            repository.root, settings.policy.max_file_bytes, repository.commits_exist
+        )
+
+    def look(self, path: str, head: Head, obstacle: Reason | None) -> Observation:
+        """Return the verdict on a path.
+
+        `obstacle`: why nothing may be committed now, if so; the file is examined all the same, so
+        that its writer hears of faults at once.
+        """
+        place = classify(path)
+        if place is None:
+            return Observation(path, Ignored())
+        in_head = self._repository.blob_at(head.tip, path)
+        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if isinstance(content, Finding):
+            return Observation(path, _unread(content, in_head))
+        verdict = self._judge(place, content, in_head, obstacle)
+        if isinstance(verdict, Rejected | Held):
+            self._refused(Refusal(path, content.data, verdict))
+        return Observation(path, verdict, content.stamp)
+
+    def prepare(self, paths: Iterable[str]) -> None:
+        """Name the paths of a round: git is asked about all of them at once, when the first has
+        to be known.
+        """
+        self._asked = tuple(paths)
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._rules.close()
+
+    def _judge(
+        self, place: Place, content: Content, in_head: str | None, obstacle: Reason | None
+    ) -> Verdict:
+        blob = self._repository.objects.object_format.hash_object("blob", content.data).oid
+        if blob == in_head:
+            return Committed(blob)
+        quiet_s = self._quiet_timer.quiet_s(place.path, content.stamp)
+        if content.being_written or content.writer is Writer.SOME:
+            return Waiting(Reason.BEING_WRITTEN)
+        checked = self._checker.check(place, content.data, self._work_tree)
+        if checked.torn and quiet_s < self._settings.policy.grace_s:
+            return Waiting(Reason.UNTERMINATED)
+        wrong = errors(checked.faults)
+        provably_complete = content.writer is Writer.NONE and not wrong
+        if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:
+            return Waiting(Reason.SETTLING)
+        if wrong and all(finding.reason is Reason.WAITS_FOR for finding in wrong):
+            return Held(Reason.WAITS_FOR, checked.faults)
+        if wrong:
+            return Rejected(checked.faults)
+        if checked.secrets:
+            return Held(Reason.SECRET, checked.secrets)
+        if reason := self._reason_to_hold(place.path, in_head, obstacle):
+            is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
+            return Ignored() if is_local else Held(reason)
+        before = previous_records(self._repository, place, in_head)
+        subject = subject_of(place, checked.records, before)
+        failpoint.reach("intake.judged")
+        trailers = trailers_of(place, len(checked.faults))
+        needs = needs_of(place, checked.records)
+        return Accepted(place, content.data, blob, subject, trailers, checked.faults, needs)
+
+    def _reason_to_hold(
+        self, path: str, in_head: str | None, obstacle: Reason | None
+    ) -> Reason | None:
+        if not self._settings.config.auto_commit:
+            return Reason.AUTO_COMMIT_OFF
+        if obstacle:
+            return obstacle
+        asked, self._asked = self._asked, ()
+        if asked:
+            with contextlib.suppress(YoloError):  # what it refuses is asked again one by one
+                self._rules.learn([path for path in asked if classify(path)])
+        return self._rules.reason_to_hold(path, in_head=in_head is not None)
+
+
+def _unread(why: Finding, in_head: str | None) -> Verdict:
+    """Return what a file that gave no content comes to."""
+    if why.reason is Reason.FILE_MISSING:
+        return Missing() if in_head else Ignored()
+    return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
+
+
+def misnamed_files(root: str, folders: Iterable[str]) -> Iterator[Finding]:
+    """Yield a finding for each file below the folders whose name nearly is an artifact's; the
+    documents of the product workflow lie beside its handoffs.
+    """
+    for folder in folders:
+        beside = listed(root, os.path.dirname(folder))[0] if folder == HANDOFF_FOLDER else ()
+        for entry in (*beside, *walk(root, folder)):
+            if entry.refused is None and (finding := misnamed(entry.path)):
+                yield finding
+
+
+class Survey(NamedTuple):
+    """What one look at some paths showed."""
+
+    head: Head
+    obstacle: Reason | None
+    """Why nothing may be committed now."""
+    seen: dict[str, CachedVerdict]
+
+
+_HELD: dict[tuple[str, int], dict[str, CachedVerdict]] = {}
+"""What the warm process has seen for the commands that it forks: work tree and limit of size → the
+looks at what is committed; at most one."""
+
+
+class Surveyor:
+    """Checks paths of one work tree."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        emit: EventSink = lambda *_: None,
+        refused: RefusalSink = lambda _refusal: None,
+    ):
+        """Check paths by these settings; `emit` hears of defects, `refused` of what cannot be
+        committed.
+        """
+        self._repository = repository
+        self._emit = emit
+        self._roots = settings.roots
+        self._place = (repository.root, settings.policy.max_file_bytes)
+        self._held = _HELD.get(self._place, {})
+        """The looks at what is committed, of the last survey of everything."""
+        self._pipeline = Pipeline(repository, settings, refused)
+        self._scan_cache = ScanCache(repository.root)
+        self._abandoned: Abandoned | None = None
+        """What the branch as it was last seen has lost; None until somebody has to know."""
+        self.obstacles = Obstacles(
+            repository,
+            protected=settings.policy.protected,
+            allow_detached=settings.policy.allow_detached,
+            committer_lock=lock_path(repository),
+        )
+        self.head = repository.head()
+        """The branch as it was last seen or left."""
+
+    def candidates(self) -> Candidates:
+        """Return every path that may be an artifact, on the disk or on the branch."""
+        entries = (entry for root in self._roots for entry in self._scan_cache.walk(root))
+        stamps: dict[str, Stamp | None] = {
+            entry.path: entry.stamp for entry in entries if classify(entry.path)
+        }
+        head = self._refresh_head()
+        blobs = dict(self._committed(head.tip))
+        missing = (path for path in blobs if path not in stamps and classify(path))
+        return Candidates(head, stamps | dict.fromkeys(missing), blobs)
+
+    def _committed(self, tip: str | None) -> Iterator[tuple[str, str]]:
+        """Yield what a commit has below the folders of artifacts: path and blob."""
+        # A branch that cannot be read holds every path, one by one, with its reason.
+        with contextlib.suppress(YoloError):
+            for root in self._roots:
+                yield from self._repository.files_at(tip, root).items()
+
+    def survey(self, paths: Sequence[str], now_ns: int | None = None) -> Survey:
+        """Look at paths; `now_ns` as `Obstacles.find` takes it."""
+        head = self._refresh_head()
+        obstacle = self.obstacles.find(head, now_ns)
+        self._pipeline.prepare(paths)
+
+        @cache
+        def look(path: str) -> CachedVerdict:
+            return self._hold_reverted(self._look(path, head, obstacle))
+
+        seen = {path: look(path) for path in paths}
+        while early := self._ahead_of_its_needs(seen, head, look):
+            seen |= early
+        return Survey(head, obstacle, seen)
+
+    def survey_all(self) -> Survey:
+        """Look at every candidate; what was seen to be committed, and cannot have changed since, is
+        not read again.
+        """
+        candidates = self.candidates()
+        stamps = candidates.stamps
+        kept = {
+            path: look
+            for path, look in self._held.items()
+            if candidates.still_hold(path, look)
+            and look.seen.verdict == Committed(candidates.blobs[path])
+        }
+        fresh = self.survey(sorted(stamps.keys() - kept.keys()))
+        seen = fresh.seen | kept
+        self._held = {
+            path: look for path, look in seen.items() if isinstance(look.seen.verdict, Committed)
+        }
+        return fresh._replace(seen={path: seen[path] for path in sorted(stamps)})
+
+    def hold(self) -> None:
+        """Let later surveys of this process, and of its forks, begin with what is committed
+        now.
+        """
+        self.survey_all()
+        _HELD.clear()
+        _HELD[self._place] = self._held
+
+    def close(self) -> None:
+        """End the helper processes that were started here."""
+        self._pipeline.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _look(self, path: str, head: Head, obstacle: Reason | None) -> CachedVerdict:
+        read_at_ns = time.time_ns()
+        try:
+            seen = self._pipeline.look(path, head, obstacle)
+        except YoloError as error:
+            seen = Observation(path, Held(error.reason, (error.as_finding(),)))
+        except Exception as defect:  # a defect of ours must cost one path, not the daemon
+            data = {"what": repr(defect), "trace": traceback.format_exc()}
+            self._emit("daemon.defect", path, data)
+            finding = Finding(Reason.INTERNAL_ERROR, path, message=repr(defect))
+            seen = Observation(path, Held(Reason.INTERNAL_ERROR, (finding,)))
+        return CachedVerdict(seen, read_at_ns)
+
+    def _refresh_head(self) -> Head:
+        head = self._repository.head()
+        if head != self.head:
+            self._abandoned = None
+            self.head = head
+        return head
+
+    def _lost(self) -> Abandoned:
+        if self._abandoned is None:
+            ref, tip = self.head
+            self._abandoned = (
+                abandoned(self._repository, ref, tip) if ref and tip else Abandoned((), 0)
+            )
+        return self._abandoned
+
+    def _ahead_of_its_needs(
+        self, seen: Mapping[str, CachedVerdict], head: Head, look: Callable[[str], CachedVerdict]
+    ) -> dict[str, CachedVerdict]:
+        """Return, held, the plans that need one which the branch does not have and which is not
+        about to be committed either, whatever holds it. One that is refused holds up nobody: it
+        is there, and its author is told.
+        """
+        accepted = {
+            path: look.seen.verdict
+            for path, look in seen.items()
+            if isinstance(look.seen.verdict, Accepted)
+        }
+        plans = (each.place for each in accepted.values() if each.place.artifact.kind == "plan")
+        going = {(place.folder, str(place.plan)) for place in plans}
+        held: dict[str, CachedVerdict] = {}
+        for path, plan in accepted.items():
+            folder = plan.place.folder
+            missing = [name for name in plan.needs if (folder, name) not in going]
+            if missing:
+                committed = self._repository.files_at(head.tip, folder)
+                there = plans_named(name.rpartition("/")[2] for name in committed)
+                there |= self._refused_plans(folder, missing, look)
+                missing = [name for name in missing if name not in there]
+            if missing:
+                message = f"waits for plan {missing[0]}, which is not committed"
+                hint = "See 'yolo-fs status': it says what holds that plan."
+                why = Finding(
+                    Reason.WAITS_FOR, path, 1, "/d", message, "a plan that is committed", hint
+                )
+                before = seen[path]
+                observed = Observation(path, Held(Reason.WAITS_FOR, (why,)), before.seen.stamp)
+                held[path] = CachedVerdict(observed, before.read_at_ns)
+        return held
+
+    def _refused_plans(
+        self, folder: str, among: Sequence[str], look: Callable[[str], CachedVerdict]
+    ) -> set[str]:
+        names = names_in(os.path.join(self._repository.root, folder))
+        places = filter(None, (classify(f"{folder}/{name}") for name in names))
+        plans = ((str(one.plan), one.path) for one in places if one.artifact.kind == "plan")
+        wanted = ((name, path) for name, path in plans if name in among)
+        return {name for name, path in wanted if isinstance(look(path).seen.verdict, Rejected)}
+
+    def _hold_reverted(self, look: CachedVerdict) -> CachedVerdict:
+        """Hold content that the user moved the branch away from and that nobody wrote since.
+
+        See docs/faults.md#f28.
+        """
+        verdict, stamp = look.seen.verdict, look.seen.stamp
+        if not isinstance(verdict, Accepted) or stamp is None:
+            return look
+        lost = self._lost()
+        if not lost.commits:
+            return look
+        if stamp.ctime_ns // 1_000_000_000 > lost.moved_at_s:
+            return look
+        path = look.seen.path
+        if any(self._repository.blob_at(commit, path) == verdict.blob for commit in lost.commits):
+            held = Observation(path, Held(Reason.UNDONE_BY_USER), stamp)
+            return CachedVerdict(held, look.read_at_ns)
+        return look
+
+
+class Observation(NamedTuple):
+    """One look at one path."""
+
+    path: str
+    verdict: Verdict
+    stamp: Stamp | None = None
+    """What the file was when it was read; None when it was not."""
+
+
+class CachedVerdict(NamedTuple):
+    """What was known of a path when it was last checked."""
+
+    seen: Observation
+    read_at_ns: int
+    """Wall clock, to be compared with the times of the file."""
+
+    def still_holds(self, stamp: Stamp | None) -> bool:
+        """Return whether the file cannot have changed since."""
+        return stamp is not None and self.seen.stamp == stamp and not stamp.is_racy(self.read_at_ns)
+
+
+class Candidates(NamedTuple):
+    """Every path that may be an artifact."""
+
+    head: Head
+    stamps: Mapping[str, Stamp | None]
+    """Path → the file on disk (None: only the branch has it)."""
+    blobs: Mapping[str, str]
+    """Path → what the branch has there, be it a candidate or not."""
+
+    def still_hold(self, path: str, look: CachedVerdict) -> bool:
+        """Return whether neither the file nor, where it is committed, the branch has changed since
+        a look: a user may move the branch alone.
+        """
+        verdict = look.seen.verdict
+        is_there = not isinstance(verdict, Committed) or self.blobs.get(path) == verdict.blob
+        return is_there and look.still_holds(self.stamps.get(path))
+
+
+class VerdictStore:
+    """The last verdict of each candidate.
+
+    What is not committed is kept apart: it alone is asked for at every turn, so thousands of
+    committed artifacts cost a turn nothing.
+    """
+
+    def __init__(self) -> None:
+        self._cached: dict[str, CachedVerdict] = {}
+        self._unsettled: dict[str, Verdict] = {}
+
+    @property
+    def cached(self) -> Mapping[str, CachedVerdict]:
+        """Path → the last look."""
+        return self._cached
+
+    @property
+    def unsettled(self) -> Mapping[str, Verdict]:
+        """Path → verdict of the last look, of whatever is not committed."""
+        return self._unsettled
+
+    def remember(self, path: str, cached: CachedVerdict) -> None:
+        """Remember a look; a path that is not a candidate is forgotten."""
+        verdict = cached.seen.verdict
+        if isinstance(verdict, Ignored):
+            self.forget(path)
+            return
+        self._cached[path] = cached
+        if isinstance(verdict, Committed):
+            self._unsettled.pop(path, None)
+        else:
+            self._unsettled[path] = verdict
+
+    def forget(self, path: str) -> None:
+        """Forget a path that is not a candidate any more."""
+        self._cached.pop(path, None)
+        self._unsettled.pop(path, None)
+
+    def verdict(self, path: str) -> Verdict | None:
+        """Return the verdict of the last look; None for what was never looked at."""
+        cached = self._cached.get(path)
+        return cached.seen.verdict if cached else None
+
+    def changed(self, candidates: Candidates) -> tuple[str, ...]:
+        """Return the paths that have to be checked again."""
+        return tuple(
+            path
+            for path in candidates.stamps
+            if path not in self._cached or not candidates.still_hold(path, self._cached[path])
+        )
+
+
+class QuietTimer:
+    """Remembers since when each path has had the content that it has.
+
+    Measured per path, never globally, so that no stream of writes delays another file.
+    See docs/faults.md#f14, #f15 and #f19.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, tuple[Stamp, float]] = {}
+        """Path → its content, and the monotonic time in seconds at which it was first there."""
+
+    def quiet_s(self, path: str, stamp: Stamp) -> float:
+        """Return for how many seconds the content has not changed."""
+        now = time.monotonic()
+        known, since = self._since.get(path, (None, now))
+        if known is None:
+            # The best that is known of a new file is its own age; a time in the future counts as
+            # now.
+            since = now - max(0.0, time.time() - stamp.mtime_ns / 1e9)
+        elif known != stamp:
+            since = now
+        self._since[path] = (stamp, since)
+        return now - since
+
+    def forget(self, path: str) -> None:
+        """Forget a path that is gone or done."""
+        self._since.pop(path, None)

@@ -1,1 +1,0 @@
-"""The claims of tasks, and the commit of one."""

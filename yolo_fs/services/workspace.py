@@ -1,0 +1,428 @@
+"""The settings in force: the repository's configuration, which may tighten, and the user's, which
+may loosen. And where files lie: our own in `.git/yolo-fs/` of each work tree, never in the work
+tree itself, with what each of them must look like; and the folders of phases.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from types import UnionType
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_at
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lines import Limits, read_object
+from yolo_fs.edges.store import Damaged, RefusedError, open_regular, private_directory, read_json
+from yolo_fs.ids import PHASE_DIRECTORY, PhaseId, TaskRef
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, milestone_named
+from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.schemas.base import Wire, check
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.layout import Strictness
+
+ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
+"""Holds the slug of the milestone that the team works on, where there are milestones."""
+
+LINES = "refs/yolo-fs/lines/"
+"""Below it, the branches of the team's other clones: the commits that their summaries name."""
+BESIDE = "refs/yolo-fs/beside/"
+"""Below it, the same of the work trees of this repository that are in a team."""
+
+
+def lock_path(repository: Repository) -> str:
+    """Return the lock that makes a daemon the only one of its work tree."""
+    return lock_in(repository.own_dir)
+
+
+def lock_in(own_dir: str) -> str:
+    """Return the lock of the work tree that keeps our files in this folder."""
+    return os.path.join(own_dir, "daemon.lock")
+
+
+def log_path(repository: Repository) -> str:
+    """Return the file that a daemon in the background writes to."""
+    return os.path.join(repository.own_dir, "daemon.log")
+
+
+def notice_path(repository: Repository) -> str:
+    """Return the file in which the daemon tells which gates are open."""
+    return os.path.join(repository.own_dir, "gates.json")
+
+
+def waiters_path(repository: Repository) -> str:
+    """Return the file on which each process that waits at a gate holds a shared lock."""
+    return os.path.join(repository.own_dir, "gates.waiters")
+
+
+def planning_home(root: str) -> str:
+    """Return where the phases in force live, relative to the repository: the planning tree, or the
+    milestone that its file `ACTIVE` names. One that does not exist falls back to the tree.
+    """
+    active = read(root, ACTIVE, 4096)
+    named = milestone_named(active.data) if isinstance(active, Content) else ""
+    return named if named and os.path.isdir(os.path.join(root, named)) else PLANNING_ROOT
+
+
+def phases_in(root: str) -> list[PhaseId]:
+    """Return the phases of the planning tree, in order."""
+    names = names_in(os.path.join(root, PLANNING_ROOT, "phases"))
+    return sorted(phase for name in names if (phase := PhaseId.parse(name)))
+
+
+def phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase."""
+    return os.path.join(root, PLANNING_ROOT, "phases", str(phase))
+
+
+def own_phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase that is to be written to.
+
+    Raises:
+        YoloError: NOT_REGULAR, when only a link leads to it: what is written there would lie
+            elsewhere.
+            See docs/faults.md#f50 and #f51.
+    """
+    folder = phase_folder(root, phase)
+    if os.path.realpath(folder) != os.path.join(
+        os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)
+    ):
+        message = f"{safe(os.path.relpath(folder, root))}: a link stands on the way to it"
+        raise YoloError(
+            Reason.NOT_REGULAR, message, hint="Put a real folder there.", exit_code=Exit.NOT_HERE
+        )
+    return folder
+
+
+def find_phase(root: str, spelled: str) -> PhaseId:
+    """Return the phase that a number (`1`, `01`) or a directory name spells.
+
+    Raises:
+        YoloError: BAD_NAME, or UNKNOWN_NAME when there is no such phase.
+    """
+    folder = os.path.join(root, PLANNING_ROOT, "phases")
+    present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
+    wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
+    if not wanted.replace("-", "").isalnum():
+        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase", exit_code=Exit.USAGE)
+    for name in present:
+        phase = PhaseId.parse(name)
+        if phase and wanted in (phase.number, name):
+            return phase
+    hint = f"There are: {', '.join(present) or 'none'}."
+    raise YoloError(
+        Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE
+    )
+
+
+Shape: TypeAlias = type | UnionType | list[Any] | dict[str, Any] | Callable[[Any], bool]
+"""A type, `[shape of each]`, `{key: shape}` (further keys are allowed), or a test."""
+
+FURTHEST_S = 6e10
+"""How far from the start of the machine a turn may have begun; no date of ours is further off."""
+
+
+class OwnFile(NamedTuple):
+    """One file of ours."""
+
+    name: str
+    shape: Shape | None = None
+    """Of its JSON; None when it holds something else."""
+    loss: str = "nothing: it is made again"
+    """What is lost without it."""
+
+    def path(self, repository: Repository) -> str:
+        """Return where it lies; only what hooks share between work trees lies in the common
+        directory.
+        """
+        shared = self.name == HOOKS.name
+        folder = os.path.join(repository.common_dir, "yolo-fs") if shared else repository.own_dir
+        return os.path.join(folder, self.name)
+
+    def read(self, repository: Repository) -> dict[str, Any] | Damaged | None:
+        """Return its JSON, None when it is absent, `Damaged` when it is not what we wrote."""
+        return self.checked(read_json(self.path(repository)))
+
+    def checked(self, content: dict[str, Any] | Damaged | None) -> dict[str, Any] | Damaged | None:
+        """Return the content that `read_json` found, or `Damaged` when it has another shape than
+        ours.
+        """
+        if isinstance(content, dict) and self.shape is not None and not fits(content, self.shape):
+            return Damaged(Reason.WRONG_TYPE, "it has another shape than what yolo-fs writes")
+        return content
+
+    def damage(self, repository: Repository) -> Finding | None:
+        """Return what is wrong with it, or None."""
+        content = self.read(repository) if self.shape else _odd_kind(self.path(repository))
+        return self.finding(repository, content) if isinstance(content, Damaged) else None
+
+    def finding(self, repository: Repository, damaged: Damaged) -> Finding:
+        """Return the finding about its damage."""
+        hint = f"'yolo-fs doctor --fix' puts it aside; what is lost is {self.loss}."
+        path = self.path(repository)
+        return Finding(damaged.reason, path, message=damaged.detail, hint=hint)
+
+    def refusal(self, repository: Repository, damaged: Damaged) -> YoloError:
+        """Return the error of a command that cannot do without what it holds."""
+        finding = self.finding(repository, damaged)
+        message = f"{safe(finding.path)}: {finding.message}"
+        return YoloError(finding.reason, message, hint=finding.hint, exit_code=Exit.NOT_HERE)
+
+    def put_aside(self, repository: Repository) -> None:
+        """Move it out of the way, where a person may still look at it."""
+        folder = os.path.join(repository.own_dir, "quarantine")
+        private_directory(folder)
+        number = 1
+        while os.path.lexists(aside := os.path.join(folder, f"{self.name}.{number}")):
+            number += 1
+        with suppress(FileNotFoundError):
+            os.rename(self.path(repository), aside)
+
+
+def _odd_kind(path: str) -> Damaged | None:
+    try:
+        os.close(open_regular(path, os.O_RDONLY))
+    except RefusedError as refusal:
+        return Damaged(refusal.reason, refusal.detail)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Damaged(Reason.UNREADABLE, error.strerror or str(error))
+    return None
+
+
+def fits(value: object, shape: Shape) -> bool:
+    """Return whether a value of JSON has a shape; a Boolean is not a number."""
+    match shape:
+        case [part]:
+            return isinstance(value, list) and all(fits(each, part) for each in value)
+        case dict():
+            return isinstance(value, Mapping) and all(
+                fits(value.get(key), part) for key, part in shape.items()
+            )
+        case type() | UnionType():
+            is_number = shape in (int, float, int | float)
+            return isinstance(value, shape) and not (is_number and isinstance(value, bool))
+    return callable(shape) and shape(value)
+
+
+def _are_ages(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        fits(each, int | float) and abs(each) <= FURTHEST_S for each in value.values()
+    )
+
+
+def _is_task(value: object) -> bool:
+    return isinstance(value, str) and TaskRef.parse(value) is not None
+
+
+_CLOCK = {"boot": str, "since_s": _are_ages}
+_SETUP = {"before": str | None, "after": str}
+_OVERRIDE = {
+    "path": str, "digest": str, "branch": str, "faults": [str], "because": str, "by": str, "at": str
+}  # fmt: skip
+
+BOOT = OwnFile("boot.json", {"boot": str})
+CLAIMS = OwnFile(
+    "claims.json",
+    {"claims": [{"agent": str, "task": _is_task, "files": [str], "claimed_at": str}]},
+    "who claimed which task: let everybody claim again",
+)
+CREW_CLOCK = OwnFile("crew-clock.json", _CLOCK)
+CREW_TOLD = OwnFile(
+    "crew-told.json", {"told": [str]}, "what was reported already: it is reported again"
+)
+ESCALATION_CLOCK = OwnFile("escalation-clock.json", _CLOCK)
+GATES = OwnFile("gates.json", {"id": str, "commit": str, "open": dict})
+HEALTH = OwnFile("health.json", {"pid": int, "running": bool})
+HOOKS = OwnFile(
+    "hooks.json",
+    {"since": str, "folders": [str]},
+    "since when the hooks are installed: run 'yolo-fs hooks install' again",
+)
+TEAM = OwnFile(
+    "team.json",
+    {"team": str, "clone": str, "remote": str, "place": str},
+    "which team this work tree has joined: run 'yolo-fs team join' again",
+)
+TEAM_LANE = OwnFile(
+    "team-lane.json", {"reason": str, "what": str, "at": str, "round_trip_s": int | float}
+)
+OVERRIDES = OwnFile(
+    "handoff-overrides.json", {"overrides": [_OVERRIDE]}, "which handoffs you accepted with errors"
+)
+ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
+WARM = OwnFile("warm.json", {"at": str, "why": str})
+_OTHERS = (
+    OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
+    OwnFile("agents.1.jsonl", loss="the agents' older signs of life"),
+    OwnFile("events.jsonl", loss="the latest events of the journal"),
+    OwnFile("daemon.log", loss="what the daemon wrote"),
+    *map(
+        OwnFile,
+        ("claims.lock", "phases.lock", "handoffs.lock", "execution-state.lock",
+         "handoff-overrides.json.lock", "daemon.lock", "gates.waiters", "index-pending",
+         "ref-locks", "history.json", "kept.turn", "kept-ref-lock"),
+    ),
+)  # fmt: skip
+
+
+SETUP_PARTS = ("", "-local", "-mcp", "-roles")
+"""What each kept file is about: hooks, those of one machine, our MCP server, roles."""
+
+
+def setup_file(host: str) -> OwnFile:
+    """Return the file that keeps the settings of a host as they were before us."""
+    return OwnFile(f"setup-{host}.json", _SETUP, "how your settings were before our hooks")
+
+
+def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFile]:
+    """Yield the files that a work tree may have of us."""
+    yield from (
+        BOOT,
+        CLAIMS,
+        CREW_CLOCK,
+        CREW_TOLD,
+        ESCALATION_CLOCK,
+        GATES,
+        TEAM_LANE,
+        HEALTH,
+        HOOKS,
+        OVERRIDES,
+        TEAM,
+        ACCEPTED,
+        WARM,
+    )
+    yield from (setup_file(f"{host}{part}") for host in hosts for part in SETUP_PARTS)
+    yield from _OTHERS
+
+
+_Shape = TypeVar("_Shape", bound=Wire)
+
+CONFIG = f"{PLANNING_ROOT}/config.json"
+
+LOOSENING: Mapping[str, object] = {
+    "legacy": True,
+    "commit_ignored": True,
+    "allow_detached": True,
+    "durability": "none",
+    "safety_net": False,
+    "product_handoffs": True,
+}
+"""Policy values that a repository cannot give itself; they count from the user's own configuration
+only."""
+
+_CAPPED = ("max_file_bytes", "max_line_bytes", "max_depth")
+"""Limits that a repository may lower, not raise."""
+
+
+class Settings(NamedTuple):
+    """The settings of one repository."""
+
+    config: Config
+    policy: Policy
+
+    @property
+    def mode(self) -> Strictness:
+        """How strictly shapes are read."""
+        return Strictness(strict=self.policy.strict, legacy=self.policy.legacy)
+
+    @property
+    def without_patience(self) -> Settings:
+        """The same, but a file is judged as if it had been quiet for long: how long it was is no
+        matter of state.
+        """
+        return self._replace(policy=self.policy.model_copy(update={"settle_ms": 0, "grace_s": 0}))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that artifacts lie in."""
+        products = (HANDOFF_FOLDER,) if self.policy.product_handoffs else ()
+        return (PLANNING_ROOT, *products, *self.policy.directive_roots)
+
+    @property
+    def limits(self) -> Limits:
+        """How large and deep files may be."""
+        policy = self.policy
+        return Limits(
+            max_line_bytes=policy.max_line_bytes,
+            max_file_bytes=policy.max_file_bytes,
+            max_depth=policy.max_depth,
+        )
+
+
+def user_config_path() -> str:
+    """Return where the user's own configuration is looked for."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(home, "yolo-fs", "config.json")
+
+
+def stamps_of(root: str) -> tuple[Stamp | None, ...]:
+    """Return what changes when one of the two configuration files does."""
+    return tuple(stamp_at(path) for path in (os.path.join(root, CONFIG), user_config_path()))
+
+
+def load(root: str) -> Settings:
+    """Return the settings for the work tree `root`; files that are absent leave the defaults.
+
+    Raises:
+        YoloError: BAD_CONFIG, naming the file and its first fault.
+    """
+    config = _read(os.path.join(root, CONFIG), CONFIG, Config)
+    user = _read_object(user_config_path(), "the user's configuration")
+    own = user.get("policy", {}), user.get("repositories", {}).get(root, {})
+    policy = _tightened(config.yolo_fs) | own[0] | own[1]
+    return Settings(config, _shaped(Policy, policy, "the user's configuration"))
+
+
+def _tightened(policy: Policy) -> dict[str, Any]:
+    """Return the repository's policy without the values that only the user may give."""
+    values = policy.model_dump()
+    defaults = Policy().model_dump()
+    for name, loose in LOOSENING.items():
+        if values[name] == loose:
+            values[name] = defaults[name]
+    return (
+        values
+        | {name: min(values[name], defaults[name]) for name in _CAPPED}
+        | {"secrets_allowed": []}
+    )
+
+
+def _read(path: str, name: str, shape: type[Config]) -> Config:
+    return _shaped(shape, _read_object(path, name), name)
+
+
+def _shaped(shape: type[_Shape], value: Mapping[str, Any], name: str) -> _Shape:
+    shaped, faults = check(shape, value)
+    if not isinstance(shaped, shape):
+        fault = faults[0]
+        raise _bad(fault.as_finding(name, 1))
+    return shaped
+
+
+def _read_object(path: str, name: str) -> dict[str, Any]:
+    if os.path.exists(path) and not os.path.isfile(
+        path
+    ):  # to open a pipe would wait for its writer
+        raise _bad(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
+    try:
+        with open(path, "rb") as file:
+            data = file.read(Limits().max_file_bytes + 1)
+    except OSError:
+        return {}
+    reading = read_object(data, name, Limits())
+    if not reading.records:
+        raise _bad(reading.findings[0])
+    return reading.records[0].value
+
+
+def _bad(finding: Finding) -> YoloError:
+    return YoloError(
+        Reason.BAD_CONFIG,
+        str(finding),
+        hint="Mend it; 'yolo-fs validate' shows all faults.",
+        exit_code=Exit.BAD_CONFIG,
+    )

@@ -1,1 +1,0 @@
-"""Where our own files lie, and the settings in force."""

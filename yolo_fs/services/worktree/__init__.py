@@ -1,1 +1,0 @@
-"""Looks at the files of the work tree: which count, what state each is in, and why."""
