@@ -16,8 +16,8 @@ from tests.examples import (
     expected_reason,
     kind_of_example,
 )
-from yolo_fs.edges.lines import Limits
 from yolo_fs.edges.readers import READERS
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.catalogue import all_kinds, artifact_of
 from yolo_fs.rules.artifacts.classify import classify

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.obstacles import PathRules
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import Exit

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from yolo_fs.edges.front_matter import MAX_FRONT_MATTER_CHARS, read_front_matter
-from yolo_fs.edges.lines import Reading
+from yolo_fs.edges.text_checks import Reading
 from yolo_fs.reasons import Reason, errors
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "front_matter"

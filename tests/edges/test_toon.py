@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.edges.lines import Limits, Reading
+from yolo_fs.edges.text_checks import Limits, Reading
 from yolo_fs.edges.toon import read_toon
 from yolo_fs.reasons import Reason, errors
 

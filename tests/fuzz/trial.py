@@ -21,7 +21,7 @@ from tests.fuzz.handoff import read_handoff
 from tests.fuzz.mutations import VERSIONS_END, Specimen, schemas
 from tests.fuzz.reference import Rules, is_object, read_lines
 from yolo_fs.cli import hook_fast
-from yolo_fs.edges import front_matter, lines, toon
+from yolo_fs.edges import front_matter, strict_json, text_checks, toon
 from yolo_fs.reasons import Level, Reason, errors
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of, find_kind
 from yolo_fs.rules.artifacts.classify import classify
@@ -57,9 +57,9 @@ SMALL = Rules(line_bytes=300, file_bytes=2000, depth=5, digits=4, lines=12, brac
 """Limits that small input reaches."""
 
 
-def limits_of(rules: Rules) -> lines.Limits:
+def limits_of(rules: Rules) -> text_checks.Limits:
     """Return the same rules in the product's words."""
-    return lines.Limits(
+    return text_checks.Limits(
         rules.line_bytes, rules.file_bytes, rules.depth, rules.digits, rules.lines, rules.brackets
     )
 
@@ -78,7 +78,7 @@ def try_lines(
     """Yield what the two say differently of a JSONL file and of every object in it."""
     data = specimen.data
     try:
-        reading = lines.read_lines(data, "x.jsonl", limits_of(rules))
+        reading = strict_json.read_lines(data, "x.jsonl", limits_of(rules))
     except BaseException as error:
         yield Difference(Sort.CRASH, "lines", data, repr(error))
         return
@@ -107,8 +107,8 @@ def try_lines(
 def try_others(data: bytes, rules: Rules = Rules()) -> Iterator[Difference]:
     """Yield what the two say differently of a JSON file, and where the readers of prose and TOON fail."""
     try:
-        reading = lines.read_object(data, "x.json", limits_of(rules))
-        lines.read_text(data, "x.md", limits_of(rules))
+        reading = strict_json.read_object(data, "x.json", limits_of(rules))
+        text_checks.read_text(data, "x.md", limits_of(rules))
         toon.read_toon(data, "x.toon", limits_of(rules))
     except BaseException as error:
         yield Difference(Sort.CRASH, "object", data, repr(error))

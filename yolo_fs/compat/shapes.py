@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from yolo_fs.compat.folder import Folder
-from yolo_fs.edges.lines import read_lines
+from yolo_fs.edges.strict_json import read_lines
 from yolo_fs.reasons import Fault, Finding, Level, Reason, safe
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS

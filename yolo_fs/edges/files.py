@@ -1,9 +1,9 @@
 """The only place that opens files of the work tree: nothing outside it, nothing but plain files,
-nothing half-written.
+nothing half-written; and a tree that is walked again, at the price of what changed in it.
 
 Every path is walked folder by folder from the root's descriptor and no link is ever followed, so
 that a folder which is swapped for a link under our hands leads nowhere. See docs/faults.md#f14,
-#f16, #f50 and #f52.
+#f16, #f18, #f50 and #f52.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import fcntl
 import os
 import signal
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -406,3 +407,55 @@ def names_in(folder: str) -> list[str]:
 def is_plain_file(path: str) -> bool:
     """Return whether a path is a regular file itself, not a link to one."""
     return os.path.isfile(path) and not os.path.islink(path)
+
+
+# --- walking again ---
+
+
+class _Hollow(NamedTuple):
+    """A folder that holds folders alone.
+
+    One that holds files is read at each walk: these change in place.
+    """
+
+    stamp: Stamp
+    """Taken before the folder was read."""
+    folders: list[str]
+
+
+class ScanCache:
+    """Remembers which folders hold no file, and reads these again only when their stamp has
+    changed.
+    """
+
+    def __init__(self, root: str):
+        self._root = root
+        self._hollow: dict[str, dict[str, _Hollow]] = {}
+        """Where a walk starts → the hollow folders below."""
+
+    def walk(self, start: str) -> Iterator[FileEntry]:
+        """Yield what `files.walk` yields."""
+        known, found = self._hollow.get(start, {}), dict[str, _Hollow]()
+        pending = [start]
+        while pending:
+            folder = pending.pop()
+            hollow = known.get(folder)
+            stamp, at_ns = self._stamp(folder), time.time_ns()
+            if hollow and hollow.stamp == stamp:
+                found[folder] = hollow
+                pending.extend(reversed(hollow.folders))
+                continue
+            entries, folders = listed(self._root, folder)
+            yield from entries
+            if stamp and not entries and not stamp.is_racy(at_ns):
+                found[folder] = _Hollow(stamp, folders)
+            pending.extend(reversed(folders))
+        self._hollow[start] = found
+
+    def _stamp(self, folder: str) -> Stamp | None:
+        # A link on the way may lead elsewhere; all that is taken from there is whether it is still
+        # the same folder.
+        try:
+            return Stamp.of(os.lstat(f"{self._root}/{folder}"))
+        except (OSError, ValueError):
+            return None

@@ -19,8 +19,8 @@ from typing import Any
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import identity_at
-from yolo_fs.edges.locking import wait_lock
 from yolo_fs.edges.store import private_directory
+from yolo_fs.edges.system import wait_lock
 from yolo_fs.reasons import YoloError
 
 PREFIX = "dev.yolo_fs."

@@ -12,9 +12,16 @@ from datetime import UTC, datetime
 from typing import NamedTuple, Self
 
 from yolo_fs import __version__
-from yolo_fs.edges.locking import is_same_file, try_lock, wait_lock
 from yolo_fs.edges.store import RefusedError, environment, open_regular, read_json
-from yolo_fs.edges.system import boot_id, flock_holders, is_running, start_time
+from yolo_fs.edges.system import (
+    boot_id,
+    flock_holders,
+    is_running,
+    is_same_file,
+    start_time,
+    try_lock,
+    wait_lock,
+)
 from yolo_fs.reasons import Reason, YoloError
 
 _PROBE_S = 0.05

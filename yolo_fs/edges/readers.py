@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from yolo_fs.edges.lines import read_lines, read_object
+from yolo_fs.edges.strict_json import read_lines, read_object
 from yolo_fs.edges.text_checks import Limits, Reading, read_text
 from yolo_fs.edges.toon import read_toon
 from yolo_fs.schemas.layout import Format

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
-from yolo_fs.edges.append import appending
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.in_place import appending
 from yolo_fs.edges.store import SHARED, environment, write_atomic
 from yolo_fs.mcp.tools import ToolRefusedError
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe

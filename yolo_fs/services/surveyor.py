@@ -15,12 +15,10 @@ from functools import cache
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Stamp, Writer, listed, names_in, read, walk
+from yolo_fs.edges.files import Content, ScanCache, Stamp, Writer, listed, names_in, read, walk
 from yolo_fs.edges.git.history import Abandoned, abandoned
-from yolo_fs.edges.git.obstacles import Obstacles
-from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.obstacles import Obstacles, PathRules
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.scan_cache import ScanCache
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed, plans_named
 from yolo_fs.rules.artifacts.examine import needs_of

@@ -18,8 +18,7 @@ import pytest
 
 from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
 from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.obstacles import Obstacles
-from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.obstacles import Obstacles, PathRules
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason

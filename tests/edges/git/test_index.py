@@ -21,7 +21,7 @@ from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.commit import Committer
 from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.edges.system import is_running
 from yolo_fs.reasons import Reason, YoloError
 

@@ -18,7 +18,7 @@ from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git import refs
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.refs import REFLOG_MESSAGE
-from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.reasons import Reason, YoloError
 
 MAIN = "refs/heads/main"

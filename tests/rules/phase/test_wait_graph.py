@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.support import phases
-from yolo_fs.edges.lines import Limits
 from yolo_fs.edges.readers import READERS
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify

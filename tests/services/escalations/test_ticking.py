@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from tests.support.clocks import START, Clock
-from yolo_fs.edges.append import appending
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.in_place import appending
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.names import Role
 from yolo_fs.reasons import Reason, YoloError

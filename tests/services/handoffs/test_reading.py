@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.edges.lines import Limits
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Level, Reason, YoloError
 from yolo_fs.rules.handoffs.reading import Compliance, compliance
 from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, ReadRequest

@@ -22,7 +22,7 @@ from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.objects import storage_error, storage_errors
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.edges.system import boot_id, is_running, start_time
 from yolo_fs.reasons import Exit, Reason, YoloError

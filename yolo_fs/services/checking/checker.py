@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.lines import read_lines
 from yolo_fs.edges.readers import READERS
+from yolo_fs.edges.strict_json import read_lines
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import PLAN_SUFFIX, place_of_name, plans_named

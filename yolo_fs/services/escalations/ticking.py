@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.append import Appending, appending
 from yolo_fs.edges.git.history import log as history
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.in_place import Appending, appending
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.names import Role

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from yolo_fs.edges.git.history import last_good_tip
 from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.obstacles import Obstacles
-from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.obstacles import Obstacles, PathRules
 from yolo_fs.edges.git.refs import REFTABLE_LOCK, RefUpdater
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import reap_temporaries

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import yolo_fs
 from yolo_fs.edges.files import Content, Stamp, read, stamp_of
-from yolo_fs.edges.git.paths import PathRules
+from yolo_fs.edges.git.obstacles import PathRules
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import BACKEND_ONLY, DEFAULT_DEPARTMENT, PARALLEL, WORKING_NAMES
 from yolo_fs.protocol.names import Dept

@@ -19,8 +19,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.locking import try_lock
 from yolo_fs.edges.store import SHARED, Damaged, ListedFolder, reap_temporaries, update
+from yolo_fs.edges.system import try_lock
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.lock import holder
-from yolo_fs.edges.locking import try_lock
 from yolo_fs.edges.store import RefusedError, open_regular, read_json, write_json
+from yolo_fs.edges.system import try_lock
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 POLL_S = 0.05

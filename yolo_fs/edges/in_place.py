@@ -1,8 +1,12 @@
-"""Appends to a log that several processes share: one at a time, whole lines only, on the disk
-before it counts.
+"""Files that are written in place: a log that several processes share, and a note to the next run.
 
-The lock is flock(2) on the log itself, so there is nothing to clean up. Agents append without it:
-what they left torn is never continued. See docs/faults.md#f42 to #f47 and #f53.
+A log is appended to one at a time, whole lines only, on the disk before it counts. The lock is
+flock(2) on the log itself, so there is nothing to clean up. Agents append without it: what they
+left torn is never continued. See docs/faults.md#f42 to #f47 and #f53.
+
+A note is written often, read after a crash, and done without where it is damaged. It is written
+over: to replace a file by renaming makes ext4 write it out at once, which costs more than the
+objects of a commit; here a checksum tells a whole note from a torn one.
 """
 
 from __future__ import annotations
@@ -10,11 +14,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import zlib
 from collections.abc import Iterator
+from typing import Any
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.locking import lock_timeout, wait_lock
 from yolo_fs.edges.store import SHARED, RefusedError, environment, open_regular
+from yolo_fs.edges.system import lock_timeout, wait_lock
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 _POLL_S = 0.005
@@ -120,3 +126,34 @@ def _open(path: str) -> int:
         os.close(descriptor)
         raise RefusedError(Reason.HARD_LINKED, Reason.HARD_LINKED.sentence)
     return descriptor
+
+
+# --- a note ---
+
+
+class ScratchRecord:
+    """One value of JSON in a file of ours."""
+
+    def __init__(self, path: str):
+        self._path = path
+
+    def write(self, value: object) -> None:
+        """Keep a value for the next start after a crash. Disk errors are ignored."""
+        text = json.dumps(value, separators=(",", ":")).encode()
+        line = b"%08x %s\n" % (zlib.crc32(text), text)
+        with contextlib.suppress(OSError, RefusedError):
+            descriptor = open_regular(self._path, os.O_WRONLY | os.O_CREAT)
+            try:
+                if os.fstat(descriptor).st_nlink == 1:  # a hard link: the file is not ours alone
+                    os.pwrite(descriptor, line, 0)
+            finally:
+                os.close(descriptor)
+
+    def read(self) -> Any:
+        """Return the value that was written last; None when there is none, or not all of it."""
+        with contextlib.suppress(OSError, RefusedError, ValueError):
+            with os.fdopen(open_regular(self._path, os.O_RDONLY), "rb") as file:
+                checksum, _, text = file.readline().rstrip(b"\n").partition(b" ")
+            if int(checksum, 16) == zlib.crc32(text):
+                return json.loads(text)
+        return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.edges.scratch_record import ScratchRecord
+from yolo_fs.edges.in_place import ScratchRecord
 
 
 @pytest.fixture
