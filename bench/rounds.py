@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from bench.aims import Aim
 from bench.table import Goal, ms, times
-from yolo_fs.cli.progress import watched
+from yolo_fs.cli.validate import watched
 
 WARM_UP = 2
 """Rounds that are run and not counted."""

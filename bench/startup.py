@@ -18,7 +18,7 @@ STATUS = "yolo-fs status, 100 artifacts"
 IMPORTS = (
     "json", "dataclasses", "click", "rich.table", "pydantic", "git", "filelock", "watchdog.observers", "jsonlines",
     "toon_format", "yaml", "yolo_fs.cli.main", "yolo_fs.edges.git.repository", "yolo_fs.rules.artifacts.table",
-    "yolo_fs.services.workspace", "yolo_fs.cli.status", "yolo_fs.cli.run",
+    "yolo_fs.services.workspace", "yolo_fs.cli.status", "yolo_fs.services.daemon.daemon",
 )  # fmt: skip
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from tests.examples import FAMILIES, kind_of_example
+from yolo_fs.cli import validate as module
 from yolo_fs.cli.main import run
-from yolo_fs.cli.validate import as_github, as_sarif
+from yolo_fs.cli.validate import as_github, as_sarif, bar, watched
 from yolo_fs.reasons import Exit, Finding, Reason
 from yolo_fs.rules.artifacts.catalogue import find_kind
 from yolo_fs.rules.artifacts.repair import diff, mended
@@ -547,3 +548,40 @@ def test_a_name_that_nearly_is_an_artifacts_is_told(
                 ".yolo-planning/phases/01-auth/critique.jsonl",
             )
         ], command
+
+
+# --- long work shows how far it is on a terminal, clears its line in the end, and shows nothing elsewhere ---
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, patience_s: float, *, quiet: bool = False
+) -> str:
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr(module, "PATIENCE_S", patience_s)
+    monkeypatch.setattr(module, "_EVERY_S", 0.0)
+    assert list(watched(range(1, 5), "commits", lambda _: 4, quiet=quiet)) == [1, 2, 3, 4]
+    return stream.getvalue()
+
+
+def test_a_terminal_sees_a_bar_that_is_gone_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(monkeypatch, Terminal(), 0.0)
+    assert "[############............] 2 of 4 commits" in text
+    assert text.endswith("4 of 4 commits\r\x1b[K")
+
+
+def test_nothing_is_shown_elsewhere_or_where_it_is_soon_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert shown(monkeypatch, io.StringIO(), 0.0) == ""
+    assert shown(monkeypatch, Terminal(), 60.0) == ""
+    assert shown(monkeypatch, Terminal(), 0.0, quiet=True) == ""
+
+
+def test_without_a_total_there_is_a_count() -> None:
+    assert bar(7, 0) == "7"
+    assert bar(9, 3).startswith("[########################]")

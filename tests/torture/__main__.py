@@ -22,7 +22,7 @@ from pathlib import Path
 from bench.table import Table, machine, render
 from tests.torture.families import FAMILIES, Family, tried
 from tests.torture.surroundings import Tally
-from yolo_fs.cli.progress import CLEARED, watched
+from yolo_fs.cli.validate import CLEARED, watched
 
 
 def main() -> int:

@@ -1,16 +1,33 @@
-"""`yolo-fs fix`: repair what needs no decision of the author."""
+"""`yolo-fs fix`: repair what needs no decision of the author; and `yolo-fs adopt`: the first hour
+of a team that has planning files already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.reasons import Exit, safe
+from yolo_fs.cli.validate import watched
+from yolo_fs.edges.store import SHARED, write_atomic
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.rules.adoption import (
+    AdoptedFile,
+    Readiness,
+    TeamWord,
+    aliases_of,
+    as_page,
+    bar,
+    causes,
+    count_by_kind,
+    learnt,
+)
 from yolo_fs.rules.artifacts.repair import diff
-from yolo_fs.services.checking.fix import Fixed
+from yolo_fs.services.checking.fix import Fixed, adopt_file
 from yolo_fs.services.checking.fix import fix as repair
 from yolo_fs.services.checking.validate import Validator
 
@@ -63,3 +80,135 @@ def _show(console: Console, changed: Sequence[Fixed]) -> None:
         text = _diff(file)
         lines = [safe(line, 4096) for line in text.split("\n")]
         console.file.write("\n".join(lines) if console.is_terminal else text)
+
+
+@verb("adopt", example="yolo-fs adopt --write --report adoption.html")
+@click.option("--from", "folder", metavar="DIR", help="Report on a planning tree of another name.")
+@click.option("--write", is_flag=True, help="Apply the repairs, and commit what is valid.")
+@click.option("--learn", is_flag=True, help="Say what this team's own words seem to mean.")
+@click.option("--report", "page", metavar="FILE.html", help="Keep the report as one HTML file.")
+def adopt(
+    asked: Invocation, *, folder: str | None, write: bool, learn: bool, page: str | None
+) -> Reply:
+    """Report how a planning tree that is already there stands: what is valid, repairable, or needs
+    its author.
+
+    With --write the repairs that decide nothing are applied, and each valid artifact becomes a
+    commit of its own under its prescribed subject. Nothing is moved or deleted. Ends with 1 while
+    an author has to decide something.
+
+    With --learn it proposes `aliases` for the configuration: which key an unknown one stands for,
+    and which words stand where a listed value should. Once they are in the configuration, `fix` and
+    `adopt --write` repair by them; nothing else is accepted.
+    """
+    if folder is not None and write:
+        raise click.UsageError(
+            "--write works on .yolo-planning alone: move the tree there first, for example "
+            "with 'git mv'."
+        )
+    validator = Validator(asked.start)
+    try:
+        checked = list(validator.paths([folder]) if folder is not None else validator.tree())
+        files = _judged(validator, checked, asked, of_tree=folder is None, write=write)
+    finally:
+        validator.close()
+    committed = _commit(asked) if write else []
+    if page is not None:
+        full = os.path.abspath(os.path.join(asked.start, page))
+        write_atomic(full, as_page(os.path.abspath(asked.start), files).encode(), mode=SHARED)
+    return _reply(files, committed, write=write, learn=learn)
+
+
+def _judged(
+    validator: Validator, checked: Sequence[Any], asked: Invocation, *, of_tree: bool, write: bool
+) -> list[AdoptedFile]:
+    found = []
+    for file in watched(checked, "files", lambda _: len(checked), quiet=asked.quiet):
+        full = validator.full_path(file, of_tree=of_tree)
+        if judged := adopt_file(validator, file, full, write=write):
+            found.append(judged)
+    return found
+
+
+def _commit(asked: Invocation) -> list[dict[str, str]]:
+    """Commit what is valid now, as the daemon does; a daemon that runs already does it by
+    itself.
+    """
+    # Only what commits needs the daemon's imports.
+    from yolo_fs.services.daemon.daemon import Daemon
+    from yolo_fs.services.daemon.health import acquire
+
+    made: list[dict[str, str]] = []
+
+    def note(event: str, path: str, data: Mapping[str, Any]) -> None:
+        if event == "artifact.committed":
+            made.append({"path": path, "commit": data["commit"], "subject": data["subject"]})
+
+    try:
+        repository, lock = acquire(asked.start)
+    except YoloError as error:
+        if error.reason is not Reason.ALREADY_RUNNING:
+            raise
+        return made
+    with lock, repository:
+        Daemon(repository, lock, note).run_once()
+    return made
+
+
+def _reply(
+    files: Sequence[AdoptedFile], committed: list[dict[str, str]], *, write: bool, learn: bool
+) -> Reply:
+    by_kind = count_by_kind(files)
+    words = learnt(files) if learn else []
+    data = {
+        "files": len(files),
+        "kinds": {
+            kind: {one.value: counts[one] for one in Readiness} for kind, counts in by_kind.items()
+        },
+        "causes": [{"cause": cause, "files": count} for cause, count in causes(files)],
+        "repaired": [one.path for one in files if write and one.readiness is Readiness.REPAIRABLE],
+        "committed": committed,
+        "words": [word._asdict() | {"files": count} for word, count in words],
+        "aliases": aliases_of(words),
+    }
+    asked = [file for file in files if file.readiness in (Readiness.AUTHOR, Readiness.MISNAMED)]
+    questions: list[Finding] = [finding for file in asked for finding in file.findings]
+    code = Exit.FINDINGS if questions else Exit.DONE
+
+    def show(console: Console) -> None:
+        _show_adoption(console, files, committed, write)
+        _show_words(console, words)
+
+    return Reply(data, questions, code, show)
+
+
+def _show_adoption(
+    console: Console, files: Sequence[AdoptedFile], committed: Sequence[Any], write: bool
+) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kind")
+    for one in Readiness:
+        table.add_column(one.value, justify="right")
+    for kind, counts in count_by_kind(files).items():
+        table.add_row(safe(kind), *(str(counts[one] or "-") for one in Readiness))
+    console.print(table)
+    common = causes(files)
+    if common:
+        console.print("\nCommonest causes", style="bold")
+    for cause, count in common:
+        console.print(f"  {safe(cause):40} {count:>5} {bar(count, common[0][1])}")
+    if write:
+        console.print(f"\n{len(committed)} artifacts committed")
+
+
+def _show_words(console: Console, words: Sequence[tuple[TeamWord, int]]) -> None:
+    for word, count in words:
+        choice = f"one of {', '.join(word.listed)}?"
+        told = f"{safe(word.kind)}: {safe(word.word)} -> {word.meaning or choice}"
+        console.print(f"  {told}  ({count} files)", soft_wrap=True)
+    if aliases := aliases_of(words):
+        config = {"yolo_fs": {"aliases": aliases}}
+        console.print("\nFor .yolo-planning/config.json, if this is what is meant:")
+        console.print(safe(json.dumps(config, ensure_ascii=False), 4096), soft_wrap=True)

@@ -1,6 +1,6 @@
 """The table of verbs, and the one boundary where errors are printed.
 
-Each verb lives in a file of its own, which is imported only when it is typed.
+Each verb lives in the file of its subject, which is imported only when it is typed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Verb(NamedTuple):
 
 
 VERBS = (
-    Verb("init", "make a repository ready for a team of agents"),
+    Verb("init", "make a repository ready for a team of agents", "install"),
     Verb("phase", "make a new phase, or list those there are"),
-    Verb("run", "watch and commit, in the foreground"),
+    Verb("run", "watch and commit, in the foreground", "background"),
     Verb("start", "start the daemon in the background", "background"),
     Verb("stop", "stop the daemon", "background"),
     Verb("restart", "stop the daemon and start it again", "background"),
@@ -46,11 +46,11 @@ VERBS = (
     Verb("service", "run the daemon as a service of the system", "background"),
     Verb("status", "the team on one screen"),
     Verb("board", "the team in the browser, live and back in time", "page"),
-    Verb("report", "a whole phase as one HTML file"),
+    Verb("report", "a whole phase as one HTML file", "page"),
     Verb("resume", "where the team stands, for a session that begins"),
     Verb("validate", "check artifacts against the protocol"),
     Verb("fix", "repair what needs no decision of the author"),
-    Verb("adopt", "a planning tree that is already there: report, repair, commit"),
+    Verb("adopt", "a planning tree that is already there: report, repair, commit", "fix"),
     Verb("kept", "what could not be committed, or would have been destroyed: list, show, restore"),
     Verb("verify", "check committed history against the protocol"),
     Verb("events", "the journal: what happened, in order"),
@@ -58,7 +58,7 @@ VERBS = (
     Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),
     Verb("team", "several work trees, clones and machines as one team"),
-    Verb("forecast", "in which files the branches of the work trees will conflict"),
+    Verb("forecast", "in which files the branches of the work trees will conflict", "team"),
     Verb("merge", "let git merge artifacts record by record"),
     Verb("merge-driver", "called by git, not by people: merge two versions (see merge)", "merge"),
     Verb("task", "tasks: claimed files, the next task, the totals of a plan"),
@@ -74,12 +74,12 @@ VERBS = (
     Verb("hook", "called by agent hosts, not by people: answer one hook event (see setup)"),
     Verb("mcp", "called by agent hosts: tools and resources on stdio (see setup --mcp)"),
     Verb("setup", "install or remove our hooks in an agent host: claude, codex, cursor"),
-    Verb("hooks", "install, remove or check our hooks in git"),
-    Verb("statusline", "one line for an agent's host: where the team stands"),
+    Verb("hooks", "install, remove or check our hooks in git", "setup"),
+    Verb("statusline", "one line for an agent's host: where the team stands", "status"),
     Verb("git-hook", "called by git, not by people: answer one git hook (see hooks)", "githook"),
-    Verb("doctor", "what is wrong, and how to mend it"),
-    Verb("compat", "what the reference's shell scripts do"),
-    Verb("completion", "the script that completes commands in bash, zsh or fish"),
+    Verb("doctor", "what is wrong, and how to mend it", "install"),
+    Verb("compat", "what the reference's shell scripts do", "shell"),
+    Verb("completion", "the script that completes commands in bash, zsh or fish", "shell"),
     Verb("demo", "see it work: a phase played by scripted agents"),
 )
 

@@ -1,10 +1,22 @@
-"""`yolo-fs board`: the team in the browser, live."""
+"""What a browser shows: `yolo-fs board`, the team, live; and `yolo-fs report`, the record of one
+phase as one file.
+"""
 
 from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
 
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.journal import Journal
+from yolo_fs.edges.store import SHARED, write_atomic
+from yolo_fs.services.moments.moment import find_commit
+from yolo_fs.services.moments.record import record_phase
+from yolo_fs.services.workspace import load
+from yolo_fs.web.report import write_report
 
 
 @verb("board", example="yolo-fs board --port 8700 --no-open")
@@ -40,3 +52,33 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
         webbrowser.open(server.url)
     server.serve()
     return Reply()
+
+
+@verb("report", example="yolo-fs report --phase 1 -o phase-01.html")
+@click.option(
+    "--phase",
+    default="",
+    metavar="N",
+    help="Number or name of the phase; default: the open one, else the last.",
+)
+@click.option(
+    "--at", "revision", default="HEAD", metavar="REV", help="As of a commit; default: now."
+)
+@click.option("-o", "--output", required=True, metavar="FILE.html", help="Where to write it.")
+def report(asked: Invocation, *, phase: str, revision: str, output: str) -> Reply:
+    """Write one HTML file with a whole phase: timeline, plots, artifacts with versions and
+    verdicts, gates, commits.
+
+    It opens from disk without a network and holds no script and no credential. The same history and
+    journal give the same bytes.
+    """
+    with Repository(asked.start) as repository:
+        commit = find_commit(repository, revision)
+        journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+        record = record_phase(repository, load(repository.root), commit, phase, journal.read())
+    body = write_report(record)
+    path = os.path.join(asked.start, output)
+    write_atomic(path, body, mode=SHARED)
+    data = {"phase": str(record.phase.id), "commit": commit, "file": path, "bytes": len(body)}
+    told = f"{path}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"
+    return Reply(data, show=lambda console: console.print(told, soft_wrap=True))

@@ -1,4 +1,6 @@
-"""`yolo-fs status`: the team on one screen."""
+"""`yolo-fs status`: the team on one screen; and `yolo-fs statusline`: on one line for the host of
+an agent, which `__main__` answers before anything else is imported.
+"""
 
 from __future__ import annotations
 
@@ -243,3 +245,18 @@ def _show_candidates(
             console.print(
                 f"    {safe(place)}: {finding['reason']}: {safe(finding['message'])}{expected}"
             )
+
+
+@verb("statusline", example="yolo-fs statusline -C ~/shop")
+def statusline(asked: Invocation) -> Reply:
+    """Show in one line where the team stands: phase, step, percentage, who is next, what is held or
+    rejected.
+
+    Reads one file that the daemon keeps, so that a host may ask as often as it likes; always ends
+    with 0. In Claude Code's settings: "statusLine": {"type": "command", "command": "yolo-fs
+    statusline", "refreshInterval": 5}.
+    """
+    from yolo_fs.cli.statusline_fast import line  # `status` can do without it
+
+    found = line(asked.start)
+    return Reply({"line": found}, show=lambda console: console.print(found, markup=False))

@@ -1,4 +1,6 @@
-"""`yolo-fs team`: the same artifacts in several work trees, each on its own branch."""
+"""`yolo-fs team`: the same artifacts in several work trees, each on its own branch; and `yolo-fs
+forecast`: what will conflict at integration.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding, observing_m
 from yolo_fs.services.team.membership import DEFAULT_TEAM, Membership, membership_of
 from yolo_fs.services.team.membership import join as join_team
 from yolo_fs.services.team.membership import leave as leave_team
-from yolo_fs.services.team.overview import TeamObserver
+from yolo_fs.services.team.overview import ExpectedConflict, TeamObserver, lines_of
+from yolo_fs.services.team.overview import forecast as conflicts_of
 from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
@@ -384,3 +387,28 @@ def _show(console: Console, membership: Membership, standing: TeamStanding) -> N
     }
     waiting = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     console.print(waiting or "this branch and the team have the same artifacts")
+
+
+@verb("forecast", example="yolo-fs forecast --json")
+def forecast(asked: Invocation) -> Reply:
+    """Name the files in which the branches of this repository's work trees will conflict.
+
+    Each pair of branches is merged in git's object store alone; no branch and no file changes. Exit
+    1 when there is a conflict.
+    """
+    with Repository(asked.start) as repository:
+        lines = lines_of(repository)
+        found = tuple(conflicts_of(repository, lines))
+    code = Exit.FINDINGS if found else Exit.DONE
+    data = {"branches": lines, "conflicts": found}
+    return Reply(data, exit_code=code, show=lambda console: _show_conflicts(console, lines, found))
+
+
+def _show_conflicts(
+    console: Console, lines: tuple[str, ...], found: tuple[ExpectedConflict, ...]
+) -> None:
+    if not found:
+        console.print(f"{len(lines)} branches: each merges with each without a conflict")
+    for each in found:
+        names = ", ".join(safe(path) for path in each.paths)
+        console.print(f"{safe(each.one)} and {safe(each.other)}: {names}")

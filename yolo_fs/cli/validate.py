@@ -1,17 +1,20 @@
-"""`yolo-fs validate`: check files against the protocol."""
+"""`yolo-fs validate`: check files against the protocol. On a terminal it is shown how far long work
+is; elsewhere, and where it is soon over, nothing.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import click
 
 from yolo_fs import __version__
-from yolo_fs.cli.progress import watched
 from yolo_fs.cli.reply import Invocation, Reply, envelope, from_stdin, verb
 from yolo_fs.reasons import Exit, Finding, Level, errors, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
@@ -190,3 +193,47 @@ def said(finding: Finding) -> str:
     expected = f"; expected {finding.expected}" if finding.expected else ""
     hint = f". {finding.hint}" if finding.hint else ""
     return safe(f"{at}{finding.message or finding.reason.sentence}{expected}{hint}", _SHOWN)
+
+
+PATIENCE_S = 0.5
+"""How long work may take before anything is shown."""
+_EVERY_S = 0.1
+_CELLS = 24
+CLEARED = "\r\x1b[K"
+"""Takes away what stands on the line of a terminal."""
+_Item = TypeVar("_Item")
+
+
+def watched(
+    items: Iterable[_Item],
+    what: str,
+    total_of: Callable[[_Item], int] | None = None,
+    *,
+    quiet: bool = False,
+) -> Iterator[_Item]:
+    """Yield the items, and show on stderr how many there were. `total_of`: how many there are in
+    all, by any of them.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield from items
+        return
+    due = time.monotonic() + PATIENCE_S
+    shown = False
+    try:
+        for number, item in enumerate(items, 1):
+            if time.monotonic() >= due:
+                shown, due = True, time.monotonic() + _EVERY_S
+                total = total_of(item) if total_of else 0
+                print(f"{CLEARED}{bar(number, total)} {what}", end="", file=sys.stderr, flush=True)
+            yield item
+    finally:
+        if shown:
+            print(CLEARED, end="", file=sys.stderr, flush=True)
+
+
+def bar(number: int, total: int) -> str:
+    """Return how far it is, as a bar where the total is known."""
+    if total <= 0:
+        return str(number)
+    full = _CELLS * min(number, total) // total
+    return f"[{'#' * full}{'.' * (_CELLS - full)}] {number} of {total}"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.progress import watched
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.validate import watched
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
 from yolo_fs.services.checking.verify import HEAD, CommitFault, Verifier
