@@ -223,7 +223,7 @@ def _status(root: str) -> dict[str, int]:
 
 def _declare(root: str, number: int) -> None:
     from yolo_fs.ids import PhaseId
-    from yolo_fs.protocol.names import Dept
+    from yolo_fs.protocol.departments import Dept
     from yolo_fs.services.progress.departments import Declaration, declare
 
     phase = PhaseId.parse(PHASE)

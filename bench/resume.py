@@ -16,7 +16,7 @@ from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.report import BUDGET, as_text, cut, tokens
+from yolo_fs.rules.phase.report import BUDGET, as_text, cut, tokens
 from yolo_fs.services.history.index import FILE, HistoryIndex
 from yolo_fs.services.reports.resume import resume
 

@@ -27,7 +27,7 @@ from yolo_fs.demo.player import EXPECTATIONS
 from yolo_fs.demo.stage import ACTIONS, MANNERS, Stage, write
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import Limits
-from yolo_fs.protocol.names import Mode, Role
+from yolo_fs.protocol.departments import Mode, Role
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify

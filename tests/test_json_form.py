@@ -10,7 +10,7 @@ import pytest
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 
 
 @dataclass(frozen=True, slots=True)

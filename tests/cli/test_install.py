@@ -13,7 +13,7 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.obstacles import PathRules
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import Exit
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.table import RUNTIME

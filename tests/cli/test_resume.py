@@ -19,7 +19,7 @@ from yolo_fs.cli import resume as module
 from yolo_fs.cli.main import run
 from yolo_fs.edges.toon import read_toon
 from yolo_fs.reasons import Exit
-from yolo_fs.rules.report import tokens
+from yolo_fs.rules.phase.report import tokens
 
 FORMS = ["text", "json", "toon", "claude-hook", "codex-hook", "cursor-hook"]
 HOOKS = FORMS[3:]

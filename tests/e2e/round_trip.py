@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
 from yolo_fs.protocol.escalation import CHAINS
-from yolo_fs.protocol.names import Dept, Mode, Role
 
 PLAN, TASK = "01-02", "01-02/T1"
 NAME = f"ESC-{TASK.replace('/', '-')}"

@@ -15,7 +15,7 @@ from tests.e2e.company import CONFIG, DEPARTMENTS, PHASE, Label, Write, deeds
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
 from tests.e2e.round_trip import RESUMES, moves_of
-from yolo_fs.protocol.names import Mode
+from yolo_fs.protocol.departments import Mode
 
 Starter = Callable[[Repo], Daemon]
 FILES = {"01-01": ("src/a.ts", "src/b.ts"), "01-02": ("src/c.ts",), "01-03": ("src/sso.ts",)}

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import YoloError
 from yolo_fs.services.progress.departments import Declaration, declare
 

@@ -14,7 +14,7 @@ from typing import Any
 from tests.properties.random_phases import OF_GATES
 from tests.support.phases import FOLDER, PHASE
 from yolo_fs.ids import PlanId, TaskRef
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.escalations.fold import as_committed

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 )
 
 from tests.properties.profile import profile, tried
-from yolo_fs.protocol.names import Mode, Role
+from yolo_fs.protocol.departments import Mode, Role
 from yolo_fs.rules.escalations.fold import Timeout, due, escalations
 from yolo_fs.rules.escalations.log import (
     EscalationLog,

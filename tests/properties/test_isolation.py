@@ -19,8 +19,7 @@ from tests.properties.profile import tried
 from tests.support.teams import Team
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import WORKING_NAMES, Dept, Role
 from yolo_fs.services.agents.access import Access
 
 PHASE = ".yolo-planning/phases/01-auth"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.protocol.contexts import BUDGETS, CONTEXT_BY_ROLE, FILTERS, Cut, Section, budget_of
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 SPEC = json.loads((Path(__file__).parents[2] / "fixtures/spec/contexts.json").read_text())

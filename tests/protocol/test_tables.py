@@ -30,7 +30,7 @@ from yolo_fs.protocol import gates as chains
 from yolo_fs.protocol import handoffs as storage
 from yolo_fs.protocol import handoffs as triggers
 from yolo_fs.protocol import workflow as commits
-from yolo_fs.protocol.names import Dept, Mode, Role
+from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.reasons import Reason, YoloError
 
 SPEC = Path(__file__).parents[2] / "fixtures" / "spec"

@@ -25,7 +25,7 @@ EXAMPLES = ROOT / "fixtures/examples/artifacts"
 @pytest.fixture(scope="module")
 def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("department"))
-    made.insert("protocol/names.py", '    SHARED = "shared"\n', '    EXAMPLE = "example"\n')
+    made.insert("protocol/departments.py", '    SHARED = "shared"\n', '    EXAMPLE = "example"\n')
     made.insert("protocol/departments.py", "    Department(\n        name=Dept.SHARED", ROW)
     made.start("--departments", "backend,example", "--no-hooks")
     example = min((EXAMPLES / "critique/ok").glob("*.jsonl")).read_text()

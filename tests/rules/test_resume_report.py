@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.phases import CONFIG, FOLDER, complete, facts
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.verdicts import Held, Missing, Rejected, Waiting
 from yolo_fs.rules.evidence import PhaseFacts
@@ -20,8 +20,16 @@ from yolo_fs.rules.handoffs.lifecycle import (
     StageTime,
 )
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.phase.report import Asker
-from yolo_fs.rules.report import Brief, ReportSection, as_data, as_text, cut, listed, tokens
+from yolo_fs.rules.phase.report import (
+    Asker,
+    Brief,
+    ReportSection,
+    as_data,
+    as_text,
+    cut,
+    listed,
+    tokens,
+)
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config
 

@@ -12,8 +12,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
 from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
 from yolo_fs.services.daemon.warm_keeper import WarmState, warm_state
 from yolo_fs.services.hooks import githooks

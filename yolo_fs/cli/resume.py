@@ -21,8 +21,7 @@ from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.authz.actors import department_of
-from yolo_fs.rules.phase.report import Asker
-from yolo_fs.rules.report import BUDGET, Brief, as_data, as_text, cut
+from yolo_fs.rules.phase.report import BUDGET, Asker, Brief, as_data, as_text, cut
 from yolo_fs.services.reports.resume import resume as resume_from
 
 if TYPE_CHECKING:

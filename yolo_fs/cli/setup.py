@@ -17,6 +17,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
+from yolo_fs.services.checking.verify import past_hooks
 from yolo_fs.services.hooks.doctor import examine
 from yolo_fs.services.hooks.githooks import (
     NAMES,
@@ -38,7 +39,6 @@ from yolo_fs.services.hooks.registration import (
     server_table,
     write_plugin,
 )
-from yolo_fs.services.hooks.subjects import past_hooks
 from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:

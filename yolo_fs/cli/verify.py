@@ -12,8 +12,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit
-from yolo_fs.services.checking.verify import HEAD, CommitFault, Verifier
-from yolo_fs.services.hooks.subjects import past_hooks
+from yolo_fs.services.checking.verify import HEAD, CommitFault, Verifier, past_hooks
 from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.compat.folder import LIMIT_BYTES, Folder, object_of
+from yolo_fs.compat.script_io import LIMIT_BYTES, Folder, object_of
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.reasons import Finding, safe
 from yolo_fs.subject import GRAMMAR, TYPES

@@ -11,8 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from yolo_fs.compat.command_line import UsageError, now, parse, print_json, require_folder, warn
-from yolo_fs.compat.folder import Folder, read_object
+from yolo_fs.compat.script_io import (
+    Folder,
+    UsageError,
+    now,
+    parse,
+    print_json,
+    read_object,
+    require_folder,
+    warn,
+)
 from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY

@@ -13,11 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from yolo_fs.compat.command_line import Given, UsageError, parse, print_json, require_folder, warn
-from yolo_fs.compat.folder import Folder, object_of, read_object
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING, WORKING_NAMES
+from yolo_fs.compat.script_io import (
+    Folder,
+    Given,
+    UsageError,
+    object_of,
+    parse,
+    print_json,
+    read_object,
+    require_folder,
+    warn,
+)
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING, WORKING_NAMES, Dept
 from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES, INTEGRATION_CHECKS, Gate
-from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.phase.gate_sources import STATUS, FolderEvidence, has_handed_over, says
 from yolo_fs.rules.phase.gates import integration_checks, lacking

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from yolo_fs.compat.command_line import UsageError
+from yolo_fs.compat.script_io import UsageError
 from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.reasons import YoloError

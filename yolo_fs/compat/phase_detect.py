@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from yolo_fs.compat.folder import Folder
+from yolo_fs.compat.script_io import Folder
 from yolo_fs.ids import NAME
 from yolo_fs.reasons import YoloError, safe
 from yolo_fs.rules.phase.waves import section

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.compat.command_line import UsageError, json_type, parse, print_verdict
-from yolo_fs.compat.folder import Folder
+from yolo_fs.compat.script_io import Folder, UsageError, json_type, parse, print_verdict
 from yolo_fs.compat.shapes import ROWS, Lines, Wrong, beyond_the_contract, placed, read_artifact
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Reason, safe

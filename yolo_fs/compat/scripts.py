@@ -12,19 +12,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from yolo_fs.compat.command_line import UsageError
+from yolo_fs.compat.script_io import UsageError
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 SCRIPTS: Mapping[str, str] = {
-    "dept-status": "dept_status.run",
+    "dept-status": "dept_files.dept_status",
     "dept-gate": "gates.dept_gate",
-    "dept-cleanup": "dept_cleanup.run",
+    "dept-cleanup": "dept_files.dept_cleanup",
     "dept-orchestrate": "gates.dept_orchestrate",
     "resolve-departments": "gates.resolve_departments",
     "validate": "validate.validate",
     "validate-plan": "plans.validate_plan",
     "validate-naming": "plans.validate_naming",
-    "validate-config": "validate_config.run",
+    "validate-config": "shapes.validate_config",
     "validate-gates": "validate_gates.run",
     "validate-summary": "advisories.validate_summary",
     "validate-frontmatter": "advisories.validate_frontmatter",

@@ -8,8 +8,14 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from yolo_fs.compat.command_line import UsageError, parse, print_json, print_verdict
-from yolo_fs.compat.folder import Folder, read_object
+from yolo_fs.compat.script_io import (
+    Folder,
+    UsageError,
+    parse,
+    print_json,
+    print_verdict,
+    read_object,
+)
 from yolo_fs.compat.scripts import load
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 

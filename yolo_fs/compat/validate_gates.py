@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from yolo_fs.compat.command_line import UsageError, parse, print_json
-from yolo_fs.compat.folder import Folder
+from yolo_fs.compat.script_io import Folder, UsageError, parse, print_json
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import safe
 from yolo_fs.rules.phase.gate_sources import PhaseFolder, first, says

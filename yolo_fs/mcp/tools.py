@@ -105,8 +105,7 @@ class Tools:
         a change of session.
         """
         from yolo_fs.protocol.roster import department_said
-        from yolo_fs.rules.phase.report import Asker
-        from yolo_fs.rules.report import BUDGET, as_data, as_text, cut
+        from yolo_fs.rules.phase.report import BUDGET, Asker, as_data, as_text, cut
         from yolo_fs.services.reports.resume import resume
 
         name = self._who(agent).removeprefix("yolo-")

@@ -18,7 +18,7 @@ from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.rules.hooks.touches import Effect, Touch
 from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.hooks.agenthooks import answer
-from yolo_fs.services.hooks.request import HookRequest
+from yolo_fs.services.hooks.pre_tool_use import HookRequest
 
 _FEW = 20
 

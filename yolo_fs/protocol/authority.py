@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import Role
 
 
 class Topic(NamedTuple):

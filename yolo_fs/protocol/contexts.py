@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.protocol.names import Mode, Role
+from yolo_fs.protocol.departments import Mode, Role
 
 
 class Escalates(NamedTuple):

@@ -10,8 +10,7 @@ from collections.abc import Collection
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept, Role
 
 
 class Need(StrEnum):

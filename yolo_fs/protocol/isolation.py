@@ -8,8 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.protocol.departments import WORKING, Department
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import WORKING, Department, Dept, Role
 
 
 class What(StrEnum):

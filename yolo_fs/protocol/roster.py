@@ -11,8 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department, Dept, Role
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 

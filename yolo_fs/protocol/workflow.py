@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import Role
 from yolo_fs.subject import Subject
 
 

@@ -16,9 +16,8 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from yolo_fs.ids import PhaseId, PlanId, TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING, Dept
 from yolo_fs.protocol.gates import Decision
-from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Place

@@ -14,8 +14,7 @@ from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.rules.phase.phase import Phases
-from yolo_fs.rules.phase.report import SHORT, Asker, PhaseReport
-from yolo_fs.rules.report import Brief, Item, ReportSection, listed
+from yolo_fs.rules.phase.report import SHORT, Asker, Brief, Item, PhaseReport, ReportSection, listed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state
 from yolo_fs.rules.team.overview import TeamOverview, headline, holdings, obstructions, others

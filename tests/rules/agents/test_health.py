@@ -17,8 +17,8 @@ from tests.support.phases import FOLDER, complete, facts
 from yolo_fs.cli import hook_fast
 from yolo_fs.edges import heartbeats
 from yolo_fs.json_form import to_json
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
-from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.roster import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.agents.circuit import BreakerPolicy, OutcomeEvent, breakers

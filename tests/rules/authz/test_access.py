@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.ids import PlanId
-from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
+from yolo_fs.protocol.departments import WORKING, WORKING_NAMES, Dept
 from yolo_fs.protocol.isolation import PRINTED_BORDERS, SCOPES, What
-from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.authz.access import GIT_DIFF, MEANS, ActivePlan, Target, may_read, may_write
 from yolo_fs.rules.authz.actors import find_actor
 

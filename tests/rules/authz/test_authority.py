@@ -13,7 +13,7 @@ import pytest
 from tests.support.phases import filed
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.authority import AUTHORITY_BY_ROLE
-from yolo_fs.protocol.names import Dept, Mode, Role
+from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.protocol.roster import ROSTER
 from yolo_fs.reasons import Level, Reason, YoloError
 from yolo_fs.rules.authz.actors import BRING, find_actor, meant_by, reports_to, superiors

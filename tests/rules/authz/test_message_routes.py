@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.phases import filed
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.names import Dept, Mode, Role
+from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.authz.actors import Actor, find_actor
 from yolo_fs.rules.authz.message_routes import may_send, message_findings, routes_broken

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.protocol.departments import WORKING_NAMES
+from yolo_fs.protocol.departments import WORKING_NAMES, Dept, Mode, Role
 from yolo_fs.protocol.escalation import ESCALATIONS
-from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.rules.authz.actors import Actor, escalation_of, find_actor, may_contact, may_escalate
 
 SPEC = Path(__file__).parents[3] / "fixtures/spec"

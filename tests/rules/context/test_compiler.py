@@ -12,7 +12,7 @@ import pytest
 from yolo_fs.edges.toon import read_toon, write_value
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, Cut, Reach, budget_of
-from yolo_fs.protocol.names import Dept, Mode
+from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.authz.actors import Actor, find_actor
 from yolo_fs.rules.context.compiler import (
@@ -22,7 +22,7 @@ from yolo_fs.rules.context.compiler import (
     unproved_lines,
 )
 from yolo_fs.rules.context.selection import ContextSource, ContextSources, Origin
-from yolo_fs.rules.report import tokens
+from yolo_fs.rules.phase.report import tokens
 from yolo_fs.schemas.layout import Record
 
 ROOT = ".yolo-planning"

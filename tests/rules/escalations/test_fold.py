@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.phases import Content, complete, facts
 from yolo_fs.ids import EscalationId
-from yolo_fs.protocol.names import Dept, Mode, Role
+from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.escalations.fold import due, escalations
 from yolo_fs.rules.escalations.lines import message_of, resumes, warning_of

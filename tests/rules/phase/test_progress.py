@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support.phases import COMMITS, FOLDER, Content, complete, facts
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.gates import Outcome
-from yolo_fs.protocol.names import Dept
 from yolo_fs.protocol.workflow import STEPS, EntryGate, ExitGate, Skip
 from yolo_fs.rules.evidence import PlanStanding, SourceCommit, Version, Work, layers
 from yolo_fs.rules.phase.phase import Phase

@@ -18,7 +18,7 @@ import pytest
 from tests.support import phases
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import Limits
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.examine import shape_faults

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.teams import THREE, Team
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.names import Dept, Mode
+from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.authz.access import GIT_DIFF
 from yolo_fs.services.agents.access import Access, out_of_lane

@@ -24,7 +24,7 @@ from yolo_fs.protocol.contexts import budget_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.authz.access import GIT_DIFF, Target, may_read
 from yolo_fs.rules.authz.actors import find_actor
-from yolo_fs.rules.report import as_data
+from yolo_fs.rules.phase.report import as_data
 from yolo_fs.services.context.store import ContextAudit, ContextStore
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.reports.resume import resume

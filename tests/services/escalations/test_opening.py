@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
-from yolo_fs.rules.phase.report import Asker
-from yolo_fs.rules.report import as_text
+from yolo_fs.rules.phase.report import Asker, as_text
 from yolo_fs.services.reports.resume import resume
 
 LOG = ".yolo-planning/phases/01-auth/escalation.jsonl"

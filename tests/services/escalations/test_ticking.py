@@ -19,7 +19,7 @@ from tests.support.clocks import START, Clock
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.in_place import appending
 from yolo_fs.ids import EscalationId, PhaseId
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import Role
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.escalations.lines import EscalationRequest
 from yolo_fs.rules.escalations.log import EscalationStage

@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.teams import BACKEND, THREE, Team
 from yolo_fs.cli.main import run
-from yolo_fs.compat.dept_cleanup import run as compat
+from yolo_fs.compat.dept_files import dept_cleanup as compat
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.services.progress.departments import REASONS, REMOVED, UNIQUE, WHEN_COMPLETE
 

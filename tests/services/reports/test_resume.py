@@ -13,8 +13,7 @@ import pytest
 
 from tests.support.objects import unpack
 from tests.support.teams import THREE, Team
-from yolo_fs.rules.phase.report import Asker
-from yolo_fs.rules.report import as_data, as_text
+from yolo_fs.rules.phase.report import Asker, as_data, as_text
 from yolo_fs.services.reports.resume import resume
 
 PHASE = ".yolo-planning/phases/01-auth"

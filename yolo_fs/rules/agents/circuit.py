@@ -10,8 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
-from yolo_fs.protocol.names import Dept, Role
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role
 from yolo_fs.protocol.roster import (
     MEASURES,
     MESSAGE_MEASURES,

@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role
 from yolo_fs.protocol.departments import department as department_row
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import SIGN_BY_EVENT, Health, department_said
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.escalations.log import role_of

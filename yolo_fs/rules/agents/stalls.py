@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import Cause, Circuit, Health
 from yolo_fs.reasons import errors
 from yolo_fs.rules.agents.circuit import Breaker

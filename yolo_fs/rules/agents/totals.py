@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import TaskRef
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import Finding, Reason, safe
 from yolo_fs.rules.agents.health import AgentSign
 from yolo_fs.rules.artifacts.naming import purpose_of

@@ -13,8 +13,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import PLAN, PlanId, TaskRef
-from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import WORKING_NAMES, Dept
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.artifacts.handoff_names import commit_subject
 from yolo_fs.rules.artifacts.table import Naming

@@ -12,8 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yolo_fs.protocol.departments import WORKING
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import WORKING, Dept
 from yolo_fs.protocol.workflow import (
     ESCALATION_RECEIVED,
     ESCALATION_RESOLVED,

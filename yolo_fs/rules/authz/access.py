@@ -15,9 +15,15 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from yolo_fs.ids import PlanId
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, barrier_between
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    DEPARTMENT_BY_NAME,
+    Dept,
+    Mode,
+    Role,
+    barrier_between,
+)
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, SEALED, Border, Item, Scope, Sealed, What
-from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, ClassifiedPath
 from yolo_fs.rules.authz.actors import BRING, AccessDecision, Actor, may_contact, refusal, rule_of
 from yolo_fs.rules.authz.authority import has_tool, may_use

@@ -12,9 +12,16 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, barrier_between, name_in
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    WORKING_NAMES,
+    Dept,
+    Mode,
+    Role,
+    barrier_between,
+    name_in,
+)
 from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
-from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.verdicts import Place

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from yolo_fs.protocol.authority import AUTHORITY, AUTHORITY_BY_ROLE, Authority, Topic
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import Role
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.authz.actors import (
     AccessDecision,

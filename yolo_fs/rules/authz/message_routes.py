@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from yolo_fs.protocol.departments import WORKING_NAMES, barrier_between
-from yolo_fs.protocol.names import Dept, Mode, Role
+from yolo_fs.protocol.departments import WORKING_NAMES, Dept, Mode, Role, barrier_between
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.rules.authz.actors import (
     LEADS_ONLY,

@@ -32,7 +32,7 @@ from yolo_fs.rules.authz.access import Target, may_read
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.context.extractors import ROADMAP, Row, Scalar, flat, rows_of
 from yolo_fs.rules.context.selection import ContextSources, Origin, Withheld, choose
-from yolo_fs.rules.report import tokens
+from yolo_fs.rules.phase.report import tokens
 
 BYTES_PER_TOKEN = 4
 _SAID = "the reference scripts"

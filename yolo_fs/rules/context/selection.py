@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import FILTERS, NAMES, Column, Feed, Only, Reach, Section
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.isolation import BORDERS, SCOPES
-from yolo_fs.protocol.names import Dept
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, ClassifiedPath
 from yolo_fs.rules.authz.access import Target, may_read, means
 from yolo_fs.rules.authz.actors import Actor, rule_of

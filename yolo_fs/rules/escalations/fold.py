@@ -14,9 +14,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import EscalationId
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role
 from yolo_fs.protocol.escalation import LEVELS
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.artifacts.naming import Changed, Entry, changes, entries_in, without
 from yolo_fs.rules.escalations.log import (

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import EscalationId, TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Role, name_in
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.rules.artifacts.naming import purpose_of
 from yolo_fs.rules.escalations.fold import Timeout

@@ -16,9 +16,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.ids import EscalationId
-from yolo_fs.protocol.departments import name_in
+from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
 from yolo_fs.protocol.escalation import DOWNWARD, UPWARD
-from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.artifacts.naming import entries_in

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
 from yolo_fs.protocol.departments import department as department_row
-from yolo_fs.protocol.departments import name_in
 from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
-from yolo_fs.protocol.names import Dept, Mode, Role
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.escalations.log import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import MEASURES
 from yolo_fs.rules.evidence import Filed, PhaseFacts, Version, Work
 

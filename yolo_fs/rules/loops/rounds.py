@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from yolo_fs.ids import PlanId, TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import QA_REMEDIES
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.escalations.fold import as_committed
 from yolo_fs.rules.escalations.lines import EscalationRequest

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, PREFIXES
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, PREFIXES, Dept
 from yolo_fs.protocol.gates import GATES, SENTINELS, Need
-from yolo_fs.protocol.names import Dept
 from yolo_fs.reasons import errors
 
 if TYPE_CHECKING:

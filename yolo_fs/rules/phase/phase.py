@@ -14,9 +14,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, Decision, Outcome, Owed
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import place_of_name

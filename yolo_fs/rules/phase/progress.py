@@ -11,9 +11,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, name_in
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import Outcome
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
 from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, plan_progress

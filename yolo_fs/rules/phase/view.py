@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
 from yolo_fs.rules.evidence import (
     Filed,

@@ -19,9 +19,15 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from yolo_fs.ids import PlanId, TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, SHARED_NAMES, WORKING, name_in
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    SHARED_NAMES,
+    WORKING,
+    Dept,
+    Role,
+    name_in,
+)
 from yolo_fs.protocol.gates import GATE_BY_NAME, WAVE_GATES, Owed, WaveGate
-from yolo_fs.protocol.names import Dept, Role
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
 from yolo_fs.reasons import safe
 from yolo_fs.rules.escalations.log import ENTRIES, LOG, EscalationProgress, EscalationStage

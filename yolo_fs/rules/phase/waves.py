@@ -18,10 +18,10 @@ from yolo_fs.protocol.departments import (
     WORKFLOWS,
     WORKING,
     Department,
+    Dept,
     waves_of,
 )
 from yolo_fs.protocol.gates import WAVE_GATES
-from yolo_fs.protocol.names import Dept
 
 
 class Routing(NamedTuple):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId
-from yolo_fs.protocol.names import Dept, Mode
+from yolo_fs.protocol.departments import Dept, Mode
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.authz.access import GIT_DIFF, ActivePlan, Target, may_read, may_write, outside

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.agents.circuit import Breaker, BreakerPolicy, as_of, left_by, outcomes

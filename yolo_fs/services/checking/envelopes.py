@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.strict_json import read_object
 from yolo_fs.edges.text_checks import Limits, Reading
-from yolo_fs.protocol.names import Mode
+from yolo_fs.protocol.departments import Mode
 from yolo_fs.reasons import Fault, Finding, Reason, errors
 from yolo_fs.rules.artifacts.handoff_names import (
     CHOICES,

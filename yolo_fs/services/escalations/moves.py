@@ -21,8 +21,7 @@ from yolo_fs.edges.in_place import Appending, UnwrittenLog, appending
 from yolo_fs.edges.strict_json import read_lines, read_object
 from yolo_fs.edges.text_checks import Limits, Reading
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, place_of_name
 from yolo_fs.rules.artifacts.naming import entries_in

@@ -15,8 +15,7 @@ from yolo_fs.edges.git.history import log as history
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.in_place import Appending, appending
 from yolo_fs.ids import EscalationId, PhaseId
-from yolo_fs.protocol.departments import name_in
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.decide import EventSink

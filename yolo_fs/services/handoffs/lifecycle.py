@@ -12,8 +12,7 @@ from typing import Any
 from yolo_fs.edges.files import names_in, stamp_of
 from yolo_fs.edges.store import read_json
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.departments import WORKING, name_in
-from yolo_fs.protocol.names import Role
+from yolo_fs.protocol.departments import WORKING, Role, name_in
 from yolo_fs.reasons import Finding
 from yolo_fs.rules import timestamps as moments
 from yolo_fs.rules.artifacts.verdicts import Place

@@ -21,16 +21,14 @@ from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.evidence import TaskProgress, plan_progress
 from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
-from yolo_fs.rules.phase.report import Asker
-from yolo_fs.rules.report import as_text, cut
+from yolo_fs.rules.phase.report import Asker, as_text, cut
 from yolo_fs.services.checking.fix import correction_of
 from yolo_fs.services.checking.validate import HANDOFF, CheckedFile, Validator
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.githooks import work_trees
-from yolo_fs.services.hooks.pre_tool_use import Guard
-from yolo_fs.services.hooks.request import HookRequest, note_written, paths_written
+from yolo_fs.services.hooks.pre_tool_use import Guard, HookRequest, note_written, paths_written
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.reports.status import Candidate, report

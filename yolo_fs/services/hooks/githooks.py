@@ -26,8 +26,8 @@ from yolo_fs.edges.git.runner import run_as_user
 from yolo_fs.edges.store import private_directory, write_atomic, write_json
 from yolo_fs.protocol.hooks import GIT_HOOKS
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
+from yolo_fs.services.checking.verify import NOTE
 from yolo_fs.services.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
-from yolo_fs.services.hooks.subjects import NOTE
 from yolo_fs.services.workspace import HOOKS, load
 
 NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)

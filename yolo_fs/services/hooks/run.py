@@ -149,7 +149,7 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
     agent, if it is one.
     """
     from yolo_fs.edges.git.runner import run_as_user
-    from yolo_fs.services.hooks.subjects import prescribed_for
+    from yolo_fs.services.checking.verify import prescribed_for
 
     file, *source = arguments
     paths = staged_paths()
@@ -175,7 +175,7 @@ def commit_msg(arguments: Sequence[str]) -> bool:
     """Refuse an agent's subject that does not follow the grammar; give people a hint, once a
     day.
     """
-    from yolo_fs.services.hooks.subjects import subject_fault
+    from yolo_fs.services.checking.verify import subject_fault
 
     with open(arguments[0], encoding="utf-8", errors="replace") as file:
         message = file.read()
@@ -226,7 +226,7 @@ def post_commit(_: Sequence[str]) -> bool:
     """Say what is wrong with the commit that was just made: `--no-verify` keeps the other hooks
     from saying it.
     """
-    from yolo_fs.services.hooks.subjects import broken_rules
+    from yolo_fs.services.checking.verify import broken_rules
 
     with _repository() as repository:
         broken = broken_rules(
@@ -271,7 +271,7 @@ def post_rewrite(_: Sequence[str]) -> bool:
 
 def pre_push(arguments: Sequence[str]) -> bool:
     """Refuse a push of commits that break the rules."""
-    from yolo_fs.services.hooks.subjects import broken_rules, hooks_since
+    from yolo_fs.services.checking.verify import broken_rules, hooks_since
 
     remote = arguments[0] if arguments else ""
     found: list[Finding] = []

@@ -20,8 +20,13 @@ import yolo_fs
 from yolo_fs.edges.files import Content, Stamp, read, stamp_of
 from yolo_fs.edges.git.obstacles import PathRules
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.departments import BACKEND_ONLY, DEFAULT_DEPARTMENT, PARALLEL, WORKING_NAMES
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import (
+    BACKEND_ONLY,
+    DEFAULT_DEPARTMENT,
+    PARALLEL,
+    WORKING_NAMES,
+    Dept,
+)
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Home

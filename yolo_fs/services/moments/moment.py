@@ -16,11 +16,11 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.handoffs.reading import Compliance
 from yolo_fs.rules.team.overview import TeamOverview
 from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
+from yolo_fs.services.checking.verify import past_hooks
 from yolo_fs.services.daemon.health import health
 from yolo_fs.services.handoffs.reading import total_compliance
 from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.hooks.subjects import past_hooks
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import Report, Reporter, last_commits, listed

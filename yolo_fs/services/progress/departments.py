@@ -22,7 +22,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.store import SHARED, Damaged, ListedFolder, reap_temporaries, update
 from yolo_fs.edges.system import try_lock
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import classify

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, Damaged, private_directory, update
 from yolo_fs.ids import PhaseId
-from yolo_fs.protocol.names import Dept
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence import PhaseFacts, Switches, failures_of

@@ -19,8 +19,7 @@ from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.rules.evidence import PhaseFacts, Switches
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
 from yolo_fs.rules.phase.phase import Phase, Phases
-from yolo_fs.rules.phase.report import Asker
-from yolo_fs.rules.report import Brief
+from yolo_fs.rules.phase.report import Asker, Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.context.store import ContextStore

@@ -1,4 +1,7 @@
-"""`dept-status`: reads or writes `.dept-status-{dept}.json`, under the lock that flock(1) knows."""
+"""The files that departments coordinate by: `dept-status` reads or writes
+`.dept-status-{dept}.json`, under the lock that flock(1) knows; `dept-cleanup` is the reference's
+door to `services.progress.departments`, which removes all of them.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,17 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from yolo_fs.compat.command_line import Given, UsageError, now, parse, require_folder
+from yolo_fs.compat.script_io import Given, UsageError, now, parse, require_folder
 from yolo_fs.compat.scripts import complain
 from yolo_fs.edges.store import SHARED, Damaged, update
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Reason, YoloError, safe
+
+if TYPE_CHECKING:
+    from yolo_fs.services.progress.departments import Cleaned
 
 STATUSES = ("pending", "running", "complete", "failed")
 """As `schemas.state.DeptStatus` has them, which costs 100 ms to import."""
@@ -22,7 +28,7 @@ DECLARED = ("status", "step", "plans_complete", "plans_total")
 LOCK_TIMEOUT_S = 10.0
 LOCKED = 2
 
-USAGE = (
+STATUS_USAGE = (
     "dept-status.sh --dept DEPT --phase-dir PATH --action read|write [--status STATUS --step STEP]"
     " [--error TEXT] [--plans-complete N] [--plans-total N]"
 )
@@ -32,8 +38,8 @@ _FLAGS = (
 )  # fmt: skip
 
 
-def run(arguments: Sequence[str]) -> int:
-    given = parse(arguments, USAGE, valued=_FLAGS)
+def dept_status(arguments: Sequence[str]) -> int:
+    given = parse(arguments, STATUS_USAGE, valued=_FLAGS)
     for flag in ("--dept", "--phase-dir", "--action"):
         given.need(flag)
     dept = given.choose("--dept", [row.name.value for row in WORKING])
@@ -48,7 +54,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _read(folder: str, name: str) -> int:
-    from yolo_fs.compat.folder import Folder
+    from yolo_fs.compat.script_io import Folder
 
     data = Folder(folder).content(name)
     if isinstance(data, bytes):
@@ -132,3 +138,48 @@ def _started(old: Mapping[str, Any], moment: str) -> str:
     except (ValueError, TypeError):
         is_past = False
     return str(started) if is_past else moment
+
+
+# --- tidied up ---
+
+ORCHESTRATION = ".phase-orchestration.json"
+CLEANUP_USAGE = "dept-cleanup.sh --phase-dir PATH --reason complete|failure|timeout"
+
+
+def dept_cleanup(arguments: Sequence[str]) -> int:
+    from yolo_fs.services.progress.departments import REASONS  # dept-status does without them
+
+    given = parse(arguments, CLEANUP_USAGE, valued=("--phase-dir", "--reason"))
+    folder, reason = given.need("--phase-dir"), given.choose("--reason", REASONS)
+    if not os.path.isdir(folder):
+        print(f"WARNING: Phase dir does not exist: {safe(folder, 500)}", file=sys.stderr)
+        return 0
+    cleaned = _cleaned(os.path.realpath(folder), reason)
+    for name, why in cleaned.left:
+        print(f"WARNING: not removed: {safe(name)}: {safe(why)}", file=sys.stderr)
+    if not cleaned.removed:
+        print(f"No coordination files to clean up in {safe(folder, 500)}")
+        return 0
+    print(f"Cleaned up {len(cleaned.removed)} coordination files (reason: {reason}):")
+    for name in cleaned.removed:
+        print(f"  removed: {safe(name)}")
+    return 0
+
+
+def _cleaned(folder: str, reason: str) -> Cleaned:
+    """Clean a phase; outside of a repository no branch could have an artifact, so the allow-list
+    alone decides.
+
+    Where git does not work, the one artifact of the list stays.
+    """
+    from yolo_fs.services.progress.departments import clean, is_unique_in
+
+    try:
+        from yolo_fs.edges.git.repository import Repository  # fails where git does not work
+
+        with Repository(folder) as repository:
+            is_unique = is_unique_in(repository)
+            return clean(folder, reason, is_unique)
+    except YoloError as error:
+        is_outside = error.reason is Reason.NOT_A_REPOSITORY
+    return clean(folder, reason, lambda path: not is_outside and path.endswith(ORCHESTRATION))

@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.compat.shim import Done, call
-from yolo_fs.compat import dept_status
+from yolo_fs.compat import dept_files
 from yolo_fs.rules.states.project import DECLARABLE
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import DeptStatus
@@ -134,8 +134,8 @@ def test_in_a_file_of_the_coordinator_the_write_is_a_declaration(tmp_path: Path)
 
 
 def test_the_lists_that_are_kept_apart_for_speed_are_those_of_the_schema() -> None:
-    assert get_args(DeptStatus.model_fields["status"].annotation) == dept_status.STATUSES
-    assert dept_status.DECLARED == DECLARABLE
+    assert get_args(DeptStatus.model_fields["status"].annotation) == dept_files.STATUSES
+    assert dept_files.DECLARED == DECLARABLE
 
 
 # --- what is refused -------------------------------------------------------------------------------------------------
