@@ -18,7 +18,7 @@ from bench.aims import Aim
 from bench.options import Options
 from bench.rounds import Sample, Way, interleave, middle_half, ratios
 from bench.table import Goal, Table, goal_table, rate, times
-from yolo_fs.edges.strict_json import read_lines
+from yolo_fs.edges.readers import read_lines
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, shape_named

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from tests.examples import kind_of_example
 from tests.fuzz import mutations
-from yolo_fs.edges.strict_json import read_lines, read_object
+from yolo_fs.edges.readers import read_lines, read_object
 from yolo_fs.reasons import Fault, Finding, Level, Reason
 from yolo_fs.rules.artifacts.catalogue import Kind, all_kinds, artifact_of, find_kind
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA, field_docs, schemas_of

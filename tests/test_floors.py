@@ -39,7 +39,7 @@ DOORS = {
     "watchdog": ("yolo_fs/edges/watch.py", "yolo_fs/edges/inotify.py"),
     "yaml": "yolo_fs/edges/front_matter.py",
     "toon_format": "yolo_fs/edges/toon.py",
-    "jsonlines": "yolo_fs/edges/strict_json.py",
+    "jsonlines": "yolo_fs/edges/readers.py",
     "click": "yolo_fs/cli/",
     "rich": "yolo_fs/cli/",
     "mcp": "yolo_fs/mcp/server.py",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.front_matter import MAX_FRONT_MATTER_CHARS, read_front_matter
-from yolo_fs.edges.strict_json import read_lines
+from yolo_fs.edges.readers import read_lines
 from yolo_fs.edges.text_checks import Limits
 
 KIB = 1 << 10

@@ -32,7 +32,7 @@ from tests.fuzz.trial import (
     try_merge,
     try_toon,
 )
-from yolo_fs.edges import front_matter, strict_json, toon
+from yolo_fs.edges import front_matter, readers, toon
 from yolo_fs.reasons import Reason
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -84,9 +84,9 @@ def test_the_second_opinion_knows_nothing_of_the_product(module: object) -> None
 
 
 def test_a_reader_that_accepts_too_much_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = strict_json.read_lines
+    real = readers.read_lines
     monkeypatch.setattr(
-        strict_json, "read_lines", lambda data, *more: real(data.replace(b"NaN", b"0.5"), *more)
+        readers, "read_lines", lambda data, *more: real(data.replace(b"NaN", b"0.5"), *more)
     )
 
     sorts = {one.sort for one in try_lines(Specimen("", b'{"a":NaN}\n'))}

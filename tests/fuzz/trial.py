@@ -21,7 +21,7 @@ from tests.fuzz.handoff import read_handoff
 from tests.fuzz.mutations import VERSIONS_END, Specimen, schemas
 from tests.fuzz.reference import Rules, is_object, read_lines
 from yolo_fs.cli import hook_fast
-from yolo_fs.edges import front_matter, strict_json, text_checks, toon
+from yolo_fs.edges import front_matter, readers, text_checks, toon
 from yolo_fs.reasons import Level, Reason, errors
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of, find_kind
 from yolo_fs.rules.artifacts.classify import classify
@@ -78,7 +78,7 @@ def try_lines(
     """Yield what the two say differently of a JSONL file and of every object in it."""
     data = specimen.data
     try:
-        reading = strict_json.read_lines(data, "x.jsonl", limits_of(rules))
+        reading = readers.read_lines(data, "x.jsonl", limits_of(rules))
     except BaseException as error:
         yield Difference(Sort.CRASH, "lines", data, repr(error))
         return
@@ -107,7 +107,7 @@ def try_lines(
 def try_others(data: bytes, rules: Rules = Rules()) -> Iterator[Difference]:
     """Yield what the two say differently of a JSON file, and where the readers of prose and TOON fail."""
     try:
-        reading = strict_json.read_object(data, "x.json", limits_of(rules))
+        reading = readers.read_object(data, "x.json", limits_of(rules))
         text_checks.read_text(data, "x.md", limits_of(rules))
         toon.read_toon(data, "x.toon", limits_of(rules))
     except BaseException as error:

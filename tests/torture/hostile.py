@@ -25,7 +25,7 @@ from bench.table import Table, render
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
-from tests.rules.artifacts.test_secrets import DISGUISES
+from tests.rules.artifacts.test_examine_secrets import DISGUISES
 from tests.security.asking import ask
 from tests.security.test_disguises import SECRETS, SHOWN, standings, stored, with_line
 from tests.security.test_secrets import own_files, tail

@@ -12,7 +12,7 @@ import click
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.strict_json import read_object
+from yolo_fs.edges.readers import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.handoffs.envelopes import Sent
 from yolo_fs.rules.handoffs.session_progress import (

@@ -12,7 +12,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, bytes_given, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
-from yolo_fs.edges.strict_json import read_object
+from yolo_fs.edges.readers import read_object
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe

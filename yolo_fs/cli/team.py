@@ -18,7 +18,7 @@ from yolo_fs.cli.board import draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.bell import SCHEMES
 from yolo_fs.edges.git.obstacles import Obstacles
-from yolo_fs.edges.git.remote import Remote
+from yolo_fs.edges.git.refs import Remote
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from yolo_fs.compat.script_io import UsageError
-from yolo_fs.edges.git.conversation import GitOutput
-from yolo_fs.edges.git.runner import run_as_user
+from yolo_fs.edges.git.runner import GitOutput, run_as_user
 from yolo_fs.reasons import YoloError
 from yolo_fs.services.tasks import commit_lock
 

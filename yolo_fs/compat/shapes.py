@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.compat.script_io import Folder, UsageError, json_type, print_verdict, read_object
-from yolo_fs.edges.strict_json import read_lines
+from yolo_fs.edges.readers import read_lines
 from yolo_fs.reasons import Fault, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, names_in, read
-from yolo_fs.edges.strict_json import look_closely, quick_decoder
+from yolo_fs.edges.readers import look_closely, quick_decoder
 from yolo_fs.edges.system import is_running, lock_timeout, open_locked
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Exit, Reason, YoloError, safe

@@ -13,7 +13,7 @@ from yolo_fs.edges.store import SHARED, environment, write_atomic
 from yolo_fs.mcp.tools import ToolRefusedError
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.rules.hooks.touches import Effect, Touch
 from yolo_fs.services.checking.validate import Validator

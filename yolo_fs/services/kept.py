@@ -20,7 +20,7 @@ from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
 from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from yolo_fs.edges.store import environment, link_atomic, locked, private_directory, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
-from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, entry_of, within_bounds
 from yolo_fs.rules.timestamps import iso, moment
 

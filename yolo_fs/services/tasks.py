@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import run_as_user
+from yolo_fs.edges.git.runner import GitOutput, run_as_user
 from yolo_fs.edges.lock import HeldLock, hold
 from yolo_fs.edges.store import Damaged, private_directory, update
 from yolo_fs.ids import TaskRef

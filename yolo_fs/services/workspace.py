@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_at
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.readers import read_object
 from yolo_fs.edges.store import Damaged, RefusedError, open_regular, private_directory, read_json
-from yolo_fs.edges.strict_json import read_object
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId, TaskRef
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe

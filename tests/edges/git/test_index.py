@@ -19,8 +19,8 @@ import pytest
 from tests.edges.git.conftest import PHASE, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git.commit import Committer
-from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.edges.system import is_running
 from yolo_fs.reasons import Reason, YoloError

@@ -21,9 +21,8 @@ import pytest
 from tests.edges.git.conftest import PHASE, PINNED, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.commit import CommitRequest
-from yolo_fs.edges.git.conversation import GitOutput, failure
 from yolo_fs.edges.git.history import abandoned, log
-from yolo_fs.edges.git.runner import Git, forget_inherited_environment
+from yolo_fs.edges.git.runner import Git, GitOutput, failure, forget_inherited_environment
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = b'{"p":"01"}\n'

@@ -26,7 +26,7 @@ from tests.services.team.work_trees import (
     summary,
 )
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git import remote as remote_module
+from yolo_fs.edges.git import refs as remote_module
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.services.team import lane as lane_module
 from yolo_fs.services.team.lane import TeamLink

@@ -12,8 +12,8 @@ import pytest
 from tests.services.team.test_lane import BRANCH, at_remote, settle
 from tests.services.team.work_trees import GAPS, PHASE, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.conversation import GitOutput
-from yolo_fs.edges.git.remote import Remote
+from yolo_fs.edges.git.refs import Remote
+from yolo_fs.edges.git.runner import GitOutput
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.team.reconcile import TeamLease, path_of, read_lease
 from yolo_fs.services.team.lane import Exchange

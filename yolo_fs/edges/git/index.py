@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.objects import storage_error, storage_errors
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError

@@ -21,9 +21,8 @@ from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.conversation import Conversation, GitError
 from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, Pack, objects_in, pack_of
-from yolo_fs.edges.git.runner import Git
+from yolo_fs.edges.git.runner import Conversation, Git, GitError
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 

@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 
 from yolo_fs.edges import PROC
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.repository import Head, Repository, content_of
+from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.lock import holder
 from yolo_fs.edges.system import commands, is_running, start_time, working_folder
 from yolo_fs.reasons import Reason, YoloError

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp
-from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository, content_of
+from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.store import reap_temporaries, sync_directory
 from yolo_fs.edges.system import try_lock
 from yolo_fs.reasons import YoloError

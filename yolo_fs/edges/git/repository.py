@@ -13,10 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from yolo_fs.edges.git.conversation import GitOutput
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
-from yolo_fs.edges.git.runner import Git, discover
+from yolo_fs.edges.git.runner import Git, GitOutput, discover
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.reasons import Exit, Reason, YoloError
 

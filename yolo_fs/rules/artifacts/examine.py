@@ -1,5 +1,6 @@
 """From the records of an artifact to its findings: the shape of every line, then cross-references:
-does what it points at exist, and in the right order? Pure.
+does what it points at exist, and in the right order? And credentials in its content, found before
+it is committed, because a commit makes a leak permanent. Pure.
 
 Each member of `Check` that a row names is bound here to its predicate; a test asserts that none is
 left out.
@@ -10,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain
-from typing import NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.ids import PlanId
-from yolo_fs.reasons import Fault, Grade, Level, Reason
+from yolo_fs.reasons import Fault, Finding, Grade, Level, Reason
 from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
@@ -22,6 +23,9 @@ from yolo_fs.rules.timestamps import moment
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.contradictions import contradicted
 from yolo_fs.schemas.layout import Record, Strictness
+
+if TYPE_CHECKING:
+    from yolo_fs.credentials import Hit
 
 MAX_FINDINGS = 100
 
@@ -366,3 +370,32 @@ def _circle(graph: Mapping[str, Sequence[str]]) -> list[str]:
     except CycleError as error:
         return [str(name) for name in error.args[1]]
     return []
+
+
+# --- credentials ---
+
+
+def find_secrets(
+    data: bytes, path: str, allowed: frozenset[str] = frozenset()
+) -> tuple[Finding, ...]:
+    """Return a finding for each credential whose fingerprint is not allowed.
+
+    The credential itself is never shown.
+    """
+    from yolo_fs.credentials import find_hits  # many commands examine no content
+
+    refused = (pair for pair in find_hits(data) if pair[1].fingerprint not in allowed)
+    hits = sorted(islice(refused, MAX_FINDINGS))
+    return tuple(_finding(path, line, hit) for line, hit in hits)
+
+
+def _finding(path: str, line: int, hit: Hit) -> Finding:
+    return Finding(
+        Reason.SECRET,
+        path,
+        line,
+        message=f"rule {hit.rule}, fingerprint {hit.fingerprint}",
+        expected="no credential in a file that is committed",
+        hint="remove it and have it replaced by its provider; if it is harmless, allow the "
+        "fingerprint",
+    )

@@ -601,7 +601,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         file="debug-report.jsonl",
         subjects=_OF_PHASE,
         source="document 002, Agent Roster; document 000, debugger_report",
-        body=("messages.questions.DebuggerReport", "lines.findings.DebugReport"),
+        body=("messages.team.DebuggerReport", "lines.findings.DebugReport"),
         meets=Meeting.BY_ID,
     ),
     # State.

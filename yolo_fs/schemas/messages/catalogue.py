@@ -13,12 +13,12 @@ from typing import Any, cast
 from yolo_fs.reasons import Fault, Reason
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.layout import Strictness
-from yolo_fs.schemas.messages import departments, questions, teammate, work
+from yolo_fs.schemas.messages import departments, team, work
 from yolo_fs.schemas.messages.message import CATALOGUE, Direction, Message
 
 __all__ = ["MESSAGES", "Direction", "Message", "read_message"]
 
-_FAMILIES = (work, questions, teammate, departments)
+_FAMILIES = (work, team, departments)
 _RANK = {family.__name__: rank for rank, family in enumerate(_FAMILIES)}
 MESSAGES: Mapping[str, type[Message]] = MappingProxyType(
     dict(sorted(CATALOGUE.items(), key=lambda entry: _RANK[entry[1].__module__]))

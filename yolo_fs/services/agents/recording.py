@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from yolo_fs.edges import heartbeats
 from yolo_fs.edges.files import Content, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.strict_json import read_lines
+from yolo_fs.edges.readers import read_lines
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.agents.health import RECORD, AgentSign, crew, instance_of, seen_in

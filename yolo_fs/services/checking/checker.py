@@ -9,15 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import READERS
-from yolo_fs.edges.strict_json import read_lines
+from yolo_fs.edges.readers import READERS, read_lines
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import PLAN_SUFFIX, place_of_name, plans_named
-from yolo_fs.rules.artifacts.examine import Understood, commits_mentioned, examine, plan_facts
+from yolo_fs.rules.artifacts.examine import (
+    Understood,
+    commits_mentioned,
+    examine,
+    find_secrets,
+    plan_facts,
+)
 from yolo_fs.rules.artifacts.forms import needs_plans, normalise, of_sections
 from yolo_fs.rules.artifacts.naming import is_named_by_change
-from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.table import Check, Home
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.handoffs.lifecycle import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.strict_json import read_object
+from yolo_fs.edges.readers import read_object
 from yolo_fs.edges.text_checks import Limits, Reading
 from yolo_fs.protocol.departments import Mode
 from yolo_fs.reasons import Fault, Finding, Reason, errors

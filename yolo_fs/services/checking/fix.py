@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import Content, names_in, read
+from yolo_fs.edges.readers import read_lines
 from yolo_fs.edges.store import write_atomic
-from yolo_fs.edges.strict_json import read_lines
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.adoption import AdoptedFile, Readiness, TeamWord
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_of
-from yolo_fs.edges.git.conversation import Conversation
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.git.trees import Tree, TreeEntry
 from yolo_fs.reasons import Finding, Reason
 

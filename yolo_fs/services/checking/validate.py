@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from yolo_fs.edges.files import FileEntry, walk
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.strict_json import read_object
+from yolo_fs.edges.readers import read_object
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Kind, find_kind
 from yolo_fs.rules.artifacts.classify import (

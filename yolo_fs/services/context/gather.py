@@ -23,9 +23,8 @@ from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
 from yolo_fs.reasons import Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, plans_named
-from yolo_fs.rules.artifacts.examine import understand
+from yolo_fs.rules.artifacts.examine import find_secrets, understand
 from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
-from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.context.selection import ContextSource, ContextSources, Origin

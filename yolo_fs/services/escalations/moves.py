@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.in_place import Appending, UnwrittenLog, appending
-from yolo_fs.edges.strict_json import read_lines, read_object
+from yolo_fs.edges.readers import read_lines, read_object
 from yolo_fs.edges.text_checks import Limits, Reading
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept

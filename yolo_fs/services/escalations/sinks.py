@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeGuard
 from urllib.parse import urlsplit
 
-from yolo_fs.edges.strict_json import read_object
+from yolo_fs.edges.readers import read_object
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import safe
 from yolo_fs.rules.decide import EventSink

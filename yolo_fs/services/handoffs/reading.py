@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
-from yolo_fs.edges.strict_json import read_object
+from yolo_fs.edges.readers import read_object
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Exit, Fault, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT

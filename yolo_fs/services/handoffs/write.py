@@ -16,8 +16,8 @@ from yolo_fs.edges.files import stamp_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, private_directory, update, write_text
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, slug_of
-from yolo_fs.rules.artifacts.secrets import find_secrets
 from yolo_fs.rules.handoffs import envelopes
 from yolo_fs.rules.handoffs.envelopes import Sent, percentage, right_name
 from yolo_fs.rules.handoffs.lifecycle import ABSENT, faults_around

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import READERS
-from yolo_fs.edges.strict_json import read_object
+from yolo_fs.edges.readers import READERS, read_object
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import errors
 from yolo_fs.rules.artifacts.classify import (

@@ -17,7 +17,7 @@ from yolo_fs.edges.heartbeats import append
 from yolo_fs.protocol.handoffs import DirectiveRole
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.secrets import find_secrets
+from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.authz.access import Target, sealed
 from yolo_fs.rules.authz.actors import AccessDecision, Actor, is_across, may_contact
 from yolo_fs.rules.evidence import PlanStanding, Switches, plan_progress, plans_of, texts

@@ -24,7 +24,7 @@ from yolo_fs.edges.bell import Bell
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.commit import CommitRequest, Committer
 from yolo_fs.edges.git.obstacles import Obstacles
-from yolo_fs.edges.git.remote import Remote
+from yolo_fs.edges.git.refs import Remote
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.watch import Watcher

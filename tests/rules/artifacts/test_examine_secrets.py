@@ -12,7 +12,7 @@ import pytest
 
 from yolo_fs.credentials import HIDDEN, RULES, SecretPattern, fingerprint, redact
 from yolo_fs.reasons import Fault, Finding, Reason, YoloError
-from yolo_fs.rules.artifacts.secrets import MAX_FINDINGS, find_secrets
+from yolo_fs.rules.artifacts.examine import MAX_FINDINGS, find_secrets
 
 PROJECT = Path(__file__).parents[3]
 WORD = string.ascii_letters + string.digits

@@ -14,7 +14,7 @@ import pytest
 
 from tests.edges.recogniser import accepts
 from yolo_fs.edges import text_checks
-from yolo_fs.edges.strict_json import read_lines, read_object
+from yolo_fs.edges.readers import read_lines, read_object
 from yolo_fs.edges.text_checks import Limits, Reading, read_text
 from yolo_fs.reasons import Level, Reason, errors
 
