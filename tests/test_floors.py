@@ -17,7 +17,6 @@ FLOORS = {
     "ids": 0,
     "credentials": 0,
     "json_form": 0,
-    "subject": 0,
     "protocol": 1,
     "schemas": 2,
     "rules": 3,

@@ -29,7 +29,7 @@ from yolo_fs.rules.artifacts.examine import examine
 from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Meeting, by_kind
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.rules.team.reconcile import merge_texts
+from yolo_fs.rules.team import merge_texts
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.layout import Record, Strictness
 

@@ -26,7 +26,7 @@ from yolo_fs.rules.phase.progress import (
     StepStanding,
     StepStatus,
 )
-from yolo_fs.rules.team.overview import TeamOverview, headline, holdings, obstructions, others
+from yolo_fs.rules.team import TeamOverview, headline, holdings, obstructions, others
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.agents.snapshot import AgentsSnapshot
 from yolo_fs.services.progress.board import Board, PhaseBoard, tasks_done

@@ -14,7 +14,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
 from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
-from yolo_fs.services.daemon.warm_keeper import WarmState, warm_state
+from yolo_fs.services.daemon.health import WarmState, warm_state
 from yolo_fs.services.hooks import githooks
 from yolo_fs.services.hooks.doctor import examine_hosts
 from yolo_fs.services.install.doctor import Symptom, examine_repository

@@ -24,7 +24,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.phase.gates import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
-from yolo_fs.rules.team.overview import headline, obstructions
+from yolo_fs.rules.team import headline, obstructions
 from yolo_fs.services.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.services.progress.board import PhaseBoard
 from yolo_fs.services.reports.status import CandidateState

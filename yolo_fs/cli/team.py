@@ -25,8 +25,7 @@ from yolo_fs.json_form import to_json
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team.overview import TeamOverview
-from yolo_fs.rules.team.reconcile import LONGEST_TTL_S, TTL_S, TeamLease
+from yolo_fs.rules.team import LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.health import acquire
 from yolo_fs.services.team.lane import Lane

@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from yolo_fs.ids import Subject
 from yolo_fs.protocol.departments import Role
-from yolo_fs.subject import Subject
 
 
 class Skip(StrEnum):

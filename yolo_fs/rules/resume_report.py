@@ -17,7 +17,7 @@ from yolo_fs.rules.phase.phase import Phases
 from yolo_fs.rules.phase.report import SHORT, Asker, Brief, Item, PhaseReport, ReportSection, listed
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state
-from yolo_fs.rules.team.overview import TeamOverview, headline, holdings, obstructions, others
+from yolo_fs.rules.team import TeamOverview, headline, holdings, obstructions, others
 
 
 class LastHandoff(NamedTuple):

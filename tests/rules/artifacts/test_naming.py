@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.ids import GRAMMAR, Subject, read_scope
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import spellings_of, subject_of, trailers_of
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.layout import Record
-from yolo_fs.subject import GRAMMAR, Subject, read_scope
 
 PHASE = ".yolo-planning/phases/01-auth/"
 PLAN: dict[str, Any] = {"p": "01", "n": "01"}

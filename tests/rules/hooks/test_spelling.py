@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
+from yolo_fs.ids import TYPES
 from yolo_fs.rules.artifacts.naming import GITS_OWN, first_line, is_sound, nearest
 from yolo_fs.services.hooks.script import script
-from yolo_fs.subject import TYPES
 
 PRESCRIBED = [
     "docs(01): critique and gap analysis",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from yolo_fs.rules.artifacts.table import by_kind
-from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, merge_texts, plan_of
+from yolo_fs.rules.team import Divergence, PathChange, TeamPlan, merge_texts, plan_of
 
 ROWS = {"gaps.jsonl": "gaps", "decisions.jsonl": "decisions", "plan.jsonl": "plan"}
 """Path → kind of the artifact: one for each way in which versions meet."""

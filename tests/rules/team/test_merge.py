@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Meeting, by_kind
-from yolo_fs.rules.team.reconcile import merge_lines, merge_texts
+from yolo_fs.rules.team import merge_lines, merge_texts
 
 MERGES = int(os.environ.get("YOLO_MERGES", "1000"))
 """`YOLO_MERGES=10000 .venv/bin/pytest tests/rules/team` tries as many as are promised."""

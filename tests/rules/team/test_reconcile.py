@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from tests.rules.team.clones import ModelTeam
-from yolo_fs.rules.team.reconcile import Divergence, PathChange, TeamPlan, plan_of
+from yolo_fs.rules.team import Divergence, PathChange, TeamPlan, plan_of
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "200"))
 """`YOLO_HISTORIES=10000 .venv/bin/pytest tests/rules/team` tries as many as are promised."""

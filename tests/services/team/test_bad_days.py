@@ -14,7 +14,7 @@ from tests.services.team.test_lane import BRANCH, assert_agreed, at_remote, sett
 from tests.services.team.test_leases import backend
 from tests.services.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.team.reconcile import path_of
+from yolo_fs.rules.team import path_of
 
 
 @pytest.mark.parametrize("how", ["--depth=1", "--filter=blob:none"])

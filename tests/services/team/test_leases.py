@@ -15,7 +15,7 @@ from yolo_fs.cli.main import run
 from yolo_fs.edges.git.refs import Remote
 from yolo_fs.edges.git.runner import GitOutput
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.team.reconcile import TeamLease, path_of, read_lease
+from yolo_fs.rules.team import TeamLease, path_of, read_lease
 from yolo_fs.services.team.lane import Exchange
 
 DECISIONS = f"{PHASE}/decisions.jsonl"

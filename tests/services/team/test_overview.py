@@ -16,7 +16,7 @@ from tests.services.team.test_leases import take
 from tests.services.team.work_trees import GAPS, PLAN, Clones, TeamTree, gap, plan
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.team.overview import PendingMove, TeamOverview, obstructions
+from yolo_fs.rules.team import PendingMove, TeamOverview, obstructions
 from yolo_fs.services.install.doctor import examine_repository
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.team.overview import TeamObserver

@@ -12,7 +12,7 @@ from tests.services.team.test_lane import BRANCH, at_remote, settle
 from tests.services.team.test_leases import assert_same, backend, published
 from tests.services.team.work_trees import GAPS, Clones, CloneTree, gap
 from yolo_fs.cli.main import run
-from yolo_fs.rules.team.reconcile import TeamLease
+from yolo_fs.rules.team import TeamLease
 from yolo_fs.services.team import lane as lane_module
 from yolo_fs.services.team.lane import Lane, LaneThread
 from yolo_fs.services.workspace import load

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cache, cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yolo_fs.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId
+from yolo_fs.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId, Subject
 from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
 from yolo_fs.protocol.handoffs import STORAGE, Stored
 from yolo_fs.reasons import Finding, Reason
@@ -26,7 +26,6 @@ from yolo_fs.rules.artifacts.handoff_names import (
 from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Check, Home, Naming
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.layout import Format
-from yolo_fs.subject import Subject
 
 if TYPE_CHECKING:
     from yolo_fs.rules.artifacts.catalogue import Kind

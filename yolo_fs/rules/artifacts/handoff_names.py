@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
 
+from yolo_fs.ids import Subject
 from yolo_fs.protocol.handoffs import HANDOFFS, STORAGE, AgentType, Stored
-from yolo_fs.subject import Subject
 
 HANDOFF_ROW = STORAGE[0]
 HANDOFF_FOLDER = HANDOFF_ROW.directory

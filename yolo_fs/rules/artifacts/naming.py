@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from yolo_fs.ids import PLAN, PlanId, TaskRef
+from yolo_fs.ids import GRAMMAR, PLAN, TYPES, PlanId, Subject, TaskRef, read_scope
 from yolo_fs.protocol.departments import WORKING_NAMES, Dept
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.rules.artifacts.handoff_names import commit_subject
 from yolo_fs.rules.artifacts.table import Naming
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.layout import Record
-from yolo_fs.subject import GRAMMAR, TYPES, Subject, read_scope
 
 Entry = Mapping[str, Any]
 """One escalation of an execution state."""

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from yolo_fs.ids import Subject
 from yolo_fs.protocol.departments import WORKING, Dept
 from yolo_fs.protocol.workflow import (
     ESCALATION_RECEIVED,
@@ -23,7 +24,6 @@ from yolo_fs.protocol.workflow import (
 )
 from yolo_fs.reasons import Grade
 from yolo_fs.schemas.layout import Format, Record
-from yolo_fs.subject import Subject
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.base import Wire

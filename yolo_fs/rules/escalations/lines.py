@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from yolo_fs.ids import EscalationId, TaskRef
+from yolo_fs.ids import GRAMMAR, EscalationId, TaskRef
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Role, name_in
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.rules.artifacts.naming import purpose_of
@@ -26,7 +26,6 @@ from yolo_fs.rules.escalations.log import (
 )
 from yolo_fs.rules.escalations.machine import path_of
 from yolo_fs.rules.evidence import texts
-from yolo_fs.subject import GRAMMAR
 
 _MAY_WARN = (Role.SENIOR, Role.LEAD, Role.ARCHITECT)
 _RESOLVERS = (Role.USER, Role.OWNER, Role.ARCHITECT, Role.LEAD)

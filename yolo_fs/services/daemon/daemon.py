@@ -27,9 +27,8 @@ from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.duties import Duty, Schedule
-from yolo_fs.services.daemon.health import write_health
+from yolo_fs.services.daemon.health import WarmKeeper, write_health
 from yolo_fs.services.daemon.recovery import recover
-from yolo_fs.services.daemon.warm_keeper import WarmKeeper
 from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import LoopEscalator, Ticker

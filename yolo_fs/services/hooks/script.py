@@ -11,11 +11,11 @@ import shlex
 from collections.abc import Sequence
 
 from yolo_fs.edges.git.obstacles import COMMITTING, SECTION
+from yolo_fs.ids import TYPES
 from yolo_fs.protocol.hooks import ANNOUNCED_BY
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.naming import GITS_OWN
-from yolo_fs.subject import TYPES
 
 BEGIN = f"# --- BEGIN {SECTION} ---"
 END = f"# --- END {SECTION} ---"

@@ -14,7 +14,7 @@ from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.handoffs.reading import Compliance
-from yolo_fs.rules.team.overview import TeamOverview
+from yolo_fs.rules.team import TeamOverview
 from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.services.checking.verify import past_hooks
 from yolo_fs.services.daemon.health import health

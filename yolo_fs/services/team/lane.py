@@ -32,7 +32,7 @@ from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team.reconcile import PathChange, TeamLease, department_of, path_of
+from yolo_fs.rules.team import PathChange, TeamLease, department_of, path_of
 from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of
 from yolo_fs.services.workspace import LINES, TEAM, TEAM_LANE, Settings

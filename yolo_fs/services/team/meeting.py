@@ -35,7 +35,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team.reconcile import (
+from yolo_fs.rules.team import (
     Divergence,
     PathChange,
     TeamLease,

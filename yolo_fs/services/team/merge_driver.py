@@ -12,7 +12,7 @@ from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.reasons import Finding, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.table import Meeting
-from yolo_fs.rules.team.reconcile import merge_texts
+from yolo_fs.rules.team import merge_texts
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import NoTree
 from yolo_fs.services.workspace import Settings

@@ -14,15 +14,15 @@ from yolo_fs.edges.lock import holder
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.naming import ORIGIN
-from yolo_fs.rules.team.overview import (
+from yolo_fs.rules.team import (
     CloneStanding,
     HeldLease,
+    PathChange,
     PendingMove,
     RemoteLane,
     TeamOverview,
     WaitingArtifact,
 )
-from yolo_fs.rules.team.reconcile import PathChange
 from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of, memberships_beside
 from yolo_fs.services.workspace import LINES, TEAM_LANE, Settings, lock_in

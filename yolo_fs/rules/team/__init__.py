@@ -1,1 +1,0 @@
-"""How the coordinated files of several clones become one: reconcile, and merge by records."""
