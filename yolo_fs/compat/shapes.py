@@ -1,7 +1,10 @@
-"""Reads an artifact for the validators, and says what the schemas say beyond the contract.
+"""Reads an artifact for the validators, and says what the schemas say beyond the contract; and
+`validate-config F [DEFAULTS]`.
 
 The contract's rules are errors and come first. Everything else that the coordinator would refuse
-is a warning, so that no file becomes invalid by the change of validator.
+is a warning, so that no file becomes invalid by the change of validator. Of a configuration, faults
+in the five sections of the reference are errors, and faults elsewhere warnings; any model may be
+named in `force_analyze_model`: the reference's list rejects its own defaults.
 """
 
 from __future__ import annotations
