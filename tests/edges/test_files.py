@@ -17,7 +17,19 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.edges import IS_LINUX, files
-from yolo_fs.edges.files import Content, FileEntry, ScanCache, Stamp, Writer, read, stamp_of, walk
+from yolo_fs.edges.files import (
+    Content,
+    FileEntry,
+    FolderReader,
+    ScanCache,
+    Stamp,
+    Wanted,
+    Writer,
+    always,
+    read,
+    stamp_of,
+    walk,
+)
 from yolo_fs.reasons import Finding, Reason
 
 LIMIT = 1 << 20
@@ -490,6 +502,40 @@ def test_a_walk_yields_every_file_in_order_and_flags_the_rest(tmp_path: Path) ->
     ]
 
 
+def test_a_walk_for_some_files_yields_these_and_every_folder_that_cannot_be_entered(
+    tmp_path: Path,
+) -> None:
+    for name in ("a/HANDOFF.md", "a/other", "a/b/HANDOFF.md", "c/other"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"{}\n")
+    os.symlink("a", tmp_path / "HANDOFF.md")
+    deep = "/".join(["d"] * (files.MAX_FOLDERS + 1))
+    (tmp_path / deep).mkdir(parents=True)
+
+    def is_handoff(path: str) -> bool:
+        return path.endswith("HANDOFF.md")
+
+    found = [(entry.path, entry.refused) for entry in walk(str(tmp_path), "", is_handoff)]
+    assert found == [
+        ("HANDOFF.md", Reason.NOT_REGULAR),
+        ("a/HANDOFF.md", None),
+        ("a/b/HANDOFF.md", None),
+        (deep, Reason.UNREADABLE),
+    ]
+
+
+def test_a_reader_of_folders_leaves_nothing_open_wherever_it_stops(tmp_path: Path) -> None:
+    for name in ("a/b/c", "a/d", "e"):
+        (tmp_path / name).mkdir(parents=True)
+    before = os.listdir("/proc/self/fd")
+
+    with FolderReader(str(tmp_path)) as reader:
+        for folder in ("a/b/c", "a/d", "a/b", "absent/x", "", "e", "a/absent", "a/b/c"):
+            reader.read(folder)
+
+    assert os.listdir("/proc/self/fd") == before
+
+
 def test_a_walk_below_a_folder_keeps_paths_relative_to_the_root(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/x").write_bytes(b"{}\n")
@@ -614,13 +660,13 @@ def test_a_tree_that_is_walked_again_shows_what_a_first_walk_shows(root: Path) -
 def read_again(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the folders that are read from now on."""
     folders: list[str] = []
-    real = files.listed
 
-    def noted(place: str, folder: str) -> tuple[list[FileEntry], list[str]]:
-        folders.append(folder)
-        return real(place, folder)
+    class NotedReader(FolderReader):
+        def read(self, folder: str, wanted: Wanted = always) -> tuple[list[FileEntry], list[str]]:
+            folders.append(folder)
+            return super().read(folder, wanted)
 
-    monkeypatch.setattr(files, "listed", noted)
+    monkeypatch.setattr(files, "FolderReader", NotedReader)
     return folders
 
 

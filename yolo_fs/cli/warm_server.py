@@ -188,7 +188,8 @@ def hold_team(root: str, known: Head | None = None) -> Head | None:
         with Surveyor(repository, settings) as surveyor:
             surveyor.hold()
         team = Team(repository, settings)
-        board(repository, settings, head.tip, team)
+        for phase in board(repository, settings, head.tip, team).phases:
+            phase.work_out()
         team.hold()
         gc.collect()
         gc.freeze()

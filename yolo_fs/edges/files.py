@@ -14,11 +14,12 @@ import os
 import signal
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, Self
 
 from yolo_fs.edges import IS_LINUX, failpoint
 from yolo_fs.reasons import Finding, Reason
@@ -163,32 +164,78 @@ def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
         return _finding(_reason(error), path, _said(error))
 
 
-def walk(root: Root, relative: str | bytes = "") -> Iterator[FileEntry]:
+Wanted = Callable[[str], object]
+"""Says of a path whether a file there is asked for."""
+
+
+def always(_path: str) -> bool:
+    """Ask for every file."""
+    return True
+
+
+def walk(root: Root, relative: str | bytes = "", wanted: Wanted = always) -> Iterator[FileEntry]:
     """Yield every file below a folder, sorted within each folder, and whatever is not a file, with
     the reason.
 
     Links are never followed. What vanishes during the walk is left out; a folder that cannot be
     entered is an entry itself, so that nothing is skipped in silence.
+
+    `wanted`: says by its path whether a file is asked for; the others are not looked at.
     """
     pending = [os.fsdecode(relative)]
-    while pending:
-        entries, folders = listed(root, pending.pop())
-        yield from entries
-        pending.extend(reversed(folders))
+    with FolderReader(root) as reader:
+        while pending:
+            entries, folders = reader.read(pending.pop(), wanted)
+            yield from entries
+            pending.extend(reversed(folders))
 
 
-def listed(root: Root, folder: str) -> tuple[list[FileEntry], list[str]]:
-    """Return the entries of one folder and the folders in it, sorted; see `walk`."""
-    parts = _parts(folder) if folder else []
-    if parts is None:
-        return [], []
-    if len(parts) > MAX_FOLDERS:
-        return _blocked(root, folder, Reason.UNREADABLE), []
-    try:
-        with _folder(root, parts) as fd, os.scandir(fd) as found:
-            return _sorted_apart(folder, list(found))
-    except (OSError, ValueError) as error:
-        return _blocked(root, folder, _reason(error)), []
+class FolderReader:
+    """Lists folders below a root, one after the other; see `walk`.
+
+    The folder above the last one stays open: the next one is mostly beside it.
+    """
+
+    def __init__(self, root: Root):
+        self._root = root
+        self._above: tuple[Sequence[str], int] | None = None
+        """The names that lead to the open folder, and its descriptor."""
+
+    def read(self, folder: str, wanted: Wanted = always) -> tuple[list[FileEntry], list[str]]:
+        """Return the entries of a folder that are `wanted`, and the folders in it, sorted."""
+        parts = _parts(folder) if folder else []
+        if parts is None:
+            return [], []
+        if len(parts) > MAX_FOLDERS:
+            return _blocked(self._root, folder, Reason.UNREADABLE), []
+        try:
+            with self._opened(parts) as fd, os.scandir(fd) as found:
+                return _sorted_apart(folder, found, wanted)
+        except (OSError, ValueError) as error:
+            return _blocked(self._root, folder, _reason(error)), []
+
+    @contextmanager
+    def _opened(self, parts: Sequence[str]) -> Iterator[int]:
+        above, name = (parts[:-1], parts[-1]) if parts else ([], ".")
+        if self._above is None or self._above[0] != above:
+            self._close()
+            self._above = above, _open_folder(self._root, above)
+        fd = _open_below(self._above[1], name)
+        try:
+            yield fd
+        finally:
+            os.close(fd)
+
+    def _close(self) -> None:
+        if self._above is not None:
+            os.close(self._above[1])
+            self._above = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
 
 
 def ignore_lease_breaks() -> None:
@@ -295,31 +342,46 @@ def _kind(mode: int) -> str:
 
 # --- walking ---
 
+_NAME = attrgetter("name")
+
 
 @contextmanager
 def _folder(root: Root, parts: Sequence[str]) -> Iterator[int]:
-    """Open a folder below the root without following a link on the way."""
-    fd = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
+    fd = _open_folder(root, parts)
     try:
-        for part in parts:
-            below = os.open(part, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
-            os.close(fd)
-            fd = below
         yield fd
     finally:
         os.close(fd)
 
 
-def _sorted_apart(folder: str, found: list[os.DirEntry[str]]) -> tuple[list[FileEntry], list[str]]:
+def _open_folder(root: Root, parts: Sequence[str]) -> int:
+    """Open a folder below the root without following a link on the way."""
+    fd = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
+    for part in parts:
+        try:
+            below = _open_below(fd, part)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
+
+
+def _open_below(parent: int, name: str) -> int:
+    return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
+
+
+def _sorted_apart(
+    folder: str, found: Iterable[os.DirEntry[str]], wanted: Wanted
+) -> tuple[list[FileEntry], list[str]]:
     entries: list[FileEntry] = []
     folders: list[str] = []
-    for item in sorted(found, key=lambda item: item.name):
+    for item in sorted(found, key=_NAME):
         path = f"{folder}/{item.name}" if folder else item.name
         with suppress(FileNotFoundError):
-            status = item.stat(follow_symlinks=False)
-            if stat.S_ISDIR(status.st_mode):
+            if item.is_dir(follow_symlinks=False):
                 folders.append(path)
-            else:
+            elif wanted(path):
+                status = item.stat(follow_symlinks=False)
                 regular = stat.S_ISREG(status.st_mode)
                 entries.append(
                     FileEntry(path, Stamp.of(status), None if regular else Reason.NOT_REGULAR)
@@ -437,19 +499,20 @@ class ScanCache:
         """Yield what `files.walk` yields."""
         known, found = self._hollow.get(start, {}), dict[str, _Hollow]()
         pending = [start]
-        while pending:
-            folder = pending.pop()
-            hollow = known.get(folder)
-            stamp, at_ns = self._stamp(folder), time.time_ns()
-            if hollow and hollow.stamp == stamp:
-                found[folder] = hollow
-                pending.extend(reversed(hollow.folders))
-                continue
-            entries, folders = listed(self._root, folder)
-            yield from entries
-            if stamp and not entries and not stamp.is_racy(at_ns):
-                found[folder] = _Hollow(stamp, folders)
-            pending.extend(reversed(folders))
+        with FolderReader(self._root) as reader:
+            while pending:
+                folder = pending.pop()
+                hollow = known.get(folder)
+                stamp, at_ns = self._stamp(folder), time.time_ns()
+                if hollow and hollow.stamp == stamp:
+                    found[folder] = hollow
+                    pending.extend(reversed(hollow.folders))
+                    continue
+                entries, folders = reader.read(folder)
+                yield from entries
+                if stamp and not entries and not stamp.is_racy(at_ns):
+                    found[folder] = _Hollow(stamp, folders)
+                pending.extend(reversed(folders))
         self._hollow[start] = found
 
     def _stamp(self, folder: str) -> Stamp | None:

@@ -15,7 +15,17 @@ from functools import cache
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, ScanCache, Stamp, Writer, listed, names_in, read, walk
+from yolo_fs.edges.files import (
+    Content,
+    FileEntry,
+    FolderReader,
+    ScanCache,
+    Stamp,
+    Writer,
+    names_in,
+    read,
+    walk,
+)
 from yolo_fs.edges.git.history import Abandoned, abandoned
 from yolo_fs.edges.git.obstacles import Obstacles, PathRules
 from yolo_fs.edges.git.repository import Head, Repository
@@ -160,8 +170,11 @@ def misnamed_files(root: str, folders: Iterable[str]) -> Iterator[Finding]:
     documents of the product workflow lie beside its handoffs.
     """
     for folder in folders:
-        beside = listed(root, os.path.dirname(folder))[0] if folder == HANDOFF_FOLDER else ()
-        for entry in (*beside, *walk(root, folder)):
+        beside: Sequence[FileEntry] = ()
+        if folder == HANDOFF_FOLDER:
+            with FolderReader(root) as reader:
+                beside, _ = reader.read(os.path.dirname(folder), misnamed)
+        for entry in (*beside, *walk(root, folder, misnamed)):
             if entry.refused is None and (finding := misnamed(entry.path)):
                 yield finding
 

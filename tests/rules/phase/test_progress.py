@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -537,6 +538,16 @@ def test_the_flags_say_which_departments_work_and_the_workflow_only_their_order(
     assert not next(gate for gate in phase.gates if gate.name == "all-depts").is_open
     state = orchestration(phase, None)
     assert state and sum(len(wave["depts"]) for wave in state["waves"]) == 2
+
+
+def test_what_is_worked_out_ahead_is_all_that_a_phase_keeps() -> None:
+    phase, fresh = Phase(facts(complete())), Phase(facts(complete()))
+
+    phase.work_out()
+
+    kept = {name for name, member in vars(Phase).items() if isinstance(member, cached_property)}
+    assert vars(phase).keys() == {"facts", *kept} > {"facts", "progress", "gates", "escalations"}
+    assert {name: getattr(fresh, name) for name in kept} == {k: vars(phase)[k] for k in kept}
 
 
 @pytest.mark.proves("more:2")

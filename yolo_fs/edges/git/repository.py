@@ -10,7 +10,7 @@ import os
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Self
 
 from yolo_fs.edges.git.object_format import ObjectFormat
@@ -96,7 +96,6 @@ class Repository:
         self.trees = Trees(self.objects)
         self._root_trees: dict[str, str] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
-        self._index: tuple[bytes, list[StagedEntry] | None] = (b"", None)
         """The index as it was last read, and its entries."""
 
     @cached_property
@@ -270,7 +269,7 @@ class Repository:
             return bool(self.git.run("ls-files", "--unmerged", "-z").out)
         return any(entry.is_conflicted for entry in listed)
 
-    def _entries(self) -> list[StagedEntry] | None:
+    def _entries(self) -> tuple[StagedEntry, ...] | None:
         """Return the entries of a small and plain index; None where git has to be asked."""
         if (
             "GIT_INDEX_FILE" in os.environ
@@ -279,10 +278,8 @@ class Repository:
         place = f"{self.git_dir}/index"
         data = content_of(place)
         if not data:
-            return None if os.path.lexists(place) else []
-        if data != self._index[0]:
-            self._index = data, _entries_of(data, self.object_format.size)
-        return self._index[1]
+            return None if os.path.lexists(place) else ()
+        return _entries_of(data, self.object_format.size)
 
     def _shared_bits(self) -> int:
         """Return the permissions that core.sharedRepository adds. See git-config(1)."""
@@ -431,7 +428,8 @@ def content_of(path: str) -> bytes:
         return b""
 
 
-def _entries_of(data: bytes, oid_size: int) -> list[StagedEntry] | None:
+@lru_cache(maxsize=1)  # it is asked for at every turn, and seldom another one
+def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
     """Return the entries of an index; None of one that is large, packed, split, sparse or torn.
     See gitformat-index(5).
     """
@@ -452,7 +450,7 @@ def _entries_of(data: bytes, oid_size: int) -> list[StagedEntry] | None:
         at = end + 8 - (end - at) % 8
     while at < last and data[at : at + 1].isupper():  # other extensions have to be understood
         at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
-    return found if at == last else None
+    return tuple(found) if at == last else None
 
 
 def _first_line(path: str) -> str:

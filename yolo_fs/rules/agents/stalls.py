@@ -146,12 +146,12 @@ def _committed(known: StallInput, department: Dept | None) -> Iterator[datetime]
     tasks = (
         task.commit for plan in plan_progress(known.phase.facts, department) for task in plan.tasks
     )
-    for at_s in (
+    times_s = (
         *(one.at_s for one in own),
         *(known.done[oid].at_s for oid in tasks if oid in known.done),
-    ):
-        if at_s:
-            yield datetime.fromtimestamp(at_s, UTC)
+    )
+    if last_s := max(filter(None, times_s), default=0):
+        yield datetime.fromtimestamp(last_s, UTC)
 
 
 def _beats(known: StallInput, department: Dept | None, turn: Next) -> Iterator[datetime]:

@@ -124,15 +124,22 @@ class Phase:
         """Every deadlock, and every wait for something that nobody supplies."""
         return (*cycles(self.waits), *orphans(self.waits, suppliers(self)))
 
-    @property
+    @cached_property
     def escalations(self) -> tuple[EscalationProgress, ...]:
         """Who holds which escalation, as of the commit's own time."""
         return as_committed(self.facts)
 
-    @property
+    @cached_property
     def false_claims(self) -> tuple[Finding, ...]:
         """What handoffs claim and the branch does not have."""
         return faults_of_handoffs(self.facts)
+
+    def work_out(self) -> None:
+        """Work out whatever may be asked of the phase, for processes that are forked from here."""
+        for part in type(self).__mro__:
+            for name, member in vars(part).items():
+                if isinstance(member, cached_property):
+                    getattr(self, name)
 
 
 Phases = Sequence[Phase]

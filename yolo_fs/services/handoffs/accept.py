@@ -470,9 +470,8 @@ class DirectiveHandoffs:
 
     def _files(self) -> Iterator[FileEntry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):
-            yield from (
-                entry for entry in walk(self._root, root) if entry.path.endswith(f"/{HANDOFF}")
-            )
+            found = walk(self._root, root, _is_handoff)
+            yield from (entry for entry in found if _is_handoff(entry.path))
 
     def _why_absent(self, path: str, folders: Sequence[str]) -> str:
         """Return why no file is at a path, looked for in `folders`; nothing when one is. It is not
@@ -515,3 +514,7 @@ class DirectiveHandoffs:
             if line.strip()
         )
         return {oid: name for oid, _, name in pairs}
+
+
+def _is_handoff(path: str) -> bool:
+    return path.endswith(f"/{HANDOFF}")

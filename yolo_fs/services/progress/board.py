@@ -8,7 +8,7 @@ same code.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
@@ -33,7 +33,7 @@ class PhaseBoard(Phase):
     loops: tuple[LoopProgress, ...] = ()
     """Reviews and repairs that somebody has to go on with, as of the commit's own time."""
 
-    @property
+    @cached_property
     def out_of_lane(self) -> tuple[Finding, ...]:
         """Decisions outside of somebody's authority, and what went a way that it may not go."""
         return out_of_lane(self.facts)
