@@ -52,6 +52,10 @@ def test_a_read_is_seen(command: str) -> None:
     assert S in {touch.path for touch in read_command(command).touches if not touch.writes}
 
 
+def test_shared_memory_holds_files_and_devices_are_none() -> None:
+    assert written("echo x | tee /dev/null /dev/shm/team/a /dev/shm/../tty") == {"/dev/shm/team/a"}
+
+
 def test_no_command_makes_it_fail() -> None:
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed={seed}")

@@ -362,7 +362,7 @@ def _touch(
     """Yield the file that a word names; addresses, versions and the like name none."""
     text = word.text
     is_remote = "://" in text or re.match(r"[\w.@-]+:(?!\\)", text)
-    is_device = posixpath.normpath(text).startswith("/dev/")
+    is_device = re.match(r"/dev/(?!shm/)", posixpath.normpath(text))  # shm holds files
     if not text or text == "-" or is_remote or is_device or "\0" in text:
         return
     path = word.pattern if word.is_pattern else text
