@@ -147,19 +147,19 @@ def main() -> int:
     for number in _PASSED_ON:
         signal.signal(number, signal.SIG_IGN)
     stamp = package_stamp()
-    _prepare(root)
+    _prepare()
+    head = hold_team(root)
+    _rehearse(root)
     gc.collect()
     gc.freeze()
     try:
-        return _Server(folder, root, lifeline, stamp).serve()
+        return _Server(folder, root, lifeline, stamp, head).serve()
     except LeftUnwrittenError as ended:  # in a child
         return ended.code
 
 
-def _prepare(root: str) -> None:
-    """Import every verb, build the shapes, and rehearse: what has run once is faster the second
-    time.
-    """
+def _prepare() -> None:
+    """Import every verb, and build the shapes."""
     for module in pkgutil.walk_packages(yolo_fs.__path__, "yolo_fs.", lambda _: None):
         if not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):  # of an extra that is not installed
@@ -167,6 +167,10 @@ def _prepare(root: str) -> None:
     for name in ("rich.table", "rich.progress", "pydantic.json_schema"):
         importlib.import_module(name)
     build_shapes()
+
+
+def _rehearse(root: str) -> None:
+    """Run some commands with what is held: what has run once is faster the second time."""
     with (
         open(os.devnull, "w") as nowhere,
         contextlib.redirect_stdout(nowhere),
@@ -215,10 +219,17 @@ def package_stamp() -> tuple[object, ...]:
 class _Server:
     """Accepts clients, forks for each, and tells it if its child dies without a word."""
 
-    def __init__(self, folder: str, root: str, lifeline: int, stamp: tuple[object, ...]):
+    def __init__(
+        self,
+        folder: str,
+        root: str,
+        lifeline: int,
+        stamp: tuple[object, ...],
+        head: Head | None,
+    ):
         self._folder = folder
         self._root = root
-        self._head = hold_team(root)
+        self._head = head
         self._lifeline = lifeline
         self._stamp = stamp
         self._identity = identity_of(os.getpid())

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.support.teams import CLAIM, Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.loops.facts import Loop, LoopProgress
+from yolo_fs.services.history import team as history_team
 from yolo_fs.services.history.team import Team as Facts
 from yolo_fs.services.history.team import loop_facts, loops_of
 from yolo_fs.services.progress.board import board
@@ -234,6 +236,51 @@ def test_versions_follow_the_order_of_history(team: Team) -> None:
     ).stdout
     assert len(set(orders)) == len(orders) and max(orders) == int(count)
     assert [one.plan for one in found.work] == ["01-01"]
+
+
+def test_versions_that_are_asked_for_at_once_are_those_found_one_by_one(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summarise(team)
+    for cycle in range(1, 4):
+        review(team, "changes_requested", cycle, "major")
+    path = ".yolo-planning/phases/01-auth/code-review.jsonl"
+    team.git("checkout", "-q", "-b", "side", "HEAD~1")
+    works(team, "fix(01-01): T1 aside", "aside\n")
+    team.git("checkout", "-q", "main")
+    team.git("merge", "-q", "--no-ff", "-m", "merge side", "side")
+    team.git("rm", "-q", path)
+    team.git("commit", "-q", "-m", "chore: no review")
+    team.file(path, "nothing that a review says\n")
+    team.user_commits("docs(01): broken", path)
+    review(team, "changes_requested", 3, "major")
+    review(team, "changes_requested", 4, "major")
+
+    def versions() -> list[tuple[object, ...]]:
+        with Repository(str(team.root)) as repository:
+            facts = Facts(repository, load(repository.root))
+            (phase,) = facts.facts(team.head())
+            found = loop_facts(facts, phase, 0)
+            return [(each, one) for each, some in found.versions.items() for one in some]
+
+    monkeypatch.setattr(history_team, "_MADE_FEW", 1_000)
+    one_by_one = versions()
+    monkeypatch.setattr(history_team, "_MADE_FEW", 0)
+    monkeypatch.setattr(Repository, "blob_at", refuse_for(Repository.blob_at, path))
+    assert versions() == one_by_one
+    assert len(one_by_one) > 4
+
+
+def refuse_for(
+    look: Callable[[Repository, str | None, str], str | None], path: str
+) -> Callable[[Repository, str | None, str], str | None]:
+    """Return a look-up that is not to be asked for this path."""
+
+    def found(repository: Repository, commit: str | None, wanted: str) -> str | None:
+        assert wanted != path
+        return look(repository, commit, wanted)
+
+    return found
 
 
 def in_force(team: Team, commit: str = "") -> dict[str, tuple[str, ...]]:

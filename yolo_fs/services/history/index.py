@@ -111,6 +111,11 @@ class HistoryIndex:
         self.warned: dict[str, int] = {}
         """Coordination commit → how many warnings its artifact had."""
 
+    @property
+    def tip(self) -> str:
+        """The commit up to which it was read; empty before the first."""
+        return self._tip
+
     def take_over(self, kept: HistoryIndex) -> bool:
         """Begin with what another index of the same repository has read, and return whether that
         is the same history still.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from yolo_fs.edges.git.history import changes_of
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS, read_object
@@ -50,6 +51,8 @@ from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.workspace import ACTIVE, BESIDE, CONFIG, LINES, Settings, planning_home
 
 _NONE = (None,)
+_MADE_FEW = 50
+"""Contents of the past that are looked for in the trees of their commits, one by one."""
 _Derived = TypeVar("_Derived")
 _Asked = tuple[str | None, Switches, str, tuple[str, ...]]
 """Commit, settings, where the phases in force live, and the branches of other clones."""
@@ -84,6 +87,9 @@ class Team:
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
+        self._made: dict[tuple[str, str], str | None] | None = None
+        """Commit and path → the blob that it made of it; None until many are asked for."""
+        self._made_asked = 0
         self._derived: dict[tuple[PhaseId, str], tuple[Phase, object, Any]] = {}
         """What callers made of a phase: it holds for that phase alone, and so much work on it."""
         self.history_index = HistoryIndex(repository)
@@ -168,7 +174,7 @@ class Team:
         done = _plans_done(present)
         handed = [one for one in present if one.place.artifact.kind == PHASE_HANDOFF]
         at_s = self.history_index.at_s(commit)
-        return tuple(
+        found = tuple(
             replace(
                 self._phase(phase, of_phase[phase], chosen),
                 handed_over=handoff_into(phase, handed),
@@ -178,6 +184,8 @@ class Team:
             )
             for phase in sorted(of_phase)
         )
+        self._made, self._made_asked = None, 0
+        return found
 
     def _line_tips(self) -> tuple[str, ...]:
         known = self._repository.refs_below(LINES) | self._repository.refs_below(BESIDE)
@@ -224,15 +232,22 @@ class Team:
 
     def lines_at(self, path: str, blob: str) -> tuple[Mapping[str, Any], ...]:
         """Return the records of an artifact as a commit has it; none when it is not valid."""
-        place, known = classify(path), self._filed.get(path)
+        return self._lines_of(path, [blob])[blob]
+
+    def _lines_of(
+        self, path: str, blobs: Sequence[str]
+    ) -> dict[str, tuple[Mapping[str, Any], ...]]:
+        place = classify(path)
         if place is None:
-            return ()
+            return dict.fromkeys(blobs, ())
+        asked, now = self._filed.get(path, ((), None))
         plans = self._plans_beside(place)
-        if known and known[0] == (blob, plans):
-            filed = known[1]
-        else:
-            filed = self._understood(place, self._repository.objects.read(blob), plans)
-        return filed.lines if filed.valid else ()
+        filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
+        unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
+        objects = self._repository.objects.read_many(unread)
+        for blob, found in zip(unread, objects, strict=True):
+            filed[blob] = self._understood(place, found, plans)
+        return {blob: one.lines if one.valid else () for blob, one in filed.items()}
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
@@ -258,17 +273,40 @@ class Team:
         kind = place.artifact.kind if place else ""
         if commits[known.count - 1 : known.count] != known.last:
             known = _Past()
-        versions, blob = list(known.versions), known.blob
+        blob, fresh = known.blob, []
         is_first = len(commits) == 1 and path in self._blobs
         for one in commits[known.count :]:
             # What only one commit has changed is what that commit made of it.
-            fresh = self._blobs[path] if is_first else self._repository.blob_at(one.oid, path)
-            if fresh and fresh != blob and (lines := self.lines_at(path, fresh)):
-                versions.append(Version(of_former(kind, lines), one.at_s, one.height))
-            blob = fresh or blob
-        return _Past(
-            self.history_index.mark_of(path), len(commits), commits[-1:], blob, tuple(versions)
+            made = self._blobs[path] if is_first else self._made_by(one.oid, path)
+            if made and made != blob:
+                fresh.append((one, made))
+            blob = made or blob
+        said = self._lines_of(path, [made for _, made in fresh])
+        versions = (
+            Version(of_former(kind, said[made]), one.at_s, one.height)
+            for one, made in fresh
+            if said[made]
         )
+        return _Past(
+            self.history_index.mark_of(path),
+            len(commits),
+            commits[-1:],
+            blob,
+            (*known.versions, *versions),
+        )
+
+    def _made_by(self, commit: str, path: str) -> str | None:
+        """Return the blob that a commit made of a path. After a few, all of them are asked for at
+        once: trees cost more.
+        """
+        self._made_asked += 1
+        if self._made is None and self._made_asked > _MADE_FEW:
+            paths = list(self.history_index.past)
+            logged = changes_of(self._repository, self.history_index.tip, paths)
+            self._made = {(each.commit, each.path): each.blob for each in logged}
+        if self._made is not None and (commit, path) in self._made:
+            return self._made[commit, path]
+        return self._repository.blob_at(commit, path)
 
     def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
         plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
