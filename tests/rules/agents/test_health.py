@@ -21,7 +21,7 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.roster import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.agents.circuit import BreakerPolicy, OutcomeEvent, breakers
+from yolo_fs.rules.agents.circuit import BreakerPolicy, OutcomeEvent, breakers, left_by
 from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
 from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
@@ -141,10 +141,27 @@ def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
         )
         expected = plain_machine(history, patience, now_s)
         if len(set(at_s)) == len(at_s):
-            assert (one.state.value, len(one.failures)) == expected, (history, patience, now_s)
+            assert (one.state.value, one.failures) == expected, (history, patience, now_s)
             reached.add(one.state)
     assert reached == set(Circuit)
     assert {row.state for row in TURNS} == set(Circuit)
+
+
+def test_thousands_of_failures_are_counted_and_the_last_of_them_told() -> None:
+    told = [
+        OutcomeEvent(
+            START + timedelta(seconds=second), Dept.BACKEND, True, f"task {second}", f"{second % 9}"
+        )
+        for second in range(9)
+    ]
+    told += [each._replace(once="") for each in told * 1_000]
+    told += told[:9]  # each of these is known, and counts once
+
+    (one,) = left_by(told, [Dept.BACKEND], BreakerPolicy(3, 60))
+
+    assert one.failures == 9_009
+    assert (one.state, len(one.latest)) == (Circuit.OPEN, 3)
+    assert one.why.startswith("9009 failures in a row: task ")
 
 
 def plain_machine(

@@ -26,6 +26,9 @@ from yolo_fs.rules.evidence import PhaseFacts, SourceCommit, plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.timestamps import iso, moment
 
+_SHOWN = 3
+"""Failures that are told in words; the others are only counted."""
+
 
 class OutcomeEvent(NamedTuple):
     """One thing that went well or failed in a department."""
@@ -53,8 +56,12 @@ class Breaker(NamedTuple):
 
     department: Dept
     state: Circuit = Circuit.CLOSED
-    failures: tuple[OutcomeEvent, ...] = ()
+    failures: int = 0
     """Since something last went well."""
+    latest: tuple[OutcomeEvent, ...] = ()
+    """The last of them; in a long history there are thousands."""
+    counted_once: frozenset[str] = frozenset()
+    """What must not be counted again; see `OutcomeEvent.once`."""
     opened_at: datetime | None = None
     probe_at: datetime | None = None
     """Since when it may try again."""
@@ -71,13 +78,13 @@ class Breaker(NamedTuple):
     @property
     def why(self) -> str:
         """What it rests on, in words."""
-        failed = "; ".join(one.what for one in self.failures[-3:])
+        failed = "; ".join(one.what for one in self.latest)
         match self.state:
             case Circuit.OPEN:
-                return f"{len(self.failures)} failures in a row: {failed}"
+                return f"{self.failures} failures in a row: {failed}"
             case Circuit.HALF_OPEN:
                 return f"it may try again, the next outcome decides; before: {failed}"
-        return failed and f"{len(self.failures)} failures in a row so far: {failed}"
+        return failed and f"{self.failures} failures in a row so far: {failed}"
 
     def as_message(self) -> dict[str, Any]:
         """Return the `circuit_breaker_state` that the Lead notes for itself."""
@@ -86,7 +93,7 @@ class Breaker(NamedTuple):
             "dept": self.department.value,
             "state": self.state.value,
             "opened_at": _written(self.opened_at),
-            "failure_count": len(self.failures),
+            "failure_count": self.failures,
             "last_probe_at": _written(self.probe_at),
         }
 
@@ -140,16 +147,24 @@ def _waited(
 
 
 def _after(one: Breaker, told: OutcomeEvent, patience: BreakerPolicy) -> Breaker:
-    if told.failed and told.once and any(each.once == told.once for each in one.failures):
+    if told.failed and told.once in one.counted_once:
         return one
-    counted = (*one.failures, told) if told.failed else one.failures
-    to = NEXT_CIRCUIT.get((one.state, _kind(told, len(counted), patience)))
+    counted = _counted(one, told) if told.failed else one
+    to = NEXT_CIRCUIT.get((one.state, _kind(told, counted.failures, patience)))
     if not told.failed and Circuit.OPEN not in (one.state, to):
-        counted = ()
+        counted = one._replace(failures=0, latest=(), counted_once=frozenset())
     if to is None:
-        return one._replace(failures=counted)
+        return counted
     opened_at = told.at if to is Circuit.OPEN else one.opened_at
-    return one._replace(state=to, failures=counted, opened_at=opened_at, last=told)
+    return counted._replace(state=to, opened_at=opened_at, last=told)
+
+
+def _counted(one: Breaker, failed: OutcomeEvent) -> Breaker:
+    return one._replace(
+        failures=one.failures + 1,
+        latest=(*one.latest, failed)[-_SHOWN:],
+        counted_once=one.counted_once | {failed.once} if failed.once else one.counted_once,
+    )
 
 
 def _kind(told: OutcomeEvent, failures: int, patience: BreakerPolicy) -> CircuitSignal:
