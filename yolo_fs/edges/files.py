@@ -15,7 +15,7 @@ import signal
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
@@ -377,7 +377,7 @@ def _sorted_apart(
     folders: list[str] = []
     for item in sorted(found, key=_NAME):
         path = f"{folder}/{item.name}" if folder else item.name
-        with suppress(FileNotFoundError):
+        try:
             if item.is_dir(follow_symlinks=False):
                 folders.append(path)
             elif wanted(path):
@@ -386,6 +386,8 @@ def _sorted_apart(
                 entries.append(
                     FileEntry(path, Stamp.of(status), None if regular else Reason.NOT_REGULAR)
                 )
+        except FileNotFoundError:
+            continue
     return entries, folders
 
 

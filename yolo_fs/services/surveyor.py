@@ -265,15 +265,15 @@ class Surveyor:
         candidates = self.candidates()
         stamps = candidates.stamps
         kept = {
-            path: look
-            for path, look in self._held.items()
-            if candidates.still_hold(path, look)
-            and look.seen.verdict == Committed(candidates.blobs[path])
+            path: look for path, look in self._held.items() if candidates.still_hold(path, look)
         }
         fresh = self.survey(sorted(stamps.keys() - kept.keys()))
         seen = fresh.seen | kept
         self._held = {
-            path: look for path, look in seen.items() if isinstance(look.seen.verdict, Committed)
+            path: look
+            for path, look in seen.items()
+            if isinstance(look.seen.verdict, Committed)
+            and look.seen.verdict.reason is Reason.UNCHANGED
         }
         return fresh._replace(seen={path: seen[path] for path in sorted(stamps)})
 

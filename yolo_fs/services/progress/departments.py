@@ -64,9 +64,12 @@ def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> d
     return written or {}
 
 
+_FILES = {dept.value: f".dept-status-{dept}.json" for dept in Dept}
+
+
 def shown(folder: ListedFolder) -> dict[str, dict[str, Any]]:
     """Return the status files of a phase, department by department, as they are."""
-    found = {dept.value: folder.read_json(f".dept-status-{dept}.json") for dept in Dept}
+    found = {name: folder.read_json(file) for name, file in _FILES.items() if file in folder.names}
     return {name: value for name, value in found.items() if isinstance(value, dict)}
 
 

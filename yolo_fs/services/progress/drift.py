@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.store import ListedFolder, read_json
-from yolo_fs.rules.evidence import Switches, texts
+from yolo_fs.rules.evidence import PhaseFacts, Switches, texts
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.states.project import Drift, claims, drift_of_department, drift_of_state
@@ -149,12 +149,19 @@ def _lives(root: str, settings: Settings, found: Board, team: Team) -> tuple[Han
     return lifecycles_of(root, found.phases, team.history_index, reads, deadline_s)
 
 
+def _tests_named(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the name of each test plan, and the test files that it names."""
+    return tuple(
+        (one.place.name, tuple(path for line in one.lines for path in texts(line.get("tf"))))
+        for one in facts.of_kind("test-plan")
+    )
+
+
 def _of_tests(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
     """Yield the test files that a test plan names and nobody has committed."""
-    for filed in phase.facts.of_kind("test-plan"):
-        named = (path for line in filed.lines for path in texts(line.get("tf")))
-        for path in team.absent_at(commit, named):
-            yield Drift(filed.place.name, path, "written", "not committed")
+    for name, paths in phase.facts.ask(_tests_named):
+        for path in team.absent_at(commit, paths):
+            yield Drift(name, path, "written", "not committed")
 
 
 def _of_states(folder: ListedFolder, phase: Phase) -> Iterator[Drift]:

@@ -60,8 +60,9 @@ from yolo_fs.services.workspace import (
 
 def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
     """Return the sentinel files that are links, made by hand, or of another phase (F58)."""
-    stale = stale_sentinels(folder, phase, team)
-    return tuple(name for name in _not_borne_out(folder, phase) if name not in stale)
+    wrong = tuple(_not_borne_out(folder, phase))
+    stale = stale_sentinels(folder, phase, team) if wrong else ()
+    return tuple(name for name in wrong if name not in stale)
 
 
 def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
