@@ -10,7 +10,7 @@ import os
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple, Self
 
 from yolo_fs.edges.git.object_format import ObjectFormat
@@ -279,7 +279,11 @@ class Repository:
         data = content_of(place)
         if not data:
             return None if os.path.lexists(place) else ()
-        return _entries_of(data, self.object_format.size)
+        known, entries = _INDEX_READ[0]
+        if data != known:  # compared, for a hash of it costs ten times as much
+            entries = _entries_of(data, self.object_format.size)
+            _INDEX_READ[0] = data, entries
+        return entries
 
     def _shared_bits(self) -> int:
         """Return the permissions that core.sharedRepository adds. See git-config(1)."""
@@ -428,7 +432,10 @@ def content_of(path: str) -> bytes:
         return b""
 
 
-@lru_cache(maxsize=1)  # it is asked for at every turn, and seldom another one
+_INDEX_READ: list[tuple[bytes, tuple[StagedEntry, ...] | None]] = [(b"", None)]
+"""The index that was read last, and its entries: a fork of this process begins with them."""
+
+
 def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
     """Return the entries of an index; None of one that is large, packed, split, sparse or torn.
     See gitformat-index(5).

@@ -471,6 +471,7 @@ class DirectiveHandoffs:
     def _files(self) -> Iterator[FileEntry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):
             found = walk(self._root, root, _is_handoff)
+            # Folders that cannot be entered come, too, whatever is asked for.
             yield from (entry for entry in found if _is_handoff(entry.path))
 
     def _why_absent(self, path: str, folders: Sequence[str]) -> str:
