@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from watchdog.observers.inotify import InotifyWatchGroup
+from watchdog.observers.api import EventQueue, ObservedWatch
+from watchdog.observers.inotify import InotifyEmitter, InotifyWatchGroup
 from watchdog.observers.inotify_c import WatchDescriptor
 
 from yolo_fs.edges import IS_LINUX, inotify, watch
@@ -634,3 +635,13 @@ def test_a_directory_refused_while_running_is_a_doubt(root: Path, namespace: lis
         (root / f"d{i}").mkdir()
     assert child.hears("doubt") == "watch_limit"
     child.end()
+
+
+def test_a_reader_of_the_library_that_is_stopped_while_it_reads_is_no_error_of_ours(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    watch._PublicSession(str(tmp_path), watch._Relay(lambda _: None)).close()
+
+    InotifyEmitter(EventQueue(), ObservedWatch(str(tmp_path), recursive=True)).queue_events(0)
+
+    assert not caplog.records

@@ -374,12 +374,18 @@ class _Session(Protocol):
     def close(self) -> None: ...
 
 
+def _is_worth_telling(record: logging.LogRecord) -> bool:
+    return "called when the thread is inactive" not in record.getMessage()
+
+
 class _PublicSession:
     """watchdog's own observer for this system, which does not tell what it loses."""
 
     def __init__(self, root: str, relay: _Relay) -> None:
         # `mkdir -p` makes it add a directory twice, of which it warns.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
+        # A thread of it that is stopped while it reads calls that an error.
+        logging.getLogger("watchdog.observers.inotify").addFilter(_is_worth_telling)
         before = set(threading.enumerate())
         self._observer = Observer()
         # Not every system tells of the end of writing.
