@@ -186,7 +186,7 @@ def commit_task(
         if changed:
             _commit(repository.root, subject, changed)
             return TaskCommit(subject, str(repository.head().tip), tuple(changed))
-    if done := team.history_index.by_task.get(str(task)):
+    if done := team.history_index.of_task(str(task)):
         return TaskCommit(subject, done, ())
     message = f"nothing changed in {', '.join(map(safe, wanted))}"
     raise YoloError(

@@ -7,7 +7,7 @@ import os
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import pytest
 
@@ -19,7 +19,7 @@ from yolo_fs.rules.handoffs.reading import Diagnosis, Read
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
-from yolo_fs.services.history.index import HistoryIndex
+from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.workspace import load
 
@@ -181,8 +181,8 @@ def test_the_handoffs_of_a_complete_phase_are_history(
 
 
 class NoHistory:
-    ours: tuple[()] = ()
-    by_path: ClassVar[dict[str, str]] = {}
+    def touches(self, folder: str) -> dict[str, list[tuple[int, IndexedCommit]]]:
+        return {}
 
 
 # --- contracts ---

@@ -6,7 +6,7 @@ do. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
@@ -132,13 +132,13 @@ class LoopFacts:
 
     phase: PhaseFacts
     now_s: int
-    versions: Mapping[str, tuple[Version, ...]] = field(default_factory=dict)
+    versions: Mapping[str, Collection[Version]] = field(default_factory=dict)
     """Path → its versions, oldest first; a path that is missing has one, the content of the
     facts."""
     work: tuple[Work, ...] = ()
     """Oldest first."""
 
-    def history(self, filed: Filed) -> tuple[Version, ...]:
+    def history(self, filed: Filed) -> Collection[Version]:
         """Return the versions of an artifact, oldest first."""
         return self.versions.get(filed.place.path) or (Version(filed.lines, filed.at_s, 0),)
 

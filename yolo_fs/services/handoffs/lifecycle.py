@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from yolo_fs.edges.files import names_in, stamp_of
@@ -28,7 +27,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
 )
 from yolo_fs.rules.handoffs.reading import Read
 from yolo_fs.rules.phase.phase import Phases
-from yolo_fs.services.history.index import HistoryIndex
+from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 
 _STATES = frozenset({"execution-state", "phase-orchestration"})
 """Kinds that say that a phase was begun, and nothing of its work."""
@@ -67,10 +66,16 @@ class _Known:
         self._reads = reads
         self._history_index = history_index
         self._listed: dict[str, frozenset[str]] = {}
+        self._touched: dict[str, dict[str, list[tuple[int, IndexedCommit]]]] = {}
 
-    @cached_property
-    def _touches(self) -> dict[str, list[tuple[Moment, str]]]:
-        return _touches(self._history_index)
+    def _touches(self, place: Place) -> list[tuple[Moment, str]]:
+        """Return (moment, commit) of each coordination commit that changed an artifact, oldest
+        first.
+        """
+        if place.folder not in self._touched:
+            self._touched[place.folder] = self._history_index.touches(place.folder)
+        found = self._touched[place.folder].get(place.path, ())
+        return [(Moment(commit.at_s, position), commit.oid) for position, commit in found]
 
     # --- deliveries ---
 
@@ -98,7 +103,7 @@ class _Known:
             sender, _, receiver = str(line.get("direction", "frontend_to_backend")).partition(
                 "_to_"
             )
-            first, *_ = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
+            first, *_ = self._touches(filed.place) or [(Moment(0, 0), filed.commit)]
             yield DeliveredHandoff(
                 filed.place.path,
                 number,
@@ -113,7 +118,7 @@ class _Known:
         self, filed: Filed, number: int, sender: str, receiver: str, written: object
     ) -> DeliveredHandoff:
         """Return the delivery by the first commit that can hold what was written at that moment."""
-        touches = self._touches.get(filed.place.path) or [(Moment(0, 0), filed.commit)]
+        touches = self._touches(filed.place) or [(Moment(0, 0), filed.commit)]
         since = _seconds(written)
         later = [touch for touch in touches if since is not None and touch[0].at_s >= since]
         moment, commit = later[0] if later else touches[-1]
@@ -167,7 +172,7 @@ class _Known:
         """Yield what contracts say of themselves."""
         stages = {"agreed": HandoffStage.ACKNOWLEDGED, "implemented": HandoffStage.ACTED_UPON}
         for filed, number, line in _in_force(facts):
-            touches = self._touches.get(filed.place.path)
+            touches = self._touches(filed.place)
             if touches and (stage := stages.get(str(line.get("status")))):
                 moment, commit = touches[-1]
                 yield ReceiverSign("", stage, moment, commit, about=f"{filed.place.path}:{number}")
@@ -209,24 +214,8 @@ class _Known:
     def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[Place, Moment, str]]:
         for filed in facts.filed:
             if filed.place.phase == facts.phase:
-                for moment, commit in self._touches.get(filed.place.path, ()):
+                for moment, commit in self._touches(filed.place):
                     yield filed.place, moment, commit
-
-
-def _touches(history_index: HistoryIndex) -> dict[str, list[tuple[Moment, str]]]:
-    """Return path → (moment, commit) of each coordination commit that changed it, oldest first.
-
-    A path whose last change somebody else committed has that commit as well.
-    """
-    found: dict[str, list[tuple[Moment, str]]] = {}
-    for order, commit in enumerate(history_index.ours):
-        for _, path in commit.changes:
-            found.setdefault(path, []).append((Moment(commit.at_s, order), commit.oid))
-    for path, oid in history_index.by_path.items():
-        touches = found.setdefault(path, [])
-        if all(known != oid for _, known in touches):
-            touches.append((Moment(history_index.at_s(oid), len(history_index.ours)), oid))
-    return found
 
 
 def _numbered(facts: PhaseFacts, kind: str) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 import zlib
-from bisect import bisect_left, insort
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from itertools import islice
+from typing import Any, NamedTuple
 
 from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
@@ -28,12 +30,10 @@ from yolo_fs.rules.artifacts.naming import WARNINGS, Purpose, alike, purpose_of
 from yolo_fs.rules.evidence import SourceCommit
 from yolo_fs.rules.loops.facts import WITH_ROUNDS
 
-_Key = TypeVar("_Key")
-
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 5 {__version__}".encode()
+_FORMAT = f"yolo-fs history 6 {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -42,10 +42,11 @@ _SHARE = 256
 than reading.
 """
 
-_DICTS = ("by_path", "by_task", "by_step", "by_plan", "by_words", "signed_off", "warned")
-_LISTS = ("past", "work")
-_INDEXES = (*_DICTS, *_LISTS)
-"""Attributes of `HistoryIndex` that the cache holds, beside the commits."""
+_UNSORTED = 512
+"""Rows, and the part of all rows below, that are found one by one before all are put in order."""
+_UNSORTED_SHARE = 16
+_NUMBERS = "I"
+"""Type code of rows, heights and the like: four bytes each."""
 
 
 class IndexedCommit(NamedTuple):
@@ -61,11 +62,169 @@ class IndexedCommit(NamedTuple):
     subject: str
     changes: tuple[tuple[str, str], ...]
     """(status letter, path) of each path that differs from the first parent."""
+    warnings: int = 0
+    """How many warnings its artifact had, as a coordinator found."""
 
-    @property
-    def rank(self) -> tuple[int, int, str]:
-        """Its position in the one order of a history, however that was read."""
-        return (self.height, self.at_s, self.oid)
+
+_Said = tuple[bool, str, tuple[tuple[str, str], ...], int]
+"""What many commits have in common: the fields of `IndexedCommit` from `is_ours` on."""
+
+
+class CommitTable:
+    """Commits in rows of some forty bytes: a busy team makes 35,000 an hour, and most say what
+    others have said before.
+    """
+
+    def __init__(self) -> None:
+        self.at_s = array("q")
+        """Row → committer time, seconds since the epoch."""
+        self.heights = array(_NUMBERS)
+        self._names = bytearray()
+        self._width = 20
+        """Bytes of a name."""
+        self._said = array(_NUMBERS)
+        self._sayings: list[_Said] = []
+        self._numbers: dict[_Said, int] = {}
+        self._pairs: dict[tuple[str, str], tuple[str, str]] = {}
+        """Each change once: a path is changed by many commits."""
+        self._sorted = array(_NUMBERS)
+        """Rows in the order of their names."""
+        self._unsorted: dict[bytes, int] = {}
+        """Name → row, of those that are not in that order yet."""
+
+    def __len__(self) -> int:
+        return len(self.at_s)
+
+    def __getitem__(self, row: int) -> IndexedCommit:
+        said = self._sayings[self._said[row]]
+        return IndexedCommit(self.oid(row), self.at_s[row], self.heights[row], *said)
+
+    def copy(self) -> CommitTable:
+        """Return another one with the same rows."""
+        other = CommitTable()
+        vars(other).update({name: copy(value) for name, value in vars(self).items()})
+        return other
+
+    def add(self, one: IndexedCommit) -> int:
+        """Add a commit, and return its row."""
+        row, name = len(self), bytes.fromhex(one.oid)
+        self._width = len(name)
+        self._names += name
+        self.at_s.append(one.at_s)
+        self.heights.append(one.height)
+        self._said.append(self._number_of(one))
+        self._unsorted[name] = row
+        if len(self._unsorted) > max(_UNSORTED, len(self) // _UNSORTED_SHARE):
+            self._sort()
+        return row
+
+    def oid(self, row: int) -> str:
+        """Return the name of a commit."""
+        return self._name(row).hex()
+
+    def is_ours(self, row: int) -> bool:
+        """Return whether a coordinator made a commit."""
+        return self._sayings[self._said[row]][0]
+
+    def says(self, row: int) -> int:
+        """Return the number of what a commit says."""
+        return self._said[row]
+
+    def sayings_of_ours(self, folder: str) -> dict[int, list[str]]:
+        """Return what coordinators say of files in a folder: the number of each saying → the
+        paths.
+        """
+        below = f"{folder}/"
+        return {
+            number: paths
+            for number, (is_ours, _, changes, _) in enumerate(self._sayings)
+            if is_ours and (paths := [path for _, path in changes if path.startswith(below)])
+        }
+
+    def warnings(self, row: int) -> int:
+        """Return how many warnings the artifact of a commit had."""
+        return self._sayings[self._said[row]][3]
+
+    def rank(self, row: int) -> tuple[int, int, bytes]:
+        """Return the position of a commit in the one order of a history, however that was read."""
+        return self.heights[row], self.at_s[row], self._name(row)
+
+    def row(self, oid: str) -> int | None:
+        """Return where a commit is; None for one that is not here."""
+        name = bytes.fromhex(oid)
+        if name in self._unsorted:
+            return self._unsorted[name]
+        at = bisect_left(self._sorted, name, key=self._name)
+        found = self._sorted[at : at + 1]
+        return found[0] if found and self._name(found[0]) == name else None
+
+    def row_named(self, start: str) -> int | None:
+        """Return the one commit whose name begins so; None where none does, or several."""
+        if not set(start) <= set("0123456789abcdef"):
+            return None
+        self._sort()
+        lowest = bytes.fromhex(start + "0" * (len(start) % 2))
+        at = bisect_left(self._sorted, lowest, key=self._name)
+        named = [row for row in self._sorted[at : at + 2] if self.oid(row).startswith(start)]
+        return named[0] if len(named) == 1 else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `from_json` reads."""
+        self._sort()
+        columns = (self.at_s, self.heights, self._said, self._sorted)
+        return {
+            "names": self._names.hex(),
+            "width": self._width,
+            "columns": [column.tolist() for column in columns],
+            "sayings": self._sayings,
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> CommitTable:
+        """Return the table that `as_json` has written."""
+        table = cls()
+        table._names = bytearray.fromhex(content["names"])
+        table._width = content["width"]
+        for column, values in zip(
+            (table.at_s, table.heights, table._said, table._sorted), content["columns"], strict=True
+        ):
+            column.fromlist(values)
+        for is_ours, subject, changes, warnings in content["sayings"]:
+            table._number(is_ours, subject, changes, warnings)
+        return table
+
+    def _number_of(self, one: IndexedCommit) -> int:
+        return self._number(one.is_ours, one.subject, one.changes, one.warnings)
+
+    def _number(
+        self, is_ours: bool, subject: str, changes: Iterable[Iterable[str]], warnings: int
+    ) -> int:
+        pairs = ((letter, path) for letter, path in changes)
+        shared = tuple(self._pairs.setdefault(pair, pair) for pair in pairs)
+        said = is_ours, subject, shared, warnings
+        number = self._numbers.setdefault(said, len(self._sayings))
+        if number == len(self._sayings):
+            self._sayings.append(said)
+        return number
+
+    def _name(self, row: int) -> bytes:
+        return bytes(self._names[row * self._width : (row + 1) * self._width])
+
+    def _sort(self) -> None:
+        if len(self._unsorted) < _UNSORTED // 8:
+            for name, row in self._unsorted.items():
+                self._sorted.insert(bisect_left(self._sorted, name, key=self._name), row)
+        else:
+            rows = sorted((*self._sorted, *self._unsorted.values()), key=self._name)
+            self._sorted = array(_NUMBERS, rows)
+        self._unsorted = {}
+
+
+_DICTS = ("_by_path", "by_task", "_by_step", "_by_words", "_signed_off")
+_ROWS = ("past", "work")
+"""Attributes of `HistoryIndex` that the cache holds, beside the commits: one row, or several, of
+each key.
+"""
 
 
 class HistoryIndex:
@@ -73,43 +232,36 @@ class HistoryIndex:
 
     def __init__(self, repository: Repository):
         self._repository = repository
-        self._readings = 0
         self._forget()
 
     def _forget(self) -> None:
-        self._readings += 1
+        self.reading = object()
+        """Another one whenever rows may stand for other commits."""
         self._tip = ""
         self._end = ""
         """Where the shallow clone ended that was read; empty for a whole one."""
-        self._commits: dict[str, IndexedCommit] = {}
-        self._pairs: dict[tuple[str, str], tuple[str, str]] = {}
-        """Each change once: a path is changed by many commits."""
+        self.commits = CommitTable()
+        """All that were read, in the order of reading."""
         self._cached = 0
         """How many of them the cache on disk has."""
-        self._oids: list[str] | None = None
-        """Their names, sorted; None until somebody asks."""
-        self._ours: tuple[IndexedCommit, ...] | None = None
-        """None until somebody asks."""
-        self.by_path: dict[str, str] = {}
-        """Path below the planning root → the last commit that changed it."""
-        self.by_task: dict[str, str] = {}
-        """`NN-MM/Tk` → the last commit whose subject names it."""
-        self.by_step: dict[str, str] = {}
-        """`NN step` → the last commit whose subject says that it records that step."""
-        self.by_plan: dict[str, str] = {}
-        """`NN-MM` → the last source commit whose subject names that plan."""
-        self.by_words: dict[str, str] = {}
-        """`NN-MM words` → the last source commit that says so of a plan."""
-        self.past: dict[str, list[str]] = {}
-        """Path of an artifact whose past tells of rounds → the commits that changed it, in the
-        order of reading.
+        self._is_in_order = True
+        """Whether the rows are in the order of ranks, as those of one line are."""
+        self._by_path: dict[str, int] = {}
+        """Path below the planning root → row of the last commit that changed it."""
+        self.by_task: dict[str, int] = {}
+        """`NN-MM/Tk` → row of the last commit whose subject names it."""
+        self._by_step: dict[str, int] = {}
+        """`NN step` → row of the last commit whose subject says that it records that step."""
+        self._by_words: dict[str, int] = {}
+        """`NN-MM words` → row of the last source commit that says so of a plan."""
+        self._signed_off: dict[str, int] = {}
+        """Number of a phase → row of the commit that recorded its sign-off."""
+        self.past: dict[str, array[int]] = {}
+        """Path of an artifact whose past tells of rounds → rows of the commits that changed it,
+        oldest first.
         """
-        self.work: dict[str, list[str]] = {}
-        """`NN-MM` → the commits whose scope names that plan, in the order of reading."""
-        self.signed_off: dict[int, str] = {}
-        """Number of a phase → the commit that recorded its sign-off."""
-        self.warned: dict[str, int] = {}
-        """Coordination commit → how many warnings its artifact had."""
+        self.work: dict[str, array[int]] = {}
+        """`NN-MM` → rows of the commits whose scope names that plan, oldest first."""
 
     @property
     def tip(self) -> str:
@@ -122,9 +274,10 @@ class HistoryIndex:
         """
         if kept._end != self._cut_off():
             return False
-        lists = {name: {key: list(of) for key, of in vars(kept)[name].items()} for name in _LISTS}
-        dicts = {name: dict(vars(kept)[name]) for name in (*_DICTS, "_commits", "_pairs")}
-        vars(self).update(vars(kept), **dicts, **lists, _oids=None, _repository=self._repository)
+        rows = {name: {key: of[:] for key, of in vars(kept)[name].items()} for name in _ROWS}
+        dicts = {name: dict(vars(kept)[name]) for name in _DICTS}
+        mine = {"commits": kept.commits.copy(), "_repository": self._repository}
+        vars(self).update(vars(kept), **dicts, **rows, **mine)
         return True
 
     def read_up_to(self, tip: str) -> None:
@@ -145,7 +298,7 @@ class HistoryIndex:
             fresh = list(log(self._repository, tip))
         for commit in _parents_first(fresh):
             self._take(commit)
-        self._tip, self._ours = tip, None
+        self._tip = tip
 
     def read_beyond(self, tip: str, others: Sequence[str]) -> None:
         """Take in nothing but what other tips have and `tip` has not."""
@@ -159,13 +312,10 @@ class HistoryIndex:
         """Return the commit of this history that an abbreviated hash names, or None when it names
         none or several.
         """
-        if self._oids is None:
-            self._oids = sorted(self._commits)
-        at = bisect_left(self._oids, name)
-        named = [oid for oid in self._oids[at : at + 2] if oid.startswith(name)]
-        if len(named) != 1:
+        row = self.commits.row_named(name)
+        if row is None:
             return None
-        one = self._commits[named[0]]
+        one = self.commits[row]
         paths = frozenset(path for _, path in one.changes)
         return SourceCommit(one.oid, one.subject, paths, one.at_s)
 
@@ -173,100 +323,141 @@ class HistoryIndex:
         """Return when a commit of this history was made, seconds since the epoch; 0 for one that is
         not in it.
         """
-        found = self._commits.get(oid)
-        return found.at_s if found else 0
+        row = self.commits.row(oid)
+        return 0 if row is None else self.commits.at_s[row]
 
     def height(self, oid: str) -> int:
         """Return how far from a root a commit of this history is: what came after it is higher; 0
         for none.
         """
-        found = self._commits.get(oid)
-        return found.height if found else 0
+        row = self.commits.row(oid)
+        return 0 if row is None else self.commits.heights[row]
+
+    def last_change(self, path: str) -> str:
+        """Return the last commit that changed a path below the planning root; nothing when there is
+        none.
+        """
+        return self._oid(self._by_path.get(path))
+
+    def row_of_change(self, path: str) -> int:
+        """Return the row of that commit; -1 when there is none."""
+        return self._by_path.get(path, -1)
+
+    def of_task(self, task: str) -> str:
+        """Return the last commit whose subject names a task, `NN-MM/Tk`; nothing when none does."""
+        return self._oid(self.by_task.get(task))
 
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan that says nothing but these words; nothing when
         there is none.
         """
-        return self.by_words.get(f"{plan} {alike(words)}", "")
+        return self._oid(self._by_words.get(f"{plan} {alike(words)}"))
 
-    def past_of(self, path: str) -> tuple[IndexedCommit, ...]:
-        """Return the commits that changed an artifact of a kind that has rounds, oldest first."""
-        return self._in_order(self.past.get(path, ()))
+    def steps_said(self) -> dict[str, str]:
+        """Return `NN step` → the last commit whose subject says that it records that step."""
+        return {said: self.commits.oid(row) for said, row in self._by_step.items()}
+
+    def sign_off_of(self, phase: int) -> str:
+        """Return the commit that recorded the sign-off of a phase; nothing when there is none."""
+        return self._oid(self._signed_off.get(str(phase)))
+
+    def past_of(self, path: str) -> array[int]:
+        """Return the rows of the commits that changed an artifact of a kind that has rounds, oldest
+        first.
+        """
+        return self.past.get(path, array(_NUMBERS))
 
     def mark_of(self, path: str) -> object:
         """Return what is another value whenever `past_of` may say something else."""
-        return self._readings, len(self.past.get(path, ()))
+        return self.reading, len(self.past_of(path))
 
     def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
         """Return the commits whose scope names a plan, oldest first."""
-        return self._in_order(self.work.get(plan, ()))
+        return tuple(map(self.commits.__getitem__, self.work.get(plan, ())))
 
     def mark_of_work(self, plan: str) -> object:
         """Return what is another value whenever `work_on` may say something else."""
-        return self._readings, len(self.work.get(plan, ()))
+        return self.reading, len(self.work.get(plan, ()))
 
-    def _in_order(self, oids: Iterable[str]) -> tuple[IndexedCommit, ...]:
-        return tuple(
-            sorted(
-                (one for oid in oids if (one := self._commits.get(oid))), key=lambda one: one.rank
-            )
-        )
+    def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
+        """Return the latest coordination commits, newest first; `count`: so many at most."""
+        own = (row for row in reversed(self._ordered()) if self.commits.is_ours(row))
+        return tuple(map(self.commits.__getitem__, islice(own, count)))
 
-    @property
-    def ours(self) -> tuple[IndexedCommit, ...]:
-        """Coordination commits, oldest first."""
-        if self._ours is None:
-            own = (one for one in self._commits.values() if one.is_ours)
-            self._ours = tuple(sorted(own, key=lambda one: one.rank))
-        return self._ours
+    def touches(self, folder: str) -> dict[str, list[tuple[int, IndexedCommit]]]:
+        """Return path → (position in this history, commit) of each coordination commit that changed
+        what lies in a folder, oldest first. A path whose last change somebody else committed has
+        that commit as well.
+        """
+        found: dict[str, list[tuple[int, IndexedCommit]]] = {}
+        wanted = self.commits.sayings_of_ours(folder)
+        for position, row in enumerate(self._ordered()):
+            for path in wanted.get(self.commits.says(row), ()):
+                found.setdefault(path, []).append((position, self.commits[row]))
+        for path, row in self._by_path.items():
+            if path.startswith(f"{folder}/") and not self.commits.is_ours(row):
+                found.setdefault(path, []).append((len(self.commits), self.commits[row]))
+        return found
 
     def warnings(self) -> dict[str, int]:
         """Return the artifacts whose last version had warnings, and how many."""
-        paths = self.by_path.items()
-        return {path: self.warned[oid] for path, oid in paths if oid in self.warned}
+        found = ((path, self.commits.warnings(row)) for path, row in self._by_path.items())
+        return {path: count for path, count in found if count}
+
+    def _ordered(self) -> Sequence[int]:
+        """Return all rows, oldest first."""
+        rows = range(len(self.commits))
+        return rows if self._is_in_order else sorted(rows, key=self.commits.rank)
+
+    def _oid(self, row: int | None) -> str:
+        return "" if row is None else self.commits.oid(row)
 
     # --- taking in ---
 
     def _take(self, logged: LoggedCommit) -> None:
         height = 1 + max((self.height(parent) for parent in logged.parents), default=0)
-        changes = tuple(self._pairs.setdefault(pair, pair) for pair in logged.changes)
-        subject = sys.intern(logged.subject)
-        one = IndexedCommit(logged.oid, logged.at_s, height, logged.is_ours, subject, changes)
-        self._commits[one.oid] = one
         told = dict(logged.trailers).get(WARNINGS, "")
-        if one.is_ours and told.isdecimal():
-            self.warned[one.oid] = int(told)
-        if self._oids is not None:
-            insort(self._oids, one.oid)
+        warnings = int(told) if logged.is_ours and told.isdecimal() else 0
+        said = logged.is_ours, logged.subject, logged.changes, warnings
+        one = IndexedCommit(logged.oid, logged.at_s, height, *said)
+        row = self.commits.add(one)
+        if row and self.commits.rank(row - 1) > self.commits.rank(row):
+            self._is_in_order = False
         for _, path in one.changes:
             if path.startswith(PLANNING_ROOT + "/"):
-                self._put(self.by_path, path, one)
+                self._put(self._by_path, path, row)
                 if _has_rounds(path):
-                    self.past.setdefault(path, []).append(one.oid)
+                    self._enter(self.past, path, row)
         if purpose := purpose_of(one.subject):
-            self._note(purpose, one)
+            self._note(purpose, one, row)
         gaps = PHASE_COMPLETE.match(one.subject)
         if gaps and any(path == f"{PLANNING_ROOT}/state.json" for _, path in one.changes):
-            self._put(self.signed_off, int(gaps["N"]), one)
+            self._put(self._signed_off, str(int(gaps["N"])), row)
 
-    def _note(self, purpose: Purpose, one: IndexedCommit) -> None:
+    def _note(self, purpose: Purpose, one: IndexedCommit, row: int) -> None:
         if purpose.plan and not purpose.step and not one.is_ours:
-            self._put(self.by_plan, str(purpose.plan), one)
-            self.work.setdefault(str(purpose.plan), []).append(one.oid)
+            self._enter(self.work, str(purpose.plan), row)
         if purpose.task:
-            self._put(self.by_task, str(purpose.task), one)
+            self._put(self.by_task, str(purpose.task), row)
         elif purpose.step:
-            self._put(self.by_step, f"{purpose.phase} {purpose.step}", one)
+            self._put(self._by_step, f"{purpose.phase} {purpose.step}", row)
         elif purpose.plan:
-            self._put(self.by_words, f"{purpose.plan} {purpose.words}", one)
+            self._put(self._by_words, f"{purpose.plan} {purpose.words}", row)
 
-    def _put(self, index: dict[_Key, str], key: _Key, one: IndexedCommit) -> None:
+    def _put(self, index: dict[str, int], key: str, row: int) -> None:
         """Enter a commit unless a later one stands there: parallel lines of history come in any
         order.
         """
-        before = self._commits[index[key]] if key in index else None
-        if before is None or before.rank < one.rank:
-            index[key] = one.oid
+        before = index.setdefault(key, row)
+        if self.commits.rank(before) < self.commits.rank(row):
+            index[key] = row
+
+    def _enter(self, index: dict[str, array[int]], key: str, row: int) -> None:
+        """Enter a commit among all of a key, each at its place."""
+        rows = index.setdefault(key, array(_NUMBERS))
+        rank = self.commits.rank
+        is_last = not rows or rank(rows[-1]) < rank(row)
+        rows.insert(len(rows) if is_last else bisect_left(rows, rank(row), key=rank), row)
 
     # --- from one process to the next ---
 
@@ -274,14 +465,16 @@ class HistoryIndex:
         """Leave what was read to the next process; where that cannot be done, the next one only
         needs longer.
         """
-        fresh = len(self._commits) - self._cached
+        fresh = len(self.commits) - self._cached
         if not self._tip or fresh * _SHARE <= self._cached:
             return
         content = {
             "tip": self._tip,
             "cut_off": self._end,
-            "commits": list(self._commits.values()),
-            **{name: getattr(self, name) for name in _INDEXES},
+            "is_in_order": self._is_in_order,
+            "commits": self.commits.as_json(),
+            **{name: getattr(self, name) for name in _DICTS},
+            **{name: _as_lists(getattr(self, name)) for name in _ROWS},
         }
         body = json.dumps(content, separators=(",", ":")).encode()
         with contextlib.suppress(YoloError):
@@ -296,14 +489,13 @@ class HistoryIndex:
         if content is None or content["cut_off"] != self._cut_off():
             return
         self._tip, self._end = content["tip"], content["cut_off"]
-        for oid, at_s, height, is_ours, subject, changes in content["commits"]:
-            given = ((letter, path) for letter, path in changes)
-            pairs = tuple(self._pairs.setdefault(pair, pair) for pair in given)
-            self._commits[oid] = IndexedCommit(oid, at_s, height, is_ours, subject, pairs)
-        self._cached = len(self._commits)
-        for name in _INDEXES:
+        self.commits = CommitTable.from_json(content["commits"])
+        self._is_in_order = content["is_in_order"]
+        self._cached = len(self.commits)
+        for name in _DICTS:
             setattr(self, name, content[name])
-        self.signed_off = {int(number): oid for number, oid in self.signed_off.items()}
+        for name in _ROWS:
+            setattr(self, name, {key: array(_NUMBERS, of) for key, of in content[name].items()})
 
     def _cut_off(self) -> str:
         """Return where a shallow clone ends; empty for a whole one."""
@@ -315,6 +507,10 @@ class HistoryIndex:
 def _has_rounds(path: str) -> bool:
     place = classify(path)
     return place is not None and place.artifact.kind in WITH_ROUNDS
+
+
+def _as_lists(rows: dict[str, array[int]]) -> dict[str, list[int]]:
+    return {key: of.tolist() for key, of in rows.items()}
 
 
 def _head(body: bytes) -> bytes:

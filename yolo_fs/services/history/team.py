@@ -4,8 +4,10 @@ past.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from yolo_fs.edges.git.history import changes_of
@@ -47,27 +49,83 @@ from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
+from yolo_fs.services.history.index import CommitTable, HistoryIndex
 from yolo_fs.services.workspace import ACTIVE, BESIDE, CONFIG, LINES, Settings, planning_home
 
 _NONE = (None,)
 _MADE_FEW = 50
 """Contents of the past that are looked for in the trees of their commits, one by one."""
 _Derived = TypeVar("_Derived")
+_Contents = list[tuple[Mapping[str, Any], ...]]
+_CONTENTS_NEAR = 4
+"""Contents that a new one is compared with: most say what one of the last has said."""
 _Asked = tuple[str | None, Switches, str, tuple[str, ...]]
 """Commit, settings, where the phases in force live, and the branches of other clones."""
+
+
+class Versions(Collection[Version]):
+    """Versions of an artifact, in eight bytes each: what they say is held once."""
+
+    def __init__(
+        self, commits: CommitTable, rows: array[int], said: array[int], contents: _Contents
+    ):
+        self._commits = commits
+        self._rows = rows
+        """Of the commits that made a version; they only grow, and may be shared with others."""
+        self._said = said
+        """Version → number of its content."""
+        self._contents = contents
+        self._count = len(rows)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Version]:
+        commits, contents = self._commits, self._contents
+        for row, said in islice(zip(self._rows, self._said, strict=True), self._count):
+            yield Version(contents[said], commits.at_s[row], commits.heights[row])
+
+    def __contains__(self, version: object) -> bool:
+        return any(one == version for one in self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Versions) and other._rows is self._rows:
+            return other._count == self._count
+        return isinstance(other, Collection) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._rows[: self._count]))
+
+    def and_then(
+        self, commits: CommitTable, fresh: Iterable[tuple[int, tuple[Mapping[str, Any], ...]]]
+    ) -> Versions:
+        """Return these versions and later ones: rows of `commits`, and what they say."""
+        rows, said, contents = self._rows, self._said, self._contents
+        if len(rows) > self._count:  # somebody else has gone on from here
+            rows, said, contents = rows[: self._count], said[: self._count], [*contents]
+        for row, lines in fresh:
+            known = range(max(0, len(contents) - _CONTENTS_NEAR), len(contents))
+            number = next((at for at in known if contents[at] == lines), len(contents))
+            if number == len(contents):
+                contents.append(lines)
+            rows.append(row)
+            said.append(number)
+        return Versions(commits, rows, said, contents)
 
 
 @dataclass(frozen=True, slots=True)
 class _Past:
     """The versions of an artifact, as far as they were read."""
 
-    mark: object = None
-    count: int = 0
+    mark: object
+    reading: object
+    """Of the history: a row stands for the same commit as long as it is the same."""
+    count: int
     """Commits that changed it."""
-    last: tuple[IndexedCommit, ...] = ()
-    blob: str = ""
-    versions: tuple[Version, ...] = ()
+    last: int
+    """Row of the last of them."""
+    blob: str
+    versions: Versions
 
 
 class Team:
@@ -78,8 +136,10 @@ class Team:
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
-        self._filed: dict[str, tuple[object, Filed]] = {}
-        """Path → what was read last, the blob and the plans that matter to it, and what it says."""
+        self._filed: dict[str, tuple[object, object, Filed]] = {}
+        """Path → what was read last, the blob and the plans that matter to it; what tells its last
+        commit; and what it says.
+        """
         self._blobs: Mapping[str, str] = {}
         """Path → blob of the commit that was asked for last."""
         self._configs: dict[str | None, Config | None] = {}
@@ -219,14 +279,14 @@ class Team:
             self._configs[blob] = shaped if isinstance(shaped, Config) else None
         return self._configs.get(blob)
 
-    def past_of(self, path: str) -> tuple[Version, ...]:
+    def past_of(self, path: str) -> Collection[Version]:
         """Return the versions that an artifact of a kind with rounds had up to the commit asked for
         last, oldest first.
 
         A merge that only brings a version in from elsewhere makes none.
         """
-        known = self._pasts.get(path, _Past())
-        if known.mark != self.history_index.mark_of(path):
+        known = self._pasts.get(path)
+        if known is None or known.mark != self.history_index.mark_of(path):
             known = self._pasts[path] = self._read_past(path, known)
         return known.versions
 
@@ -240,7 +300,7 @@ class Team:
         place = classify(path)
         if place is None:
             return dict.fromkeys(blobs, ())
-        asked, now = self._filed.get(path, ((), None))
+        asked, _, now = self._filed.get(path, ((), None, None))
         plans = self._plans_beside(place)
         filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
         unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
@@ -259,7 +319,7 @@ class Team:
             switches=switches,
             commits=self._commits_named(own),
             task_commits=dict(self._tasks_done(own)),
-            signed_off=self.history_index.signed_off.get(int(phase.number), ""),
+            signed_off=self.history_index.sign_off_of(int(phase.number)),
             versions={
                 one.place.path: self.past_of(one.place.path)
                 for one in own
@@ -268,31 +328,32 @@ class Team:
             work=self._work_on(own) if asking else (),
         )
 
-    def _read_past(self, path: str, known: _Past) -> _Past:
-        place, commits = classify(path), self.history_index.past_of(path)
+    def _read_past(self, path: str, known: _Past | None) -> _Past:
+        history, rows = self.history_index, self.history_index.past_of(path)
+        if (
+            known is None
+            or known.reading is not history.reading
+            or rows[known.count - 1 : known.count] != array("I", [known.last])
+        ):
+            known = _Past(None, history.reading, 0, -1, "", _no_versions(history.commits))
+        place, blob, fresh = classify(path), known.blob, []
         kind = place.artifact.kind if place else ""
-        if commits[known.count - 1 : known.count] != known.last:
-            known = _Past()
-        blob, fresh = known.blob, []
-        is_first = len(commits) == 1 and path in self._blobs
-        for one in commits[known.count :]:
+        is_first = len(rows) == 1 and path in self._blobs
+        for row in rows[known.count :]:
             # What only one commit has changed is what that commit made of it.
-            made = self._blobs[path] if is_first else self._made_by(one.oid, path)
+            made = self._blobs[path] if is_first else self._made_by(history.commits.oid(row), path)
             if made and made != blob:
-                fresh.append((one, made))
+                fresh.append((row, made))
             blob = made or blob
         said = self._lines_of(path, [made for _, made in fresh])
-        versions = (
-            Version(of_former(kind, said[made]), one.at_s, one.height)
-            for one, made in fresh
-            if said[made]
-        )
+        versions = [(row, of_former(kind, said[made])) for row, made in fresh if said[made]]
         return _Past(
-            self.history_index.mark_of(path),
-            len(commits),
-            commits[-1:],
+            history.mark_of(path),
+            history.reading,
+            len(rows),
+            rows[-1] if rows else -1,
             blob,
-            (*known.versions, *versions),
+            known.versions.and_then(history.commits, versions),
         )
 
     def _made_by(self, commit: str, path: str) -> str | None:
@@ -334,10 +395,10 @@ class Team:
                 name = f"{plan}/{task.get('id')}"
                 words = str(plan), str(task.get("a"))
                 oid = (
-                    self.history_index.by_task.get(name)
+                    self.history_index.of_task(name)
                     or self.history_index.of_words(*words)
                     or self._lines.of_words(*words)
-                    or self._lines.by_task.get(name)
+                    or self._lines.of_task(name)
                 )
                 if oid:
                     yield name, oid
@@ -350,11 +411,16 @@ class Team:
         objects = self._repository.objects.read_many([files[path] for path in unread])
         for path, found in zip(unread, objects, strict=True):
             plans = wanted[path][1]
-            self._filed[path] = wanted[path], self._understood(places[path], found, plans)
+            self._filed[path] = wanted[path], None, self._understood(places[path], found, plans)
         for path in places:
-            commit = self.history_index.by_path.get(path, "")
-            at_s = self.history_index.at_s(commit)
-            yield self._filed[path][1]._replace(commit=commit, at_s=at_s)
+            read, made, filed = self._filed[path]
+            now = self.history_index.reading, self.history_index.row_of_change(path)
+            if made != now:
+                commit = self.history_index.last_change(path)
+                at_s = self.history_index.at_s(commit)
+                filed = filed._replace(commit=commit, at_s=at_s)
+                self._filed[path] = read, now, filed
+            yield filed
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
@@ -374,6 +440,10 @@ class Team:
         findings = of_sections(place, reading.findings, reading.records)
         is_valid = not errors(findings) and understood.is_sound
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
+
+
+def _no_versions(commits: CommitTable) -> Versions:
+    return Versions(commits, array("I"), array("I"), [])
 
 
 _HELD: list[Team] = []

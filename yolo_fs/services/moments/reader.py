@@ -194,9 +194,9 @@ class MomentReader:
             team = self._team_now()
             team.history_index.read_up_to(commit)
             files = self._past_repository.files_at(commit, PLANNING_ROOT)
-            by_path = team.history_index.by_path
+            last = team.history_index.last_change
             return [
-                {"path": path, "kind": place.artifact.kind, "commit": by_path.get(path, "")}
+                {"path": path, "kind": place.artifact.kind, "commit": last(path)}
                 for path in sorted(files)
                 if (place := classify(path))
             ]

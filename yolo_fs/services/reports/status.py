@@ -185,4 +185,4 @@ def listed(commits: Iterable[IndexedCommit]) -> list[dict[str, Any]]:
 
 def last_commits(history_index: HistoryIndex) -> tuple[IndexedCommit, ...]:
     """Return the latest coordination commits of a history, newest first."""
-    return history_index.ours[: -LAST_COMMITS - 1 : -1]
+    return history_index.last_of_ours(LAST_COMMITS)

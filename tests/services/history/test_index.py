@@ -1,0 +1,132 @@
+"""A history in rows says what a plain list of its commits says, and stays small."""
+
+from __future__ import annotations
+
+import json
+import random
+import tracemalloc
+from array import array
+from collections.abc import Iterator
+
+import pytest
+
+from yolo_fs.services.history.index import CommitTable, IndexedCommit
+from yolo_fs.services.history.team import Versions
+
+SEED = 20_261_123
+RECORDED = 3_000
+
+
+def commits(count: int, width: int = 20) -> Iterator[IndexedCommit]:
+    rng = random.Random(SEED)
+    for number in range(count):
+        path = f".yolo-planning/phases/01-auth/01-{number % 7:02}.summary.jsonl"
+        yield IndexedCommit(
+            rng.randbytes(width).hex(),
+            1_790_000_000 + number,
+            number + 1,
+            number % 5 > 0,
+            f"docs(01-{number % 7:02}): summary",
+            (("M", path),),
+            number % 3,
+        )
+
+
+@pytest.fixture(params=[20, 32], ids=["sha1", "sha256"])
+def recorded(request: pytest.FixtureRequest) -> tuple[CommitTable, list[IndexedCommit]]:
+    known = list(commits(RECORDED, request.param))
+    table = CommitTable()
+    for each in known:
+        table.add(each)
+    return table, known
+
+
+def test_each_commit_comes_back_as_it_was(
+    recorded: tuple[CommitTable, list[IndexedCommit]],
+) -> None:
+    table, known = recorded
+
+    assert [table[row] for row in range(len(table))] == known
+    assert [table.row(one.oid) for one in known] == list(range(RECORDED))
+    assert table.row("0" * len(known[0].oid)) is None
+
+
+def test_a_short_name_names_a_commit_where_it_names_one_alone(
+    recorded: tuple[CommitTable, list[IndexedCommit]],
+) -> None:
+    table, known = recorded
+    for row, one in enumerate(known[:500]):
+        for length in (1, 3, 4, 7, 40):
+            start = one.oid[:length]
+            alike = [each for each in known if each.oid.startswith(start)]
+            expected = row if len(alike) == 1 else None
+            assert table.row_named(start) == expected, (start, SEED)
+    assert table.row_named("HEAD") is None
+    assert table.row_named(known[0].oid.upper()) is None
+    assert table.row_named(known[0].oid + "00") is None
+
+
+def test_names_are_found_between_additions() -> None:
+    table = CommitTable()
+    for row, one in enumerate(commits(2_000)):
+        table.add(one)
+        assert table.row(one.oid) == row
+        if row % 17 == 0:
+            assert table.row_named(one.oid[:20]) == row
+
+
+def test_a_copy_goes_its_own_way(recorded: tuple[CommitTable, list[IndexedCommit]]) -> None:
+    table, known = recorded
+    other = table.copy()
+    fresh = known[0]._replace(oid="ab" * (len(known[0].oid) // 2), subject="feat: another word")
+
+    row = other.add(fresh)
+
+    assert other[row] == fresh
+    assert len(table) == RECORDED
+    assert table.row(fresh.oid) is None
+    assert [table[each] for each in range(RECORDED)] == known
+
+
+def test_what_is_kept_is_read_again(recorded: tuple[CommitTable, list[IndexedCommit]]) -> None:
+    table, known = recorded
+
+    again = CommitTable.from_json(json.loads(json.dumps(table.as_json())))
+
+    assert [again[row] for row in range(len(again))] == known
+    assert again.row(known[7].oid) == 7
+    assert again.add(known[7]._replace(oid="cd" * (len(known[7].oid) // 2))) == RECORDED
+
+
+def test_fifty_thousand_commits_more_take_less_than_sixty_bytes_each() -> None:
+    table = CommitTable()
+    for one in commits(1_000):
+        table.add(one)
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for one in commits(50_000):
+            table.add(one)
+        table.row_named("abc")
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (after - before) / 50_000 < 60
+
+
+def test_two_who_go_on_from_the_same_versions_do_not_see_each_others() -> None:
+    table = CommitTable()
+    for one in commits(4):
+        table.add(one)
+    failed, done = ({"s": "failed"},), ({"s": "complete"},)
+    both = Versions(table, array("I"), array("I"), []).and_then(table, [(0, failed), (1, failed)])
+
+    mine = both.and_then(table, [(2, done)])
+    theirs = both.and_then(table, [(3, failed)])
+
+    assert [one.lines for one in both] == [failed, failed]
+    assert [(one.lines, one.order) for one in mine] == [(failed, 1), (failed, 2), (done, 3)]
+    assert [(one.lines, one.order) for one in theirs] == [(failed, 1), (failed, 2), (failed, 4)]
+    assert mine != theirs
+    assert both == tuple(both)
