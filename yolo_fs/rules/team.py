@@ -15,9 +15,11 @@ why.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Any, NamedTuple
+from functools import cache
+from typing import NamedTuple
 
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.table import Artifact, Meeting
@@ -178,8 +180,14 @@ def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> 
         return ours
     if ours == base:
         return theirs
-    before, here, there = (_lines_of(each) for each in (base, ours, theirs))
-    if artifact.meets is Meeting.WHOLE or before is None or here is None or there is None:
+    if artifact.meets is Meeting.WHOLE:
+        return None
+    try:
+        before, here, there = (_lines_of(each) for each in (base, ours, theirs))
+        values = map(json.loads, {*before, *here, *there})
+        if not all(isinstance(value, dict) for value in values):
+            return None
+    except (ValueError, RecursionError):
         return None
     if before in (here, there):  # but for the end of the last line
         return theirs if here == before else ours
@@ -191,7 +199,7 @@ def merge_lines(
     meets: Meeting, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]
 ) -> MergedLines:
     """Return the lines that two versions come to; each line is one JSON object."""
-    read: Callable[[str], _Record] = _by_id if meets is Meeting.BY_ID else _by_content
+    read = cache(_by_id if meets is Meeting.BY_ID else _by_content)  # most lines are in all three
     versions = [[read(line) for line in lines] for lines in (base, ours, theirs)]
     if meets is Meeting.APPEND:
         return MergedLines(_joined_in_time(versions[1], versions[2]))
@@ -237,37 +245,31 @@ def _joined_in_time(ours: Sequence[_Record], theirs: Sequence[_Record]) -> tuple
 
 
 def _doubled(records: Sequence[_Record]) -> tuple[str, ...]:
-    names = [one.name for one in records]
-    return tuple(sorted({name for name in names if names.count(name) > 1}))
+    counts = Counter(one.name for one in records)
+    return tuple(sorted(name for name, count in counts.items() if count > 1))
 
 
 def _by_id(line: str) -> _Record:
-    record = _by_content(line)
-    value = json.loads(line)
-    name = str(value.get("id") or value.get("name") or "") if isinstance(value, dict) else ""
+    record, value = _by_content(line), json.loads(line)
+    name = str(value.get("id") or value.get("name") or "")
     return record._replace(name=name or record.name)
 
 
 def _by_content(line: str) -> _Record:
     value = json.loads(line)
+    times = (time for key in _TIMES if isinstance(time := value.get(key), str))
     meaning = json.dumps(value, sort_keys=True)
-    return _Record(meaning, meaning, line, _time_of(value))
+    return _Record(meaning, meaning, line, next(times, ""))
 
 
-def _time_of(value: Any) -> str:
-    times = (value.get(key) for key in _TIMES) if isinstance(value, dict) else ()
-    return next((time for time in times if isinstance(time, str)), "")
+def _lines_of(data: bytes) -> list[str]:
+    """Return the lines of a file, without the empty one behind its last newline.
 
-
-def _lines_of(data: bytes) -> tuple[str, ...] | None:
-    """Return the lines of a file, or None when one of them is no JSON object."""
-    try:
-        lines = tuple(data.decode().split("\n"))
-        values = [json.loads(line) for line in lines if line]
-    except ValueError:
-        return None
-    is_sound = all(isinstance(value, dict) for value in values) and "" not in lines[:-1]
-    return tuple(line for line in lines if line) if is_sound else None
+    Raises:
+        ValueError: it is no UTF-8.
+    """
+    lines = data.decode().split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 FOLDER = ".yolo-team/leases"

@@ -110,7 +110,14 @@ def test_a_side_that_only_ended_its_last_line_changed_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "theirs", [b'{"id":"1","id', b"\xff\n", b'["1"]\n', b'{"id":"1"}\n\n{"id":"3"}\n']
+    "theirs",
+    [
+        b"[" * 100_000 + b"\n",
+        b'{"id":"1","id',
+        b"\xff\n",
+        b'["1"]\n',
+        b'{"id":"1"}\n\n{"id":"3"}\n',
+    ],
 )
 def test_what_is_no_list_of_records_is_not_mixed(theirs: bytes) -> None:
     gaps = by_kind("gaps")
