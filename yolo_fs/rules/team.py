@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cache
-from typing import NamedTuple
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.table import Artifact, Meeting
@@ -164,11 +164,17 @@ class MergedLines(NamedTuple):
 
 class _Record(NamedTuple):
     name: str
-    """What tells it from the other records of its file."""
-    meaning: str
-    """Its content, whatever the order of its keys."""
+    """What tells it from the other records of its file: its id, or all that it says."""
     line: str
-    time: str
+    value: Mapping[str, Any]
+
+    @property
+    def time(self) -> str:
+        """When it was made, as it says."""
+        return next((at for key in _TIMES if isinstance(at := self.value.get(key), str)), "")
+
+
+_SORTED = json.JSONEncoder(sort_keys=True).encode
 
 
 def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
@@ -184,22 +190,23 @@ def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> 
         return None
     try:
         before, here, there = (_lines_of(each) for each in (base, ours, theirs))
-        values = map(json.loads, {*before, *here, *there})
-        if not all(isinstance(value, dict) for value in values):
-            return None
+        merged = merge_lines(artifact.meets, before, here, there)
     except (ValueError, RecursionError):
         return None
     if before in (here, there):  # but for the end of the last line
         return theirs if here == before else ours
-    merged = merge_lines(artifact.meets, before, here, there)
     return None if merged.conflicts else "".join(f"{line}\n" for line in merged.lines).encode()
 
 
 def merge_lines(
     meets: Meeting, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]
 ) -> MergedLines:
-    """Return the lines that two versions come to; each line is one JSON object."""
-    read = cache(_by_id if meets is Meeting.BY_ID else _by_content)  # most lines are in all three
+    """Return the lines that two versions come to.
+
+    Raises:
+        ValueError: a line is no JSON object.
+    """
+    read = cache(partial(_record_of, meets))  # most lines are in all three
     versions = [[read(line) for line in lines] for lines in (base, ours, theirs)]
     if meets is Meeting.APPEND:
         return MergedLines(_joined_in_time(versions[1], versions[2]))
@@ -216,12 +223,11 @@ def _by_records(
     lines: list[str] = []
     conflicts: list[str] = []
     for name in [*theirs, *(name for name in ours if name not in theirs)]:
-        versions = base.get(name), ours.get(name), theirs.get(name)
-        before, here, there = (one.meaning if one else None for one in versions)
-        if here in (there, before):
-            chosen = versions[2]
-        elif there == before:
-            chosen = versions[1]
+        before, here, there = base.get(name), ours.get(name), theirs.get(name)
+        if _are_alike(here, there) or _are_alike(here, before):
+            chosen = there
+        elif _are_alike(there, before):
+            chosen = here
         else:
             conflicts.append(name)
             continue
@@ -232,8 +238,8 @@ def _by_records(
 
 def _joined_in_time(ours: Sequence[_Record], theirs: Sequence[_Record]) -> tuple[str, ...]:
     """Return their lines and those that only we have, each before the first of theirs later."""
-    known = {one.meaning for one in theirs}
-    added = [one for one in {one.meaning: one for one in ours}.values() if one.meaning not in known]
+    known = {one.name for one in theirs}
+    added = [one for one in {one.name: one for one in ours}.values() if one.name not in known]
     lines: list[str] = []
     latest = ""
     for one in theirs:
@@ -249,17 +255,19 @@ def _doubled(records: Sequence[_Record]) -> tuple[str, ...]:
     return tuple(sorted(name for name, count in counts.items() if count > 1))
 
 
-def _by_id(line: str) -> _Record:
-    record, value = _by_content(line), json.loads(line)
-    name = str(value.get("id") or value.get("name") or "")
-    return record._replace(name=name or record.name)
-
-
-def _by_content(line: str) -> _Record:
+def _record_of(meets: Meeting, line: str) -> _Record:
     value = json.loads(line)
-    times = (time for key in _TIMES if isinstance(time := value.get(key), str))
-    meaning = json.dumps(value, sort_keys=True)
-    return _Record(meaning, meaning, line, next(times, ""))
+    if not isinstance(value, dict):
+        raise ValueError("no JSON object")  # noqa: TRY004 — data is wrong, not its type
+    name = value.get("id") or value.get("name") if meets is Meeting.BY_ID else None
+    return _Record(str(name or _SORTED(value)), line, value)
+
+
+def _are_alike(one: _Record | None, other: _Record | None) -> bool:
+    """Return whether two versions say the same, in whatever order, or neither is there."""
+    if one is None or other is None:
+        return one is other
+    return one.line == other.line or _SORTED(one.value) == _SORTED(other.value)
 
 
 def _lines_of(data: bytes) -> list[str]:

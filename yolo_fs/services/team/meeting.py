@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
@@ -165,6 +166,7 @@ class TeamMeeting:
         """Files of the work tree that a power loss might still take."""
         self._differing: set[str] = set()
         """Paths that were not the same on both sides at the last comparison."""
+        self._merged = lru_cache(maxsize=16)(self._merge)  # each look comes by the same ones again
         self._made_here: str | None = None
         """The last commit that we made on the branch."""
 
@@ -310,7 +312,7 @@ class TeamMeeting:
             found |= self._repository.files_at(commit, root)
         return {path: blob for path, blob in found.items() if classify(path)}
 
-    def _merged(self, divergence: Divergence) -> bytes | None:
+    def _merge(self, divergence: Divergence) -> bytes | None:
         place = classify(divergence.path)
         if place is None:
             return None
