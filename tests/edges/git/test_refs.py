@@ -403,3 +403,18 @@ def test_a_remote_that_hangs_does_not_keep_the_lock_of_a_daemon_that_is_gone(
     finally:
         hangs.unlink()
         asked.join()
+
+
+def test_ssh_is_told_never_to_ask(
+    engine: Engines, user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, ssh = tmp_path / "said", tmp_path / "bin/ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(f'#!/bin/sh\necho "$@" > {said}\nexit 1\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+
+    with pytest.raises(YoloError):
+        Remote(engine(user).repository, "somewhere:team.git").tips("refs/heads/main")
+
+    assert "BatchMode=yes" in said.read_text()

@@ -356,8 +356,12 @@ class Remote:
         raise _refusal(" ".join([*name, words, *server[:5]]))
 
     def _call(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> GitOutput:
+        # ssh shall never ask; a command of the user's own stays theirs.
+        own = self._repository.config("core.sshCommand")
+        more = {} if own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=10"}
+        git = self._repository.git
         try:
-            return self._repository.git.run(*arguments, ok=ok, timeout_s=CALL_S, networked=True)
+            return git.run(*arguments, ok=ok, timeout_s=CALL_S, networked=True, more=more)
         except GitError as error:
             raise _away(error.said) from None
         except YoloError as error:

@@ -281,7 +281,6 @@ _NETWORK_SETTINGS = (
     "push.gpgSign=false",
     "push.followTags=false",
 )
-_BATCH_SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10"
 
 
 class Git:
@@ -337,13 +336,6 @@ class Git:
             raise failure(arguments[0], answer)
         return answer
 
-    def _ssh(self) -> dict[str, str]:
-        """Return how ssh is called so that it never asks; a command of the user's own stays
-        theirs.
-        """
-        own = self.run("config", "--get", "core.sshCommand", ok=(0, 1, 128)).out.strip()
-        return {} if own else {"GIT_SSH_COMMAND": _BATCH_SSH}
-
     def text(self, *arguments: str) -> str:
         """Return what a command prints, without its final newline."""
         return os.fsdecode(self.run(*arguments).out).removesuffix("\n")
@@ -363,7 +355,7 @@ class Git:
     ) -> subprocess.Popen[bytes]:
         git = _load_git_python()
         if networked:
-            more = {**NETWORK, **self._ssh(), **more}
+            more = {**NETWORK, **more}
         prefix = self._network_prefix if networked else self._prefix
         try:
             started = self._git.execute(
