@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import zlib
 from array import array
 from bisect import bisect_left
@@ -33,7 +34,7 @@ from yolo_fs.rules.loops.facts import WITH_ROUNDS
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 6 {__version__}".encode()
+_FORMAT = f"yolo-fs history 7 {sys.byteorder} {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -175,7 +176,7 @@ class CommitTable:
         return {
             "names": self._names.hex(),
             "width": self._width,
-            "columns": [column.tolist() for column in columns],
+            "columns": [column.tobytes().hex() for column in columns],
             "sayings": self._sayings,
         }
 
@@ -185,10 +186,9 @@ class CommitTable:
         table = cls()
         table._names = bytearray.fromhex(content["names"])
         table._width = content["width"]
-        for column, values in zip(
-            (table.at_s, table.heights, table._said, table._sorted), content["columns"], strict=True
-        ):
-            column.fromlist(values)
+        columns = (table.at_s, table.heights, table._said, table._sorted)
+        for column, packed in zip(columns, content["columns"], strict=True):
+            column.frombytes(bytes.fromhex(packed))
         for is_ours, subject, changes, warnings in content["sayings"]:
             table._number(is_ours, subject, changes, warnings)
         return table
@@ -474,7 +474,7 @@ class HistoryIndex:
             "is_in_order": self._is_in_order,
             "commits": self.commits.as_json(),
             **{name: getattr(self, name) for name in _DICTS},
-            **{name: _as_lists(getattr(self, name)) for name in _ROWS},
+            **{name: _packed(getattr(self, name)) for name in _ROWS},
         }
         body = json.dumps(content, separators=(",", ":")).encode()
         with contextlib.suppress(YoloError):
@@ -495,7 +495,8 @@ class HistoryIndex:
         for name in _DICTS:
             setattr(self, name, content[name])
         for name in _ROWS:
-            setattr(self, name, {key: array(_NUMBERS, of) for key, of in content[name].items()})
+            packed = content[name].items()
+            setattr(self, name, {key: array(_NUMBERS, bytes.fromhex(of)) for key, of in packed})
 
     def _cut_off(self) -> str:
         """Return where a shallow clone ends; empty for a whole one."""
@@ -509,8 +510,8 @@ def _has_rounds(path: str) -> bool:
     return place is not None and place.artifact.kind in WITH_ROUNDS
 
 
-def _as_lists(rows: dict[str, array[int]]) -> dict[str, list[int]]:
-    return {key: of.tolist() for key, of in rows.items()}
+def _packed(rows: dict[str, array[int]]) -> dict[str, str]:
+    return {key: of.tobytes().hex() for key, of in rows.items()}
 
 
 def _head(body: bytes) -> bytes:
