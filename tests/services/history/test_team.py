@@ -6,7 +6,7 @@ import contextlib
 import io
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.teams import CLAIM, Team
 from yolo_fs.cli.main import run
+from yolo_fs.edges.git import history
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.loops.facts import Loop, LoopProgress
 from yolo_fs.services.history import team as history_team
@@ -269,6 +270,33 @@ def test_versions_that_are_asked_for_at_once_are_those_found_one_by_one(
     monkeypatch.setattr(Repository, "blob_at", refuse_for(Repository.blob_at, path))
     assert versions() == one_by_one
     assert len(one_by_one) > 4
+
+
+def test_many_new_versions_are_read_without_the_history_before_them(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def changes_in(repository: Repository, commits: Iterable[str], paths: Sequence[str]) -> Any:
+        named = list(commits)
+        asked.append(len(named))
+        return history.changes_in(repository, named, paths)
+
+    monkeypatch.setattr(history_team, "_MADE_FEW", 2)
+    monkeypatch.setattr(history_team, "changes_in", changes_in)
+    summarise(team)
+    for round_ in range(20):
+        works(team, "feat(01-01): T1 more", f"{round_}\n")
+    with Repository(str(team.root)) as repository:
+        facts = Facts(repository, load(repository.root))
+        facts.phases(team.head())
+        asked.clear()
+        for cycle in range(1, 6):
+            review(team, "changes_requested", cycle, "major")
+        (phase,) = facts.facts(team.head())
+
+    assert sum(map(len, phase.versions.values())) > 5
+    assert asked and sum(asked) < 20, asked
 
 
 def refuse_for(

@@ -229,7 +229,18 @@ class LoggedChange(NamedTuple):
 
 def changes_of(repository: Repository, tip: str | None, paths: Sequence[str]) -> list[LoggedChange]:
     """Return what changed the paths in the history of `tip`, oldest first."""
-    return list(_logged(repository, tip, paths)) if tip and paths else []
+    if not tip or not paths:
+        return []
+    walked = ("--topo-order", "--reverse", "--end-of-options", tip)
+    return list(_logged(repository, paths, *walked))
+
+
+def changes_in(
+    repository: Repository, commits: Iterable[str], paths: Sequence[str]
+) -> Iterator[LoggedChange]:
+    """Yield what each of these commits changed at the paths."""
+    given = "".join(f"{commit}\n" for commit in commits).encode()
+    return _logged(repository, paths, "--no-walk=unsorted", "--stdin", given=given)
 
 
 def line_between(repository: Repository, since: str, tip: str | None) -> list[str] | None:
@@ -258,12 +269,13 @@ def changes_along(
             before[path] = blob
 
 
-def _logged(repository: Repository, tip: str, paths: Sequence[str]) -> Iterator[LoggedChange]:
+def _logged(
+    repository: Repository, paths: Sequence[str], *which: str, given: bytes | None = None
+) -> Iterator[LoggedChange]:
     named = paths if len(paths) <= _PATHS_MOST else ()
     answer = repository.git.run(
         "log", "-z", "--raw", "--no-abbrev", "--format=%H", "--no-renames", "--root", "-O/dev/null",
-        "--diff-merges=first-parent", "--topo-order", "--reverse", "--end-of-options", tip,
-        "--", *named, timeout_s=LONG_S,
+        "--diff-merges=first-parent", *which, "--", *named, given=given, timeout_s=LONG_S,
     )  # fmt: skip
     wanted = frozenset(paths)
     commit, fields = "", iter(os.fsdecode(answer.out).split("\0"))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from yolo_fs.edges.git.history import changes_of
+from yolo_fs.edges.git.history import changes_in
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS, read_object
@@ -147,8 +147,10 @@ class Team:
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
-        self._made: dict[tuple[str, str], str | None] | None = None
-        """Commit and path → the blob that it made of it; None until many are asked for."""
+        self._made: dict[tuple[str, str], str | None] = {}
+        """Commit and path → the blob that it made of it, where many were asked for."""
+        self._made_from = 0
+        """The first row of those that are there."""
         self._made_asked = 0
         self._derived: dict[tuple[PhaseId, str], tuple[Phase, object, Any]] = {}
         """What callers made of a phase: it holds for that phase alone, and so much work on it."""
@@ -223,6 +225,7 @@ class Team:
             return ()
         self.history_index.read_up_to(commit)
         self._read_lines(commit, lines)
+        self._forget_made()
         files = in_force(self._repository.files_at(commit, PLANNING_ROOT), home)
         self._blobs = files
         present = list(self._file(files))
@@ -244,7 +247,7 @@ class Team:
             )
             for phase in sorted(of_phase)
         )
-        self._made, self._made_asked = None, 0
+        self._forget_made()
         return found
 
     def _line_tips(self) -> tuple[str, ...]:
@@ -341,7 +344,7 @@ class Team:
         is_first = len(rows) == 1 and path in self._blobs
         for row in rows[known.count :]:
             # What only one commit has changed is what that commit made of it.
-            made = self._blobs[path] if is_first else self._made_by(history.commits.oid(row), path)
+            made = self._blobs[path] if is_first else self._made_by(row, path)
             if made and made != blob:
                 fresh.append((row, made))
             blob = made or blob
@@ -356,18 +359,29 @@ class Team:
             known.versions.and_then(history.commits, versions),
         )
 
-    def _made_by(self, commit: str, path: str) -> str | None:
-        """Return the blob that a commit made of a path. After a few, all of them are asked for at
-        once: trees cost more.
+    def _forget_made(self) -> None:
+        self._made, self._made_from, self._made_asked = {}, len(self.history_index.commits), 0
+
+    def _made_by(self, row: int, path: str) -> str | None:
+        """Return the blob that a commit made of a path. After a few, it is asked for with those of
+        all later commits at once: trees cost more.
         """
         self._made_asked += 1
-        if self._made is None and self._made_asked > _MADE_FEW:
-            paths = list(self.history_index.past)
-            logged = changes_of(self._repository, self.history_index.tip, paths)
-            self._made = {(each.commit, each.path): each.blob for each in logged}
-        if self._made is not None and (commit, path) in self._made:
+        if row < self._made_from and self._made_asked > _MADE_FEW:
+            self._read_made(row)
+        commit = self.history_index.commits.oid(row)
+        if (commit, path) in self._made:
             return self._made[commit, path]
         return self._repository.blob_at(commit, path)
+
+    def _read_made(self, row: int) -> None:
+        index = self.history_index
+        # At least as many again as are there, so that git is not asked for each row.
+        first = max(0, min(row, 2 * self._made_from - len(index.commits)))
+        commits = map(index.commits.oid, range(first, self._made_from))
+        logged = changes_in(self._repository, commits, list(index.past))
+        self._made |= {(each.commit, each.path): each.blob for each in logged}
+        self._made_from = first
 
     def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
         plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
