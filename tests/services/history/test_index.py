@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from yolo_fs.services.history.index import CommitTable, IndexedCommit
+from yolo_fs.services.history.index import CommitTable, IndexedCommit, pack
 from yolo_fs.services.history.team import Versions
 
 SEED = 20_261_123
@@ -91,7 +91,7 @@ def test_a_copy_goes_its_own_way(recorded: tuple[CommitTable, list[IndexedCommit
 def test_what_is_kept_is_read_again(recorded: tuple[CommitTable, list[IndexedCommit]]) -> None:
     table, known = recorded
 
-    again = CommitTable.from_json(json.loads(json.dumps(table.as_json())))
+    again = CommitTable.from_json(json.loads(json.dumps(table.as_json(), default=pack)))
 
     assert [again[row] for row in range(len(again))] == known
     assert again.row(known[7].oid) == 7

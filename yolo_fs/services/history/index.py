@@ -12,6 +12,7 @@ import json
 import sys
 import zlib
 from array import array
+from binascii import a2b_base64, b2a_base64
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
@@ -34,7 +35,7 @@ from yolo_fs.rules.loops.facts import WITH_ROUNDS
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 7 {sys.byteorder} {__version__}".encode()
+_FORMAT = f"yolo-fs history 8 {sys.byteorder} {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -170,13 +171,12 @@ class CommitTable:
         return named[0] if len(named) == 1 else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads."""
+        """Return what `from_json` reads; `pack` is for its columns."""
         self._sort()
-        columns = (self.at_s, self.heights, self._said, self._sorted)
         return {
-            "names": self._names.hex(),
+            "names": self._names,
             "width": self._width,
-            "columns": [column.tobytes().hex() for column in columns],
+            "columns": (self.at_s, self.heights, self._said, self._sorted),
             "sayings": self._sayings,
         }
 
@@ -184,11 +184,11 @@ class CommitTable:
     def from_json(cls, content: dict[str, Any]) -> CommitTable:
         """Return the table that `as_json` has written."""
         table = cls()
-        table._names = bytearray.fromhex(content["names"])
+        table._names = bytearray(a2b_base64(content["names"]))
         table._width = content["width"]
         columns = (table.at_s, table.heights, table._said, table._sorted)
         for column, packed in zip(columns, content["columns"], strict=True):
-            column.frombytes(bytes.fromhex(packed))
+            column.frombytes(a2b_base64(packed))
         for is_ours, subject, changes, warnings in content["sayings"]:
             table._number(is_ours, subject, changes, warnings)
         return table
@@ -473,10 +473,9 @@ class HistoryIndex:
             "cut_off": self._end,
             "is_in_order": self._is_in_order,
             "commits": self.commits.as_json(),
-            **{name: getattr(self, name) for name in _DICTS},
-            **{name: _packed(getattr(self, name)) for name in _ROWS},
+            **{name: getattr(self, name) for name in (*_DICTS, *_ROWS)},
         }
-        body = json.dumps(content, separators=(",", ":")).encode()
+        body = json.dumps(content, separators=(",", ":"), default=pack).encode()
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
             path = f"{self._repository.own_dir}/{FILE}"
@@ -496,7 +495,7 @@ class HistoryIndex:
             setattr(self, name, content[name])
         for name in _ROWS:
             packed = content[name].items()
-            setattr(self, name, {key: array(_NUMBERS, bytes.fromhex(of)) for key, of in packed})
+            setattr(self, name, {key: array(_NUMBERS, a2b_base64(of)) for key, of in packed})
 
     def _cut_off(self) -> str:
         """Return where a shallow clone ends; empty for a whole one."""
@@ -510,8 +509,9 @@ def _has_rounds(path: str) -> bool:
     return place is not None and place.artifact.kind in WITH_ROUNDS
 
 
-def _packed(rows: dict[str, array[int]]) -> dict[str, str]:
-    return {key: of.tobytes().hex() for key, of in rows.items()}
+def pack(column: bytearray | array[int]) -> str:
+    """Return a column as JSON can hold it."""
+    return b2a_base64(column, newline=False).decode()
 
 
 def _head(body: bytes) -> bytes:
