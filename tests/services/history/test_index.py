@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tracemalloc
 from array import array
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from yolo_fs.services.history.index import CommitTable, IndexedCommit, pack
+from yolo_fs.services.history.index import CommitTable, IndexedCommit, packed, unpacked
 from yolo_fs.services.history.team import Versions
 
 SEED = 20_261_123
@@ -91,7 +90,9 @@ def test_a_copy_goes_its_own_way(recorded: tuple[CommitTable, list[IndexedCommit
 def test_what_is_kept_is_read_again(recorded: tuple[CommitTable, list[IndexedCommit]]) -> None:
     table, known = recorded
 
-    again = CommitTable.from_json(json.loads(json.dumps(table.as_json(), default=pack)))
+    content, columns = unpacked(packed(table.as_json()))
+    assert content is not None
+    again = CommitTable.from_json(content, columns)
 
     assert [again[row] for row in range(len(again))] == known
     assert again.row(known[7].oid) == 7

@@ -12,7 +12,6 @@ import json
 import sys
 import zlib
 from array import array
-from binascii import a2b_base64, b2a_base64
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
@@ -35,7 +34,7 @@ from yolo_fs.rules.loops.facts import WITH_ROUNDS
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 8 {sys.byteorder} {__version__}".encode()
+_FORMAT = f"yolo-fs history 9 {sys.byteorder} {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -47,6 +46,8 @@ than reading.
 _UNSORTED = 512
 """Rows, and the part of all rows below, that are found one by one before all are put in order."""
 _UNSORTED_SHARE = 16
+_INSERTED_SHARE = 64
+"""A smaller part of all rows is inserted, which takes no copy of all names."""
 _NUMBERS = "I"
 """Type code of rows, heights and the like: four bytes each."""
 
@@ -171,7 +172,7 @@ class CommitTable:
         return named[0] if len(named) == 1 else None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads; `pack` is for its columns."""
+        """Return what `from_json` reads, as `packed` takes it."""
         self._sort()
         return {
             "names": self._names,
@@ -181,14 +182,14 @@ class CommitTable:
         }
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> CommitTable:
-        """Return the table that `as_json` has written."""
+    def from_json(cls, content: dict[str, Any], columns: memoryview) -> CommitTable:
+        """Return the table that `as_json` has told, as `unpacked` gives it."""
         table = cls()
-        table._names = bytearray(a2b_base64(content["names"]))
+        table._names = bytearray(columns[slice(*content["names"])])
         table._width = content["width"]
-        columns = (table.at_s, table.heights, table._said, table._sorted)
-        for column, packed in zip(columns, content["columns"], strict=True):
-            column.frombytes(a2b_base64(packed))
+        numbers = (table.at_s, table.heights, table._said, table._sorted)
+        for column, place in zip(numbers, content["columns"], strict=True):
+            column.frombytes(columns[slice(*place)])
         for is_ours, subject, changes, warnings in content["sayings"]:
             table._number(is_ours, subject, changes, warnings)
         return table
@@ -211,7 +212,7 @@ class CommitTable:
         return bytes(self._names[row * self._width : (row + 1) * self._width])
 
     def _sort(self) -> None:
-        if len(self._unsorted) < _UNSORTED // 8:
+        if len(self._unsorted) * _INSERTED_SHARE < len(self):
             for name, row in self._unsorted.items():
                 self._sorted.insert(bisect_left(self._sorted, name, key=self._name), row)
         else:
@@ -475,27 +476,27 @@ class HistoryIndex:
             "commits": self.commits.as_json(),
             **{name: getattr(self, name) for name in (*_DICTS, *_ROWS)},
         }
-        body = json.dumps(content, separators=(",", ":"), default=pack).encode()
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
             path = f"{self._repository.own_dir}/{FILE}"
-            write_atomic(path, _head(body) + body, durable=False)
+            write_atomic(path, packed(content), durable=False)
 
     def _remember(self) -> None:
         found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)
-        content = _unpacked(found.data) if isinstance(found, Content) else None
+        content, columns = unpacked(found.data) if isinstance(found, Content) else _NOTHING
         # In a shallow clone that was deepened, commits come before those that were read.
         if content is None or content["cut_off"] != self._cut_off():
             return
         self._tip, self._end = content["tip"], content["cut_off"]
-        self.commits = CommitTable.from_json(content["commits"])
+        self.commits = CommitTable.from_json(content["commits"], columns)
         self._is_in_order = content["is_in_order"]
         self._cached = len(self.commits)
         for name in _DICTS:
             setattr(self, name, content[name])
         for name in _ROWS:
-            packed = content[name].items()
-            setattr(self, name, {key: array(_NUMBERS, a2b_base64(of)) for key, of in packed})
+            places = content[name].items()
+            rows = {key: array(_NUMBERS, bytes(columns[slice(*at)])) for key, at in places}
+            setattr(self, name, rows)
 
     def _cut_off(self) -> str:
         """Return where a shallow clone ends; empty for a whole one."""
@@ -509,22 +510,41 @@ def _has_rounds(path: str) -> bool:
     return place is not None and place.artifact.kind in WITH_ROUNDS
 
 
-def pack(column: bytearray | array[int]) -> str:
-    """Return a column as JSON can hold it."""
-    return b2a_base64(column, newline=False).decode()
+def packed(content: dict[str, Any]) -> bytes:
+    """Return a cache: JSON in which each column is its place among the bytes behind."""
+    columns: list[memoryview] = []
+    size = 0
+
+    def put(column: bytearray | array[int]) -> tuple[int, int]:
+        nonlocal size
+        columns.append(memoryview(column).cast("B"))
+        size += len(columns[-1])
+        return size - len(columns[-1]), size
+
+    told = json.dumps(content, separators=(",", ":"), default=put).encode()
+    parts: list[bytes | memoryview] = [told, b"\n", *columns]
+    crc = 0
+    for part in parts:
+        crc = zlib.crc32(part, crc)
+    return b"".join((_head(crc), *parts))
 
 
-def _head(body: bytes) -> bytes:
-    return b"%s %08x\n" % (_FORMAT, zlib.crc32(body))
+def _head(crc: int) -> bytes:
+    return b"%s %08x\n" % (_FORMAT, crc)
 
 
-def _unpacked(data: bytes) -> dict[str, Any] | None:
-    """Return what a cache holds; None when it is torn, changed, or of another version."""
-    head, _, body = data.partition(b"\n")
-    if head + b"\n" != _head(body):
-        return None
-    content: dict[str, Any] = json.loads(body)
-    return content
+def unpacked(data: bytes) -> tuple[dict[str, Any] | None, memoryview]:
+    """Return what a cache holds, and its columns; None when it is torn, changed, or of another
+    version.
+    """
+    begin = data.find(b"\n") + 1
+    if data[:begin] != _head(zlib.crc32(memoryview(data)[begin:])):
+        return _NOTHING
+    end = data.index(b"\n", begin)
+    return json.loads(data[begin:end]), memoryview(data)[end + 1 :]
+
+
+_NOTHING = None, memoryview(b"")
 
 
 def _parents_first(commits: Iterable[LoggedCommit]) -> Iterator[LoggedCommit]:
