@@ -89,8 +89,9 @@ class Bell:
     # --- in the thread ---
 
     def _run(self) -> None:
-        with contextlib.closing(self._loop):
-            self._loop.run_until_complete(self._live())
+        # Ends what the client has begun as well: its watches go on for seconds after it was closed.
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._live())
 
     async def _live(self) -> None:
         while not self._ended.is_set():

