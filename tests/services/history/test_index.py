@@ -6,14 +6,28 @@ import random
 import tracemalloc
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from yolo_fs.services.history.index import CommitTable, IndexedCommit, packed, unpacked
+from tests.support.teams import Team
+from yolo_fs.edges.git import history
+from yolo_fs.edges.git.history import LoggedCommit
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.services.history import index
+from yolo_fs.services.history.index import (
+    CommitTable,
+    HistoryIndex,
+    IndexedCommit,
+    packed,
+    unpacked,
+)
 from yolo_fs.services.history.team import Versions
 
 SEED = 20_261_123
 RECORDED = 3_000
+OTHERS = ("ada", "bob")
 
 
 def commits(count: int, width: int = 20) -> Iterator[IndexedCommit]:
@@ -131,3 +145,59 @@ def test_two_who_go_on_from_the_same_versions_do_not_see_each_others() -> None:
     assert [(one.lines, one.order) for one in theirs] == [(failed, 1), (failed, 2), (failed, 4)]
     assert mine != theirs
     assert both == tuple(both)
+
+
+def test_what_others_have_beyond_a_branch_is_read_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each step: all that is beyond, nothing that nobody has, and the old is not read again."""
+    team, rng = Team(tmp_path / "work tree"), random.Random(SEED)
+    team.git("commit", "-q", "--allow-empty", "-m", "chore: begin")
+    for name in OTHERS:
+        team.git("branch", name)
+    told: list[int] = []
+
+    def log(*asked: Any) -> list[LoggedCommit]:
+        found = list(history.log(*asked))
+        told.append(len(found))
+        return found
+
+    monkeypatch.setattr(index, "log", log)
+    with Repository(str(team.root)) as repository:
+        lines = HistoryIndex(repository)
+        for step in range(40):
+            branch = rng.choice(["main", *OTHERS])
+            team.git("checkout", "-q", branch)
+            was_rewritten = branch != "main" and rng.random() < 0.2
+            if was_rewritten:
+                team.git("reset", "-q", "--hard", "main")
+            if branch == "main" and rng.random() < 0.5:
+                team.git("merge", "-q", "--no-edit", rng.choice(OTHERS))
+            for number in range(rng.randrange(1, 4)):
+                team.file(f"of_{branch}", f"{step} {number}")
+                team.user_commits(f"feat(01-01): T{step} of {branch}", f"of_{branch}")
+            main, *tips = (team.git("rev-parse", each) for each in ("main", *OTHERS))
+            told.clear()
+
+            lines.read_beyond(main, sorted(tips), goes_on=step > 0)
+
+            read = {lines.commits.oid(row) for row in range(len(lines.commits))}
+            assert read >= set(team.git("rev-list", *tips, f"^{main}").split()), f"{SEED} {step}"
+            assert read <= set(team.git("rev-list", *tips, main).split()), f"{SEED} {step}"
+            assert was_rewritten or told[0] <= 3, f"{SEED} {step}"
+
+
+def test_a_branch_that_was_rewritten_and_pruned_is_read_anew(tmp_path: Path) -> None:
+    team = Team(tmp_path / "work tree")
+    main = team.user_commits("chore: begin", str(team.file("a", "")))
+    before = team.user_commits("feat(01-01): T1 before", str(team.file("a", "before")))
+    with Repository(str(team.root)) as repository:
+        lines = HistoryIndex(repository)
+        lines.read_beyond(main, [before], goes_on=False)
+        team.git("reset", "-q", "--hard", main)
+        after = team.user_commits("feat(01-01): T1 after", str(team.file("a", "after")))
+        team.git("reflog", "expire", "--expire=now", "--all")
+        team.git("prune", "--expire=now")
+        lines.read_beyond(main, [after], goes_on=True)
+
+    assert lines.of_task("01-01/T1") == after

@@ -241,6 +241,8 @@ class HistoryIndex:
         self._tip = ""
         self._end = ""
         """Where the shallow clone ended that was read; empty for a whole one."""
+        self._others: tuple[str, ...] = ()
+        """The tips that `read_beyond` has read up to."""
         self.commits = CommitTable()
         """All that were read, in the order of reading."""
         self._cached = 0
@@ -301,13 +303,26 @@ class HistoryIndex:
             self._take(commit)
         self._tip = tip
 
-    def read_beyond(self, tip: str, others: Sequence[str]) -> None:
-        """Take in nothing but what other tips have and `tip` has not."""
-        self._forget()
-        if others:
-            fresh = log(self._repository, *others, f"^{tip}")
-            for commit in _parents_first(list(fresh)):
-                self._take(commit)
+    def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
+        """Take in what other tips have and `tip` has not.
+
+        `goes_on`: `tip` has all that it had at the last call, so only what is new is read, unless
+        one of the others was rewritten. What `tip` has got meanwhile stays.
+        """
+        known = self._others if goes_on else ()
+        if not all(self._repository.commits_exist(known).values()):
+            known = ()  # what was rewritten has been pruned as well
+        hidden = [f"^{each}" for each in (tip, *known)]
+        fresh = list(log(self._repository, *others, *hidden)) if others else []
+        followed = {parent for commit in fresh for parent in commit.parents}
+        if not followed.union(others).issuperset(known):
+            self.read_beyond(tip, others, goes_on=False)
+            return
+        if not known:
+            self._forget()
+        for commit in _parents_first(fresh):
+            self._take(commit)
+        self._others = tuple(others)
 
     def commit(self, name: str) -> SourceCommit | None:
         """Return the commit of this history that an abbreviated hash names, or None when it names

@@ -157,7 +157,7 @@ class Team:
         self.history_index = HistoryIndex(repository)
         self._lines = HistoryIndex(repository)
         """What the branches of the team's other clones have beyond the commit."""
-        self._lines_read: object = None
+        self._lines_read: tuple[object, tuple[str, ...]] = (None, ())
         for kept in _HELD:
             self._take_over(kept)
 
@@ -178,6 +178,8 @@ class Team:
             self._filed, self._blobs = dict(kept._filed), kept._blobs
             self._pasts, self._derived = dict(kept._pasts), dict(kept._derived)
             self._phases = kept._phases
+            if self._lines.take_over(kept._lines):
+                self._lines_read = kept._lines_read
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
         """Return the phases as of a commit; what was folded of the same facts before is not folded
@@ -255,9 +257,9 @@ class Team:
         return tuple(sorted(set(known.values())))
 
     def _read_lines(self, commit: str, tips: tuple[str, ...]) -> None:
-        wanted = commit, tips
-        if wanted != self._lines_read:
-            self._lines.read_beyond(*wanted)
+        wanted, before = (self.history_index.reading, tips), self._lines_read
+        if wanted != before:
+            self._lines.read_beyond(commit, tips, goes_on=wanted[0] is before[0])
             self._lines_read = wanted
 
     def _home_at(self, commit: str | None) -> str:
