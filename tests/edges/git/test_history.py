@@ -11,8 +11,16 @@ import pytest
 
 from tests.edges.git.conftest import NEEDS_REF_FILES, PLAN, Engine, Engines, Make, User
 from tests.support.objects import unpack
+from yolo_fs.edges.git import history
 from yolo_fs.edges.git.commit import CommitRequest
-from yolo_fs.edges.git.history import Abandoned, LoggedCommit, abandoned, log, log_of_line
+from yolo_fs.edges.git.history import (
+    Abandoned,
+    LoggedCommit,
+    abandoned,
+    log,
+    log_of_line,
+    log_parents_first,
+)
 
 LINE = '{"p":"01"}\n'
 MAIN = "refs/heads/main"
@@ -167,6 +175,30 @@ def test_a_selection_that_looks_like_an_option_is_none(user: User, engine: Engin
         list(log(engine(user).repository, "--all"))
 
 
+# --- a long history, in parts ---
+
+
+def test_a_history_is_told_in_parts_and_each_commit_after_its_parents(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed = randrange(1_000_000)
+    print(f"seed {seed}")
+    monkeypatch.setattr(history, "_AT_ONCE", 7)
+    a_line(user, seed, 40)  # its clock goes wrong: it begins in 1970
+    side = user.text("commit-tree", "-m", "side", "-p", "main~20", "main~30^{tree}")
+    merge = user.text("commit-tree", "-m", "both", "-p", "main", "-p", side, "main~3^{tree}")
+    repository = engine(user).repository
+
+    told = list(log_parents_first(repository, merge))
+
+    assert sorted(told) == sorted(log(repository, merge)) and len(told) > 42
+    seen: set[str] = set()
+    for commit in told:
+        assert seen.issuperset(commit.parents)
+        seen.add(commit.oid)
+    assert not list(log_parents_first(repository, merge, f"^{merge}"))
+
+
 # --- a short line of commits, from its objects alone ---
 
 MESSAGES = (
@@ -202,7 +234,8 @@ def test_a_line_is_told_from_its_objects_as_the_log_tells_it(user: User, engine:
     repository, base = engine(user).repository, user.tip()
     a_line(user, seed, 60)
     told = log_of_line(repository, base, user.tip())
-    assert told == list(log(repository, f"{base}..{user.tip()}")) and told and len(told) == 60
+    logged = list(log(repository, f"{base}..{user.tip()}"))
+    assert told == logged[::-1] and told and len(told) == 60
 
 
 def test_a_merge_a_side_line_and_a_message_to_be_recoded_are_left_to_git(

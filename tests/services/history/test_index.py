@@ -15,6 +15,7 @@ from tests.support.teams import Team
 from yolo_fs.edges.git import history
 from yolo_fs.edges.git.history import LoggedCommit
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.services.history import index
 from yolo_fs.services.history.index import (
     CommitTable,
@@ -158,11 +159,11 @@ def test_what_others_have_beyond_a_branch_is_read_on(
     told: list[int] = []
 
     def log(*asked: Any) -> list[LoggedCommit]:
-        found = list(history.log(*asked))
+        found = list(history.log_parents_first(*asked))
         told.append(len(found))
         return found
 
-    monkeypatch.setattr(index, "log", log)
+    monkeypatch.setattr(index, "log_parents_first", log)
     with Repository(str(team.root)) as repository:
         lines = HistoryIndex(repository)
         for step in range(40):
@@ -201,3 +202,28 @@ def test_a_branch_that_was_rewritten_and_pruned_is_read_anew(tmp_path: Path) -> 
         lines.read_beyond(main, [after], goes_on=True)
 
     assert lines.of_task("01-01/T1") == after
+
+
+def test_a_history_that_git_told_in_part_is_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team(tmp_path / "work tree")
+    made = [
+        team.user_commits(f"feat(01-01): T{at}", str(team.file("a", f"{at}"))) for at in range(3)
+    ]
+
+    def fail_half_way(*asked: Any) -> Iterator[LoggedCommit]:
+        yield next(history.log_parents_first(*asked))
+        raise YoloError(Reason.GIT_TIMEOUT)
+
+    with Repository(str(team.root)) as repository:
+        found = HistoryIndex(repository)
+        found.read_up_to(made[0])
+        with monkeypatch.context() as patched:
+            patched.setattr(index, "log_of_line", lambda *_: None)
+            patched.setattr(index, "log_parents_first", fail_half_way)
+            with pytest.raises(YoloError):
+                found.read_up_to(made[2])
+        found.read_up_to(made[2])
+
+        assert [found.commits.oid(row) for row in range(len(found.commits))] == made

@@ -21,6 +21,8 @@ _REFLOG_DEPTH = 100
 _ABANDONED_MOST = 1_000
 _PATHS_MOST = 500
 """Paths that are named to git one by one; more are looked for among all."""
+_AT_ONCE = 1_000
+"""Commits of a long history that are read at once."""
 _LINEAR_MOST = 300
 """Commits that are followed one by one before git is asked."""
 
@@ -55,13 +57,29 @@ def log(
     `path`: only commits that changed it, read as it is spelled. `with_changes`: say which paths
     each commit changed, for which git compares trees.
     """
-    names = ["--name-status"] if with_changes else ["--no-patch"]
+    names = "--name-status" if with_changes else "--no-patch"
     count = [f"--max-count={limit}"] if limit is not None else []
     paths = [path] if path else []
+    yield from _told(repository, names, *count, "--end-of-options", *selection, "--", *paths)
+
+
+def log_parents_first(repository: Repository, *selection: str) -> Iterator[LoggedCommit]:
+    """Yield what `log` does, each commit after its parents, whatever the clocks said; a long
+    history never stands in memory as a whole.
+    """
+    walked = ("--topo-order", "--reverse", "--end-of-options", *selection, "--")
+    oids = repository.git.run("rev-list", *walked, timeout_s=LONG_S).out.splitlines(keepends=True)
+    for at in range(0, len(oids), _AT_ONCE):
+        given = b"".join(oids[at : at + _AT_ONCE])
+        yield from _told(repository, "--name-status", "--no-walk=unsorted", "--stdin", given=given)
+
+
+def _told(
+    repository: Repository, *which: str, given: bytes | None = None
+) -> Iterator[LoggedCommit]:
     answer = repository.git.run(
-        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", *names,
-        "--no-renames", "--diff-merges=first-parent", "--root", *count, "--end-of-options",
-        *selection, "--", *paths, timeout_s=LONG_S,
+        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", "--no-renames",
+        "--diff-merges=first-parent", "--root", *which, given=given, timeout_s=LONG_S,
     )  # fmt: skip
     yield from _commits(os.fsdecode(answer.out).split("\0"))
 
@@ -91,8 +109,8 @@ def _is_blank(line: str) -> bool:
 
 
 def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedCommit] | None:
-    """Return what `log` says of the commits after `since` up to `tip` where these are a short line,
-    from the objects alone; None where git has to be asked.
+    """Return what `log` says of the commits after `since` up to `tip`, oldest first, where they are
+    a short line, from the objects alone; None where git has to be asked.
     """
     chain = line_between(repository, since, tip)
     made = []
@@ -103,7 +121,7 @@ def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedComm
         trees = repository.root_tree(before), repository.root_tree(oid)
         changes = tuple(repository.trees.changes(*trees))
         made.append(_as_logged(found)._replace(changes=changes))
-    return made[::-1] if chain else None
+    return made if chain else None
 
 
 def main_line(repository: Repository, tip: str) -> tuple[str, ...]:

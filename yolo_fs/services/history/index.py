@@ -13,7 +13,7 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import lru_cache
 from itertools import islice
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.history import LoggedCommit, log, log_of_line
+from yolo_fs.edges.git.history import LoggedCommit, log_of_line, log_parents_first
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory, write_atomic
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
@@ -292,15 +292,20 @@ class HistoryIndex:
         if tip == self._tip:
             return
         is_whole = self._tip and not self._end and not self._cut_off()
+        fresh: Iterable[LoggedCommit] | None
         fresh = log_of_line(self._repository, self._tip, tip) if is_whole else None
         if fresh is None and self._tip and self._repository.is_ancestor(self._tip, tip):
-            fresh = list(log(self._repository, f"{self._tip}..{tip}"))
+            fresh = log_parents_first(self._repository, f"{self._tip}..{tip}")
         elif fresh is None:
             self._forget()
             self._end = self._cut_off()
-            fresh = list(log(self._repository, tip))
-        for commit in _parents_first(fresh):
-            self._take(commit)
+            fresh = log_parents_first(self._repository, tip)
+        try:
+            for commit in fresh:
+                self._take(commit)
+        except YoloError:
+            self._forget()  # a part of it would be taken again
+            raise
         self._tip = tip
 
     def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
@@ -313,14 +318,14 @@ class HistoryIndex:
         if not all(self._repository.commits_exist(known).values()):
             known = ()  # what was rewritten has been pruned as well
         hidden = [f"^{each}" for each in (tip, *known)]
-        fresh = list(log(self._repository, *others, *hidden)) if others else []
+        fresh = list(log_parents_first(self._repository, *others, *hidden)) if others else []
         followed = {parent for commit in fresh for parent in commit.parents}
         if not followed.union(others).issuperset(known):
             self.read_beyond(tip, others, goes_on=False)
             return
         if not known:
             self._forget()
-        for commit in _parents_first(fresh):
+        for commit in fresh:
             self._take(commit)
         self._others = tuple(others)
 
@@ -560,18 +565,3 @@ def unpacked(data: bytes) -> tuple[dict[str, Any] | None, memoryview]:
 
 
 _NOTHING = None, memoryview(b"")
-
-
-def _parents_first(commits: Iterable[LoggedCommit]) -> Iterator[LoggedCommit]:
-    """Yield the commits of a log, newest first, so that each comes after its parents, whatever the
-    clocks said.
-    """
-    waiting = {one.oid: one for one in commits}
-    for commit in reversed(list(waiting.values())):
-        path = [commit] if commit.oid in waiting else []
-        while path:
-            before = next((waiting[oid] for oid in path[-1].parents if oid in waiting), None)
-            if before is None:
-                yield waiting.pop(path.pop().oid)
-            else:
-                path.append(before)
