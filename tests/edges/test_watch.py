@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import queue
 import shutil
@@ -637,10 +638,18 @@ def test_a_directory_refused_while_running_is_a_doubt(root: Path, namespace: lis
     child.end()
 
 
+@pytest.mark.parametrize("is_linux", [IS_LINUX, False])
 def test_a_reader_of_the_library_that_is_stopped_while_it_reads_is_no_error_of_ours(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    is_linux: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    watch._PublicSession(str(tmp_path), watch._Relay(lambda _: None)).close()
+    logging.getLogger("watchdog.observers.inotify").removeFilter(watch._is_worth_telling)
+    monkeypatch.setattr(watch, "IS_LINUX", is_linux)
+    watcher = Watcher(str(tmp_path), lambda *_: None, lambda *_: None)
+    watcher.start()
+    watcher.stop()
 
     InotifyEmitter(EventQueue(), ObservedWatch(str(tmp_path), recursive=True)).queue_events(0)
 

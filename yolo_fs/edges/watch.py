@@ -225,6 +225,8 @@ class Watcher:
     def _open_session(self) -> _Session:
         """Return new watches: those that tell what they lose, where they can be had."""
         relay = _Relay(self._heed)
+        # A thread of watchdog that is stopped while it reads calls that an error.
+        logging.getLogger("watchdog.observers.inotify").addFilter(_is_worth_telling)
         if IS_LINUX:
             try:
                 from yolo_fs.edges.inotify import InotifySession
@@ -384,8 +386,6 @@ class _PublicSession:
     def __init__(self, root: str, relay: _Relay) -> None:
         # `mkdir -p` makes it add a directory twice, of which it warns.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
-        # A thread of it that is stopped while it reads calls that an error.
-        logging.getLogger("watchdog.observers.inotify").addFilter(_is_worth_telling)
         before = set(threading.enumerate())
         self._observer = Observer()
         # Not every system tells of the end of writing.
