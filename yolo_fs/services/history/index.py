@@ -99,7 +99,8 @@ class CommitTable:
         return len(self.at_s)
 
     def __getitem__(self, row: int) -> IndexedCommit:
-        said = self._sayings[self._said[row]]
+        is_ours, subject, changes, warnings = self._sayings[self._said[row]]
+        said = is_ours, subject, tuple((letter, path) for letter, path in changes), warnings
         return IndexedCommit(self.oid(row), self.at_s[row], self.heights[row], *said)
 
     def copy(self) -> CommitTable:
@@ -190,8 +191,7 @@ class CommitTable:
         numbers = (table.at_s, table.heights, table._said, table._sorted)
         for column, place in zip(numbers, content["columns"], strict=True):
             column.frombytes(columns[slice(*place)])
-        for is_ours, subject, changes, warnings in content["sayings"]:
-            table._number(is_ours, subject, changes, warnings)
+        table._sayings = content["sayings"]  # lists still: most who read them add nothing
         return table
 
     def _number_of(self, one: IndexedCommit) -> int:
@@ -200,6 +200,10 @@ class CommitTable:
     def _number(
         self, is_ours: bool, subject: str, changes: Iterable[Iterable[str]], warnings: int
     ) -> int:
+        if self._sayings and not self._numbers:
+            told, self._sayings = self._sayings, []
+            for each in told:
+                self._number(*each)
         pairs = ((letter, path) for letter, path in changes)
         shared = tuple(self._pairs.setdefault(pair, pair) for pair in pairs)
         said = is_ours, subject, shared, warnings
