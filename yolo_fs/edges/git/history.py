@@ -60,7 +60,7 @@ def log(
     names = "--name-status" if with_changes else "--no-patch"
     count = [f"--max-count={limit}"] if limit is not None else []
     paths = [path] if path else []
-    yield from _told(repository, names, *count, "--end-of-options", *selection, "--", *paths)
+    yield from _read_log(repository, names, *count, "--end-of-options", *selection, "--", *paths)
 
 
 def log_parents_first(repository: Repository, *selection: str) -> Iterator[LoggedCommit]:
@@ -71,10 +71,12 @@ def log_parents_first(repository: Repository, *selection: str) -> Iterator[Logge
     oids = repository.git.run("rev-list", *walked, timeout_s=LONG_S).out.splitlines(keepends=True)
     for at in range(0, len(oids), _AT_ONCE):
         given = b"".join(oids[at : at + _AT_ONCE])
-        yield from _told(repository, "--name-status", "--no-walk=unsorted", "--stdin", given=given)
+        yield from _read_log(
+            repository, "--name-status", "--no-walk=unsorted", "--stdin", given=given
+        )
 
 
-def _told(
+def _read_log(
     repository: Repository, *which: str, given: bytes | None = None
 ) -> Iterator[LoggedCommit]:
     answer = repository.git.run(
