@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple, Self
 
@@ -455,6 +456,7 @@ _ADVICE = {
 }
 
 
+@lru_cache(maxsize=1024)  # a daemon asks every second for files that are not there
 def _finding(reason: Reason, path: str, message: str) -> Finding:
     expected, hint = _ADVICE[reason]
     return Finding(reason, path, message=message, expected=expected, hint=hint)
