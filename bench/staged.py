@@ -20,6 +20,7 @@ from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.services.daemon.watch_set import EventQueue
 from yolo_fs.services.surveyor import Surveyor
+from yolo_fs.services.team import meeting
 from yolo_fs.services.team.meeting import TeamMeeting
 
 EVENT, CHECK, COMPARE, PLACE = "event", "read and check", "compare histories", "write the file"
@@ -30,7 +31,8 @@ _WRAPPED: tuple[tuple[Any, str, str], ...] = (
     (Surveyor, "survey", CHECK),
     (TeamMeeting, "_standing", COMPARE),
     (TeamMeeting, "_request", CHECK),
-    (TeamMeeting, "_place", PLACE),
+    (TeamMeeting, "_writer_at", PLACE),
+    (meeting, "place_file", PLACE),
     (Committer, "commit", BUILD),
     (Committer, "extend", BUILD),
     (ObjectStore, "write", OBJECTS),

@@ -372,8 +372,8 @@ class TeamMeeting:
     ) -> tuple[int, tuple[HeldBack, ...]]:
         """Put the versions into the work tree and commit them, each alone and in their order."""
         last = {each.change.path: each.data for each in incoming}
-        writers = ((path, self._writer_at(path, data, head)[0]) for path, data in last.items())
-        held = {path: HeldBack(path, reason) for path, reason in writers if reason}
+        there = {path: self._writer_at(path, data, head) for path, data in last.items()}
+        held = {path: HeldBack(path, reason) for path, (reason, _) in there.items() if reason}
         requests: list[tuple[CommitRequest, str]] = []
         for each in incoming:
             path = each.change.path
@@ -383,7 +383,9 @@ class TeamMeeting:
             elif request is not None and each.data == last[path]:
                 held[path] = request
         for path, data in last.items():
-            if path not in held and (reason := self._place(path, data, head)):
+            _, found = there[path]
+            is_due = path not in held and found != data
+            if is_due and (reason := place_file(self._repository.root, path, data, found)):
                 held[path] = HeldBack(path, reason)
         wanted = [pair for pair in requests if pair[0].path not in held]
         failpoint.reach("team.placed")
@@ -438,13 +440,6 @@ class TeamMeeting:
             elif reason := self._writer_at(change.path, incoming.data, head)[0]:
                 held[change.path] = HeldBack(change.path, reason)
         return tuple(held.values())
-
-    def _place(self, path: str, data: bytes, head: Head) -> Reason | None:
-        """Write a version where the branch's own stands; whoever is writing there comes first."""
-        reason, found = self._writer_at(path, data, head)
-        if reason or found == data:
-            return reason
-        return place_file(self._repository.root, path, data, found)
 
     def _writer_at(self, path: str, data: bytes, head: Head) -> tuple[Reason | None, bytes | None]:
         """Return why a file may not be replaced now, and what it holds; None when it is not
