@@ -30,6 +30,7 @@ pytestmark = pytest.mark.skipif(not IS_LINUX, reason="only Linux has a warm proc
 Start = Callable[..., Daemon]
 Done = tuple[int, bytes, bytes]
 
+KILLS = int(os.environ.get("YOLO_WARM", "8"))
 MISSED = 99
 """What the client below ends with when the warm process did not take its command."""
 CLIENT = f"""
@@ -252,6 +253,7 @@ def test_whatever_is_odd_runs_cold_and_says_nothing(warm: Repo, start: Start) ->
     assert run(warm, ["--version"]) == expected
 
 
+@pytest.mark.timeout(120 + 5 * KILLS)
 def test_killed_at_any_moment_nothing_is_left_and_the_next_command_is_right(
     repo: Repo, start: Start, rng: random.Random
 ) -> None:
@@ -259,7 +261,7 @@ def test_killed_at_any_moment_nothing_is_left_and_the_next_command_is_right(
     daemon = start(repo)
     wait_for_warm(repo)
     expected = run(repo, ["gate", "list", "--json"], cold=True)[:2]
-    for turn in range(int(os.environ.get("YOLO_WARM", "8"))):
+    for turn in range(KILLS):
         client = subprocess.Popen(
             [sys.executable, "-P", "-m", "yolo_fs", "gate", "list", "--json"], cwd=repo.root, env=repo.env,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
