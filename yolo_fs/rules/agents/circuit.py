@@ -131,7 +131,8 @@ def as_of(
 def _left_by(told: Iterable[OutcomeEvent], department: Dept, patience: BreakerPolicy) -> Breaker:
     one = Breaker(department)
     for outcome in told:
-        if outcome.department is department:
+        is_as_before = one.state is Circuit.CLOSED and not (outcome.failed or one.failures)
+        if outcome.department is department and not is_as_before:  # nearly all of a long history
             one = _after(_waited(one, outcome.at, patience, {}), outcome, patience)
     return one
 
@@ -142,7 +143,8 @@ def _waited(
     to = NEXT_CIRCUIT.get((one.state, CircuitSignal.TIME))
     if to is None or one.opened_at is None:
         return one
-    due = began.get(one.key, min(one.opened_at, now)) + timedelta(seconds=patience.open_s)
+    since = min(one.opened_at, now)
+    due = (began.get(one.key, since) if began else since) + timedelta(seconds=patience.open_s)
     return one._replace(state=to, probe_at=due) if now >= due else one
 
 
@@ -180,21 +182,11 @@ def _written(at: datetime | None) -> str:
 BLOCKER = "dev_blocker"
 
 
-def outcomes(
-    facts: LoopFacts,
-    done: Mapping[str, SourceCommit],
-    seen: Iterable[AgentSign] = (),
-    agents: Iterable[AgentHealth] = (),
-) -> Iterator[OutcomeEvent]:
-    """Yield every outcome of a phase, in no order.
-
-    `done`: the commits of its tasks. `seen`: the record of the crew. `agents`: how they are by now.
-    """
+def outcomes(facts: LoopFacts, done: Mapping[str, SourceCommit]) -> Iterator[OutcomeEvent]:
+    """Yield what the branch tells of a phase, in no order; `done`: the commits of its tasks."""
     yield from _of_artifacts(facts)
     yield from _of_tasks(facts.phase, done)
     yield from _of_blockers(facts.phase)
-    yield from _of_messages(facts.phase, seen)
-    yield from _of_agents(agents)
 
 
 def _of_artifacts(facts: LoopFacts) -> Iterator[OutcomeEvent]:
@@ -243,7 +235,8 @@ def _of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
             )
 
 
-def _of_messages(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[OutcomeEvent]:
+def outcomes_told(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[OutcomeEvent]:
+    """Yield what agents tell of a phase in the record of the crew."""
     departments = departments_of(facts)
     rows = {row.of: row for row in MESSAGE_MEASURES}
     for one in seen:
@@ -264,7 +257,8 @@ def _task_said(said: Mapping[str, Any]) -> TaskRef | None:
     return TaskRef.parse(str(said.get("task") or f"{said.get('plan_id')}/{said.get('task_id')}"))
 
 
-def _of_agents(agents: Iterable[AgentHealth]) -> Iterator[OutcomeEvent]:
+def disappearances(agents: Iterable[AgentHealth]) -> Iterator[OutcomeEvent]:
+    """Yield the end of each agent that is gone without a word."""
     for one in agents:
         if one.health is Health.DISAPPEARED and one.department:
             yield OutcomeEvent(

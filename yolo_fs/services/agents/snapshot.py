@@ -18,7 +18,16 @@ from yolo_fs.json_form import to_json
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.reasons import Finding
-from yolo_fs.rules.agents.circuit import Breaker, BreakerPolicy, as_of, left_by, outcomes
+from yolo_fs.rules.agents.circuit import (
+    Breaker,
+    BreakerPolicy,
+    OutcomeEvent,
+    as_of,
+    disappearances,
+    left_by,
+    outcomes,
+    outcomes_told,
+)
 from yolo_fs.rules.agents.health import AT_WORK, AgentHealth, Shutdown, crew, judged, shutdowns
 from yolo_fs.rules.agents.stalls import Stall, StallInput, awaited, stalls
 from yolo_fs.rules.agents.totals import DepartmentTotals, tally
@@ -72,6 +81,8 @@ class _OpenPhase(NamedTuple):
     phase: Phase
     loops: LoopFacts
     done: Mapping[str, SourceCommit]
+    outcomes: tuple[OutcomeEvent, ...]
+    """Without what agents tell."""
 
 
 class AgentsObserver:
@@ -156,7 +167,8 @@ class AgentsObserver:
 
     def _open_phase(self, phase: Phase) -> _OpenPhase:
         known = loop_facts(self._team, phase.facts, 0)
-        return _OpenPhase(phase, known, task_commits(phase.facts, self._team.history_index))
+        done = task_commits(phase.facts, self._team.history_index)
+        return _OpenPhase(phase, known, done, tuple(outcomes(known, done)))
 
     def _left(
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
@@ -166,11 +178,10 @@ class AgentsObserver:
         """
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
         if self._folded is None or self._folded[0] != basis:
-            told = {
-                outcome
-                for one in phases
-                for outcome in outcomes(one.loops, one.done, said.seen, basis[2])
-            }
+            told = set(disappearances(basis[2])).union(
+                *(one.outcomes for one in phases),
+                *(outcomes_told(one.phase.facts, said.seen) for one in phases),
+            )
             self._folded = basis, left_by(told, self._departments, self._patience)
         return self._folded[1]
 

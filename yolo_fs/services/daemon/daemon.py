@@ -54,6 +54,8 @@ written there."""
 BLIND_RESCAN_REST = 20
 """The rest is at least so many times as long as the scan."""
 ESCALATIONS_EVERY_S = 1.0
+LOOK_REST = 50
+"""Whoever looks at the whole team rests so many times as long as it took."""
 PACKS_REST_S = 3.0
 """How long nothing has to be committed before few packs are merged, too."""
 PACKS_STEP_S = 0.05
@@ -431,9 +433,19 @@ DUTIES: tuple[Duty[Daemon], ...] = (
         Daemon._merge_packs,
         is_wanted=lambda daemon: daemon._packs.fresh >= MERGE_FROM and not daemon._packs.is_merging,
     ),
-    Duty("escalations", Daemon._hand_up_escalations),
-    Duty("crew", Daemon._watch_crew, is_wanted=lambda daemon: daemon._crew.is_pressing),
-    Duty("health", Daemon._report_health, is_wanted=lambda daemon: daemon._reported is None),
+    Duty("escalations", Daemon._hand_up_escalations, rest=LOOK_REST),
+    Duty(
+        "crew",
+        Daemon._watch_crew,
+        is_wanted=lambda daemon: daemon._crew.is_pressing,
+        rest=LOOK_REST,
+    ),
+    Duty(
+        "health",
+        Daemon._report_health,
+        is_wanted=lambda daemon: daemon._reported is None,
+        rest=LOOK_REST,
+    ),
     Duty("warm", Daemon._keep_warm),
 )
 """What the daemon does, in the order of a turn: commits first, then what follows from them."""

@@ -19,6 +19,8 @@ from yolo_fs.rules.decide import EventSink
 FIRST_PAUSE_S = 0.5
 """Before a failed duty is tried again; doubled with each further failure."""
 LONGEST_PAUSE_S = 30.0
+LONGEST_REST_S = 10.0
+"""Of a duty that takes long: what it tells of lasts minutes."""
 LONGEST_SLEEP_S = 1.0
 """Between two looks at what no clock tells, such as a branch that somebody moved."""
 DEFECTS_KEPT = 100
@@ -37,6 +39,9 @@ class Duty(Generic[_Owner]):
     """
     is_wanted: Callable[[_Owner], bool] = lambda _owner: False
     """Whether it is due now, whatever the clock says; asked at every turn."""
+    rest: float = 0.0
+    """It rests at least so many times as long as it took: commits must not wait for a look at a
+    long history."""
 
 
 class Trouble(NamedTuple):
@@ -59,6 +64,8 @@ class Trouble(NamedTuple):
 class _Plan:
     due_at: float = 0.0
     """On the monotonic clock; infinite when nothing but a request makes it due."""
+    rests_until: float = 0.0
+    """On the monotonic clock."""
     failures: int = 0
     """In a row, the last of them included."""
     trouble: Trouble | None = None
@@ -102,12 +109,13 @@ class Schedule(Generic[_Owner]):
 
     def sleep_s(self) -> float:
         """Return for how long nothing is due, unless something comes in."""
-        next_at = min(plan.due_at for plan in self._plans.values())
+        next_at = min(max(plan.due_at, plan.rests_until) for plan in self._plans.values())
         return min(LONGEST_SLEEP_S, max(0.0, next_at - time.monotonic()))
 
     def _run_if_due(self, duty: Duty[_Owner], plan: _Plan) -> None:
-        is_due = time.monotonic() >= plan.due_at
-        if plan.failures and not is_due:
+        began = time.monotonic()
+        is_due = began >= plan.due_at
+        if began < plan.rests_until or (plan.failures and not is_due):
             return
         try:
             if not is_due and not duty.is_wanted(self._owner):
@@ -117,7 +125,9 @@ class Schedule(Generic[_Owner]):
             self._fail(duty, plan, error)
         else:
             plan.failures, plan.trouble = 0, None
-            plan.due_at = math.inf if pause_s is None else time.monotonic() + pause_s
+            now = time.monotonic()
+            plan.rests_until = now + min(LONGEST_REST_S, duty.rest * (now - began))
+            plan.due_at = math.inf if pause_s is None else now + pause_s
 
     def _fail(self, duty: Duty[_Owner], plan: _Plan, error: Exception) -> None:
         pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(plan.failures, 10))
