@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import median
 
-from bench import daemon, repositories
+from bench import daemon, repositories, staged
 from bench.aims import Aim
 from bench.engine import Engine
 from bench.inotify import MOVED_TO, Inotify
@@ -36,6 +36,8 @@ _FIRST = 1_000
 """Number of the first artifact of the first burst; the repositories hold those before."""
 
 Files = list[tuple[str, bytes]]
+Spans = list[tuple[float, float]]
+"""When each burst through the daemon began and ended, by the clock that processes share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +70,21 @@ def run(options: Options) -> Iterator[Table]:
     """Measure in both repositories."""
     results: dict[str, dict[str, _Result]] = {}
     for size in repositories.sizes(options):
+        spans: Spans = []
         with ExitStack() as stack:
-            ways = _ways(size, options, stack)
+            ways = _ways(size, options, stack, spans)
             results[size.name] = _measure(ways, options.pick(3, 1))
-            yield _table(size.name, results[size.name])
+        yield _table(size.name, results[size.name])
+        yield _stages(size.name, ways[0], spans)
     yield goal_table("Goals: burst", list(_goals(results)))
 
 
-def _ways(size: Size, options: Options, stack: ExitStack) -> list[_Way]:
+def _ways(size: Size, options: Options, stack: ExitStack, spans: Spans) -> list[_Way]:
     count = options.pick(1_000, 20)
     slow = count if size.name == "small" else options.pick(100, 5)
     daemons, engines, imports, only = (repositories.copy(size, options) for _ in range(4))
-    said = stack.enter_context(daemon.running(daemons))
+    running = daemon.running(daemons, notes=staged.notes_of(daemons))
+    said = stack.enter_context(running)
     engine = Engine(engines, durable=True)
     stack.callback(engine.close)
     return [
@@ -87,7 +92,7 @@ def _ways(size: Size, options: Options, stack: ExitStack) -> list[_Way]:
             DAEMON,
             daemons,
             count,
-            lambda files: _by_daemon(daemons, said, files),
+            lambda files: _by_daemon(daemons, said, files, spans),
             _index_of(daemons, stack),
         ),
         _Way(ENGINE, engines, count, lambda files: _by_engine(engines, engine, files)),
@@ -127,7 +132,7 @@ def _measure(ways: list[_Way], rounds: int) -> dict[str, _Result]:
     return results
 
 
-def _by_daemon(root: str, said: daemon.Daemon, files: Files) -> float:
+def _by_daemon(root: str, said: daemon.Daemon, files: Files, spans: Spans) -> float:
     for folder in {os.path.dirname(path) for path, _ in files}:
         os.makedirs(os.path.join(root, folder), exist_ok=True)
     time.sleep(0.2)  # the folders are news of their own
@@ -139,9 +144,10 @@ def _by_daemon(root: str, said: daemon.Daemon, files: Files) -> float:
         awaited -= {
             event["path"] for event in said.events() if event["event"] == "artifact.committed"
         }
-    taken = time.perf_counter() - began
+    ended = time.perf_counter()
+    spans.append((began, ended))
     time.sleep(0.5)  # the index follows within 0.1 s
-    return taken
+    return ended - began
 
 
 def _by_engine(root: str, engine: Engine, files: Files) -> float:
@@ -225,6 +231,21 @@ def _table(size: str, results: dict[str, _Result]) -> Table:
         "yolo-fs syncs to the disk and refreshes the user's index; fast-import refreshes no index.",
     )
     return Table(f"Burst, {size} repository", columns, rows, notes)
+
+
+def _stages(size: str, way: _Way, spans: Spans) -> Table:
+    """Say where each microsecond of the daemon's main thread goes, per artifact."""
+    noted = staged.read(way.root)
+    taken = [staged.within(noted, *span) for span in spans]
+    each = {stage: median(one[stage] for one in taken) / way.count * 1e6 for stage in staged.STAGES}
+    whole = sum(each.values())
+    rows = tuple((stage, f"{us:.0f}", f"{us / whole:.0%}") for stage, us in each.items())
+    return Table(
+        f"Where each microsecond goes, {size} repository",
+        ("of the main thread, for one artifact", "µs", "of the whole"),
+        rows,
+        (f"medians of {len(spans)} bursts; all else: events told, files followed, duties due",),
+    )
 
 
 def _goals(results: dict[str, dict[str, _Result]]) -> Iterator[Goal]:

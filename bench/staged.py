@@ -58,9 +58,14 @@ def within(stretches: Iterable[Stretch], since: float, until: float) -> dict[str
     return taken
 
 
-def read(path: str) -> list[Stretch]:
-    """Return what an ended command noted."""
-    with open(path) as file:
+def notes_of(root: str) -> str:
+    """Return where the daemon of a work tree leaves its notes."""
+    return f"{root}.stages"
+
+
+def read(root: str) -> list[Stretch]:
+    """Return what the ended daemon of a work tree noted."""
+    with open(notes_of(root)) as file:
         return [Stretch(*each) for each in json.load(file)]
 
 

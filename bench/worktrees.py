@@ -96,7 +96,7 @@ def run(options: Options) -> Iterator[Table]:
     yield Table(
         f"Write to commit, {count} work trees", ("", "p50 ms", "p95 ms", "spread"), rows, notes
     )
-    yield _stages({tree.root: staged.read(_notes(tree.root)) for tree in trees}, spans)
+    yield _stages({tree.root: staged.read(tree.root) for tree in trees}, spans)
     yield goal_table(
         "Goals: work trees",
         [
@@ -119,12 +119,8 @@ def _tree(main: str, number: int, stack: ExitStack) -> _Tree:
         git(main, "worktree", "add", "-q", "-b", branch, root)
     join = [sys.executable, "-m", "yolo_fs", "team", "join", "-q", "-C", root]
     subprocess.run(join, check=True)
-    running = daemon.running(root, notes=_notes(root))
+    running = daemon.running(root, notes=staged.notes_of(root))
     return _Tree(root, branch, stack.enter_context(running))
-
-
-def _notes(root: str) -> str:
-    return f"{root}.stages"
 
 
 def _stages(noted: Mapping[str, list[staged.Stretch]], spans: Sequence[_HandOver]) -> Table:
