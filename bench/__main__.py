@@ -23,6 +23,7 @@ from yolo_fs.edges.warm_path import COLD
 NAMES = (
     "commit",
     "latency",
+    "beside",
     "burst",
     "validate",
     "status",

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from bench import repositories
 from bench.aims import Aim
 from bench.daemon import process
 from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
-from bench.table import Table, goal_table, ms, times
+from bench.table import Goal, Table, goal_table, ms, times
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.warm_path import COLD, answers
 
@@ -30,6 +31,7 @@ COMMANDS = (
     "may dev decide architecture",
     f"validate {ARTIFACT}",
 )
+AT_ONCE = 20
 HOOKS = {"hook, planning tree": (ARTIFACT, 8), "hook, elsewhere": ("src/a.ts", 3)}
 _START_S = 60
 
@@ -40,6 +42,7 @@ def run(options: Options) -> Iterator[Table]:
     root = repositories.copy(small, options)
     with warm(root):
         samples = interleave(list(_ways(root)), options.pick(15, 1))
+        crowd = _crowd(root, options.pick(10, 1))
     yield _table(samples)
     base = samples[PASS]
     goals = [
@@ -52,6 +55,18 @@ def run(options: Options) -> Iterator[Table]:
     ]
     goals += [
         cost_goal(f"{name}, cold / {PASS}", samples[f"{name}, cold"], base, 25, Aim.COLD)
+        for name in COMMANDS
+    ]
+    floor = crowd[PASS].p99
+    goals += [
+        Goal(
+            f"{name}, {AT_ONCE} at once, p99 / one alone",
+            crowd[name].p99 / samples[f"{name}, warm"].p50,
+            3,
+            aim=Aim.CROWD,
+            spread=crowd[name].spread,
+            beside=f"bare interpreters {times(floor / samples[f'{name}, warm'].p50)}",
+        )
         for name in COMMANDS
     ]
     yield goal_table("Goals: warm", goals)
@@ -89,6 +104,24 @@ def _ways(root: str) -> Iterator[Way]:
         for name, (path, _) in HOOKS.items():
             edit = {"tool_name": "Write", "tool_input": {"file_path": path}, "cwd": root}
             yield _way(f"{name}, {heat}", ["hook", "pre-tool-use"], root, json.dumps(edit).encode())
+
+
+def _crowd(root: str, rounds: int) -> dict[str, Sample]:
+    """Start each command many times at once; bare interpreters in the same rounds."""
+    ways = {PASS: [sys.executable, "-I", "-S", "-c", "pass"]}
+    ways |= {name: [*program(), *name.split()] for name in COMMANDS}
+    samples = {name: Sample() for name in ways}
+
+    def timed(command: list[str]) -> float:
+        began = time.perf_counter()
+        call(command, root)
+        return time.perf_counter() - began
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for _ in range(rounds):
+            for name, command in ways.items():
+                samples[name].times_s += pool.map(timed, [command] * AT_ONCE)
+    return samples
 
 
 def _way(name: str, arguments: list[str], root: str, given: bytes) -> Way:

@@ -23,6 +23,7 @@ from bench.table import Goal, Table
 ROWS = {
     "commit": ("Commit, large repository", "git commit --only"),
     "latency": ("Write to commit, large repository, each write alone", "yolo-fs: event line"),
+    "beside": ("Write to commit beside a committing user", "12 writes a second"),
     "burst": ("Burst, large repository", "daemon, first write to last event"),
     "validate": ("Validation", "strict reader and shapes"),
     "status": ("Status file", "store.update, synced"),
@@ -49,6 +50,7 @@ ROWS = {
 AIMS = {
     "commit": {Aim.COMMIT, Aim.DURABLE, Aim.SIZE},
     "latency": {Aim.LATENCY},
+    "beside": {Aim.BESIDE},
     "burst": {Aim.BURST, Aim.STREAM, Aim.LOOSE, Aim.FOLLOW},
     "validate": {Aim.TYPED, Aim.STRICT, Aim.PIPELINE},
     "status": {Aim.STATUS},
@@ -58,7 +60,7 @@ AIMS = {
     "resume": {Aim.RESUME},
     "hooks": {Aim.START},
     "githooks": {Aim.MESSAGE, Aim.START},
-    "warm": {Aim.WARM, Aim.WARM_HOOK, Aim.COLD},
+    "warm": {Aim.WARM, Aim.WARM_HOOK, Aim.COLD, Aim.CROWD},
     "growth": {Aim.GROWTH},
     "idle": {Aim.IDLE, Aim.MEMORY},
     "memory": {Aim.FLAT},
@@ -80,6 +82,7 @@ def options(place: str, tmp_path: Path) -> Options:
 
 
 LONG = {
+    "beside",
     "growth",
     "warm",
     "githooks",
