@@ -21,7 +21,13 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.roster import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.agents.circuit import BreakerPolicy, OutcomeEvent, breakers, left_by
+from yolo_fs.rules.agents.circuit import (
+    BreakerPolicy,
+    OutcomeEvent,
+    breakers,
+    in_order,
+    left_by,
+)
 from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
 from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
@@ -156,12 +162,28 @@ def test_thousands_of_failures_are_counted_and_the_last_of_them_told() -> None:
     ]
     told += [each._replace(once="") for each in told * 1_000]
     told += told[:9]  # each of these is known, and counts once
+    told.sort(key=lambda each: each.at)
 
     (one,) = left_by(told, [Dept.BACKEND], BreakerPolicy(3, 60))
 
     assert one.failures == 9_009
     assert (one.state, len(one.latest)) == (Circuit.OPEN, 3)
     assert one.why.startswith("9009 failures in a row: task ")
+
+
+def test_outcomes_of_many_files_are_told_oldest_first_and_what_two_tell_alike_once() -> None:
+    dice = random.Random(20261124)
+    series = [
+        [
+            OutcomeEvent(START + timedelta(seconds=second), Dept.BACKEND, dice.random() < 0.5, "x")
+            for second in sorted(dice.choices(range(40), k=20))
+        ]
+        for _ in range(9)
+    ]
+    told = list(in_order(series))
+    assert set(told) == {each for one in series for each in one}
+    assert len(told) == len(set(told))
+    assert [each.at for each in told] == sorted(each.at for each in told)
 
 
 def plain_machine(

@@ -4,8 +4,11 @@ in a row, half-open after a time. Pure; nothing of it is stored. See docs/source
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from heapq import merge
+from itertools import groupby, pairwise
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,10 +25,11 @@ from yolo_fs.protocol.roster import (
 )
 from yolo_fs.rules.agents.health import AgentHealth, AgentSign
 from yolo_fs.rules.escalations.log import departments_of, logged, stations
-from yolo_fs.rules.evidence import PhaseFacts, SourceCommit, plan_progress
+from yolo_fs.rules.evidence import Filed, PhaseFacts, SourceCommit, Version, plan_progress
 from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.timestamps import iso, moment
 
+_AT = attrgetter("at")
 _SHOWN = 3
 """Failures that are told in words; the others are only counted."""
 
@@ -105,20 +109,40 @@ def breakers(
     now: datetime,
     began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[Breaker, ...]:
-    """Return the breaker of each department.
+    """Return the breaker of each department; the outcomes may come in any order.
 
     `began`: key of an open time → when it began, where a better clock than that of the outcomes
     knows.
     """
-    return as_of(now, left_by(outcomes, departments, patience), patience, began)
+    left = left_by(sorted(outcomes, key=_AT), departments, patience)
+    return as_of(now, left, patience, began)
 
 
 def left_by(
     outcomes: Iterable[OutcomeEvent], departments: Iterable[Dept], patience: BreakerPolicy
 ) -> tuple[Breaker, ...]:
-    """Return the breaker of each department as its last outcome left it."""
-    told = sorted(outcomes, key=lambda one: one.at)
-    return tuple(_left_by(told, one, patience) for one in departments)
+    """Return the breaker of each department as its last outcome left it. `outcomes`: oldest
+    first.
+    """
+    left = {department: Breaker(department) for department in departments}
+    for outcome in outcomes:
+        one = left.get(outcome.department)
+        if one is None:
+            continue
+        is_as_before = one.state is Circuit.CLOSED and not (outcome.failed or one.failures)
+        if not is_as_before:  # nearly all of a long history
+            waited = _waited(one, outcome.at, patience, {})
+            left[one.department] = _after(waited, outcome, patience)
+    return tuple(left.values())
+
+
+def in_order(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[OutcomeEvent]:
+    """Yield the outcomes of many series, oldest first; what several tell alike only once.
+
+    No more than one of each is held at a time: a long history has tens of thousands.
+    """
+    for _, together in groupby(merge(*series, key=_AT), key=_AT):
+        yield from dict.fromkeys(together)
 
 
 def as_of(
@@ -126,15 +150,6 @@ def as_of(
 ) -> tuple[Breaker, ...]:
     """Return what has become of the breakers since; `began`: as in `breakers`."""
     return tuple(_waited(one, now, patience, began) for one in left)
-
-
-def _left_by(told: Iterable[OutcomeEvent], department: Dept, patience: BreakerPolicy) -> Breaker:
-    one = Breaker(department)
-    for outcome in told:
-        is_as_before = one.state is Circuit.CLOSED and not (outcome.failed or one.failures)
-        if outcome.department is department and not is_as_before:  # nearly all of a long history
-            one = _after(_waited(one, outcome.at, patience, {}), outcome, patience)
-    return one
 
 
 def _waited(
@@ -182,25 +197,34 @@ def _written(at: datetime | None) -> str:
 BLOCKER = "dev_blocker"
 
 
-def outcomes(facts: LoopFacts, done: Mapping[str, SourceCommit]) -> Iterator[OutcomeEvent]:
-    """Yield what the branch tells of a phase, in no order; `done`: the commits of its tasks."""
-    yield from _of_artifacts(facts)
-    yield from _of_tasks(facts.phase, done)
-    yield from _of_blockers(facts.phase)
-
-
-def _of_artifacts(facts: LoopFacts) -> Iterator[OutcomeEvent]:
+def outcomes(
+    facts: LoopFacts, done: Mapping[str, SourceCommit]
+) -> Iterator[Iterable[OutcomeEvent]]:
+    """Yield what the branch tells of a phase, in series that are each oldest first; `done`: the
+    commits of its tasks.
+    """
     for row in MEASURES:
         for filed in facts.phase.of_kind(row.of):
-            for version in facts.history(filed):
-                lines = [line for line in version.lines if row.key in line]
-                for line in lines if row.each else lines[:1]:
-                    at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(
-                        version.at_s, UTC
-                    )
-                    yield from _measured(
-                        row, line, at, Dept(filed.place.department), filed.place.name
-                    )
+            yield _of_versions(row, filed, facts.history(filed))
+    yield sorted(_of_tasks(facts.phase, done), key=_AT)
+    yield sorted(_of_blockers(facts.phase), key=_AT)
+
+
+def _of_versions(
+    row: Measure, filed: Filed, versions: Collection[Version]
+) -> Iterable[OutcomeEvent]:
+    told = (outcome for version in versions for outcome in _of_version(row, filed, version))
+    times_s = (version.at_s for version in versions)
+    is_in_order = not row.each and all(before <= after for before, after in pairwise(times_s))
+    return told if is_in_order else sorted(set(told), key=_AT)
+
+
+def _of_version(row: Measure, filed: Filed, version: Version) -> Iterator[OutcomeEvent]:
+    department = Dept(filed.place.department)
+    lines = [line for line in version.lines if row.key in line]
+    for line in lines if row.each else lines[:1]:
+        at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(version.at_s, UTC)
+        yield from _measured(row, line, at, department, filed.place.name)
 
 
 def _measured(
@@ -236,7 +260,7 @@ def _of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
 
 
 def outcomes_told(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[OutcomeEvent]:
-    """Yield what agents tell of a phase in the record of the crew."""
+    """Yield what agents tell of a phase in the record of the crew, in its order."""
     departments = departments_of(facts)
     rows = {row.of: row for row in MESSAGE_MEASURES}
     for one in seen:

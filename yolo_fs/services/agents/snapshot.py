@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
@@ -21,9 +22,9 @@ from yolo_fs.reasons import Finding
 from yolo_fs.rules.agents.circuit import (
     Breaker,
     BreakerPolicy,
-    OutcomeEvent,
     as_of,
     disappearances,
+    in_order,
     left_by,
     outcomes,
     outcomes_told,
@@ -44,6 +45,8 @@ from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.team import Team, loop_facts
 from yolo_fs.services.workspace import CREW_CLOCK, Settings
+
+_AT = attrgetter("at")
 
 
 class AgentsSnapshot(NamedTuple):
@@ -81,8 +84,6 @@ class _OpenPhase(NamedTuple):
     phase: Phase
     loops: LoopFacts
     done: Mapping[str, SourceCommit]
-    outcomes: tuple[OutcomeEvent, ...]
-    """Without what agents tell."""
 
 
 class AgentsObserver:
@@ -168,7 +169,7 @@ class AgentsObserver:
     def _open_phase(self, phase: Phase) -> _OpenPhase:
         known = loop_facts(self._team, phase.facts, 0)
         done = task_commits(phase.facts, self._team.history_index)
-        return _OpenPhase(phase, known, done, tuple(outcomes(known, done)))
+        return _OpenPhase(phase, known, done)
 
     def _left(
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
@@ -178,11 +179,11 @@ class AgentsObserver:
         """
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
         if self._folded is None or self._folded[0] != basis:
-            told = set(disappearances(basis[2])).union(
-                *(one.outcomes for one in phases),
-                *(outcomes_told(one.phase.facts, said.seen) for one in phases),
-            )
-            self._folded = basis, left_by(told, self._departments, self._patience)
+            told = [sorted(disappearances(basis[2]), key=_AT)]
+            told += (sorted(outcomes_told(one.phase.facts, said.seen), key=_AT) for one in phases)
+            series = (each for one in phases for each in outcomes(one.loops, one.done))
+            left = left_by(in_order((*told, *series)), self._departments, self._patience)
+            self._folded = basis, left
         return self._folded[1]
 
     @property
