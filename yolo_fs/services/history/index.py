@@ -46,8 +46,6 @@ than reading.
 _UNSORTED = 512
 """Rows, and the part of all rows below, that are found one by one before all are put in order."""
 _UNSORTED_SHARE = 16
-_INSERTED_SHARE = 64
-"""A smaller part of all rows is inserted, which takes no copy of all names."""
 _NUMBERS = "I"
 """Type code of rows, heights and the like: four bytes each."""
 
@@ -220,12 +218,14 @@ class CommitTable:
         return bytes(self._names[row * self._width : (row + 1) * self._width])
 
     def _sort(self) -> None:
-        if len(self._unsorted) * _INSERTED_SHARE < len(self):
-            for name, row in self._unsorted.items():
-                self._sorted.insert(bisect_left(self._sorted, name, key=self._name), row)
-        else:
-            rows = sorted((*self._sorted, *self._unsorted.values()), key=self._name)
-            self._sorted = array(_NUMBERS, rows)
+        """Put the others in order, too, without a list of all names or rows."""
+        ordered, at = array(_NUMBERS), 0
+        for name, row in sorted(self._unsorted.items()):
+            to = bisect_left(self._sorted, name, at, key=self._name)
+            ordered += self._sorted[at:to]
+            ordered.append(row)
+            at = to
+        self._sorted = ordered + self._sorted[at:]
         self._unsorted = {}
 
 
