@@ -7,12 +7,14 @@ Only packs with our note beside them are touched, and one goes when its objects 
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import shutil
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp
@@ -33,6 +35,8 @@ LINGER_S = 3.0
 HANDED_OVER_BYTES = 32 << 20
 """Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
 _POLL_S = 0.01
+_INDEX_HEAD = 8
+"""Bytes before the counts of an index: its mark and its version."""
 _GROWTH = 2
 """A pack that stays is so many times as large as all smaller ones: few objects are rewritten
 often."""
@@ -114,7 +118,7 @@ class PackMerger:
         """Do what is due and would not wait; return whether more will be."""
         if self._git is not None and self._git.has_ended():
             # A pack may have been taken meanwhile, or the disk be full: then all is as it was.
-            with contextlib.suppress(YoloError, OSError):
+            with contextlib.suppress(YoloError, OSError, ValueError):
                 self._finish(self._git.line().decode())
             self._end()
         if due := [name for name, merged in self._merged.items() if self._is_due(merged)]:
@@ -178,9 +182,12 @@ class PackMerger:
         """Put the merged pack beside its sources, which go when it holds all that they hold."""
         name = f"pack-{checksum}"
         failpoint.reach("packs.merged")
-        held = self._objects(f"{self._scratch}/pack/{name}.idx")
-        if not all(held >= self._objects(f"{self._folder}/{each}.idx") for each in self._sources):
-            return
+        size = self._repository.object_format.size
+        with _PackIndex(f"{self._scratch}/pack/{name}.idx", size) as merged:
+            for each in self._sources:
+                with _PackIndex(f"{self._folder}/{each}.idx", size) as source:
+                    if not merged.has_all_of(source):
+                        return
         objects = self._repository.objects
         collection = objects.collection()
         with _flocked(self._folder) as nobody_is_writing:
@@ -190,8 +197,9 @@ class PackMerger:
             failpoint.reach("packs.placed")
             if os.path.getsize(f"{self._folder}/{name}.pack") >= HANDED_OVER_BYTES:
                 discard(f"{self._folder}/{name}.keep")
-        merged = _Merged(name, time.monotonic() + LINGER_S, collection or objects.collection())
-        self._merged |= dict.fromkeys(set(self._sources) - {name}, merged)
+        goes_at = time.monotonic() + LINGER_S
+        into = _Merged(name, goes_at, collection or objects.collection())
+        self._merged |= dict.fromkeys(set(self._sources) - {name}, into)
         self.merges += 1
 
     def _place(self, name: str) -> None:
@@ -238,25 +246,45 @@ class PackMerger:
         objects = self._repository.objects
         return objects.has_ended(merged.collection, merged.goes_at)
 
-    def _objects(self, index: str) -> set[bytes]:
-        """Return the ids that an index of version 2 has.
-
-        Raises:
-            FileNotFoundError: there is none, or an empty one.
-        """
-        data, size = content_of(index), self._repository.object_format.size
-        if not data:
-            raise FileNotFoundError(index)
-        count = int.from_bytes(data[8 + 255 * 4 : 8 + 256 * 4], "big")
-        start = 8 + 256 * 4
-        return {data[at : at + size] for at in range(start, start + count * size, size)}
-
     def _end(self) -> None:
         if self._git is not None:
             self._git.close()
             self._git = None
         os.close(self._lock)
         shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+class _PackIndex:
+    """The ids in an index of version 2, a 256th of them at a time: a large pack has hundreds of
+    thousands.
+    """
+
+    def __init__(self, path: str, size: int):
+        """Open it; `size`: bytes of an id.
+
+        Raises:
+            OSError, ValueError: there is none, or an empty one.
+        """
+        with open(path, "rb") as file:
+            self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._size = size
+        self._counts = struct.unpack_from(">256I", self._data, _INDEX_HEAD)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._data.close()
+
+    def has_all_of(self, other: _PackIndex) -> bool:
+        """Return whether this one has every id that another one has."""
+        return all(other._beginning_with(one) <= self._beginning_with(one) for one in range(256))
+
+    def _beginning_with(self, first: int) -> set[bytes]:
+        before = self._counts[first - 1] if first else 0
+        starts = range(before * self._size, self._counts[first] * self._size, self._size)
+        at = _INDEX_HEAD + 4 * 256
+        return {self._data[at + start : at + start + self._size] for start in starts}
 
 
 def packs_to_merge(packs: Sequence[OwnPack]) -> Sequence[OwnPack]:
