@@ -124,6 +124,25 @@ def test_a_deleted_or_removed_file_is_gone(
 
 
 @pytest.mark.usefixtures("watcher")
+def test_a_file_moved_out_of_the_tree_holds_up_no_event_behind_it(
+    root: Path, tmp_path: Path, seen: Seen
+) -> None:
+    """watchdog waits half a second for where it went, and all that was written meanwhile waits."""
+    took = []
+    for number in range(5):
+        (root / "draft").write_text("x")
+        seen.until(lambda: ("draft", Hint.CLOSED) in seen.hints)
+        (root / "draft").rename(tmp_path / "elsewhere")
+        name = f"{number}.jsonl"
+        began = time.monotonic()
+        (root / name).write_text("{}\n")
+        seen.until(lambda name=name: (name, Hint.CLOSED) in seen.hints)  # type: ignore[misc]
+        took.append(time.monotonic() - began)
+        seen.hints.clear()
+    assert min(took) < 0.4, took  # not a limit of speed: with its pause it is never less than 0.5
+
+
+@pytest.mark.usefixtures("watcher")
 def test_a_name_that_is_not_utf8_comes_back_as_the_same_bytes(root: Path, seen: Seen) -> None:
     with open(os.fsencode(root) + b"/\xff.jsonl", "wb") as file:
         file.write(b"{}\n")

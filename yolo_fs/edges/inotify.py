@@ -22,8 +22,12 @@ from watchdog.observers.inotify_c import (
     WatchCallback,
     WatchDescriptor,
 )
+from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
 
 _log = logging.getLogger(__name__)
+
+PAIRED_WITHIN_S = 0.01
+"""How long the first half of a rename may wait for the second, which the kernel tells at once."""
 
 
 class _Reader(InotifyFD):
@@ -99,6 +103,9 @@ class InotifySession:
         Raises:
             OSError: `root` cannot be watched.
         """
+        # All events behind that half wait as well, half a second as watchdog ships: whenever its
+        # threads meet between the two, and each time that a file leaves the tree.
+        InotifyMoveEventGrouper.delay = PAIRED_WITHIN_S
         reader = self._reader = _Reader(on_overflow, on_failure, on_refusal)
         self._observer = BaseObserver(InotifyFullEmitter, inotify_fd=reader)
         self._observer.schedule(relay, root, recursive=True, event_filter=events)
