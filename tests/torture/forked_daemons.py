@@ -35,7 +35,7 @@ def prepare() -> None:
     if CLOCK in os.environ:
         _make_wrong(lambda: float(Path(os.environ[CLOCK]).read_text()))
     if CALM in os.environ:
-        obstacles._CALM_NS = int(os.environ[CALM])
+        obstacles._QUIET_NS = int(os.environ[CALM])
 
 
 def _make_wrong(by_s: Callable[[], float]) -> None:

@@ -358,7 +358,8 @@ class User:
             if attempt > _UNTIL_TIDIED:
                 self._tidy(said)
         if said:
-            self.ground.fault(f"turn {self.turn}: {said[:400]}")
+            staged = self.repo.look("diff", "--cached", "--raw")
+            self.ground.fault(f"turn {self.turn}: {said[:400]}; staged: {staged[:400]}")
 
     def _tried(self, arguments: Sequence[str], ok: Sequence[int], more: Mapping[str, str]) -> str:
         """Return what git said against it; nothing when it did as asked."""

@@ -19,6 +19,8 @@ NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs"}
 )
 """Where flock cannot be trusted. See docs/faults.md#f46."""
+_FIRST_SPACE = "pid:[4026531836]"
+"""The space of process ids that all others lie in: the kernel gives it this number for good."""
 
 
 class Degraded(NamedTuple):
@@ -85,6 +87,18 @@ def commands() -> Iterator[tuple[str, list[bytes]]]:
     for pid in filter(str.isdigit, os.listdir(PROC)):
         with suppress(OSError), open(f"{PROC}/{pid}/cmdline", "rb") as file:
             yield pid, file.read(4096).split(b"\0")
+
+
+def sees_every_process() -> bool:
+    """Return whether no process of this machine is hidden from us, as from a container, or by the
+    option `hidepid` of /proc.
+    """
+    try:
+        space = os.readlink(f"{PROC}/self/ns/pid")
+        with open(f"{PROC}/1/cmdline", "rb"):
+            return space == _FIRST_SPACE
+    except OSError:
+        return False
 
 
 def working_folder(pid: str) -> str:

@@ -221,6 +221,7 @@ class Surveyor:
             protected=settings.policy.protected,
             allow_detached=settings.policy.allow_detached,
             committer_lock=lock_path(repository),
+            folders=settings.roots,
         )
         self.head = repository.head()
         """The branch as it was last seen or left."""

@@ -194,6 +194,7 @@ class Engines:
         protected: Sequence[str] = (),
         allow_detached: bool = False,
         commit_ignored: bool = False,
+        folders: Sequence[str] = (),
     ) -> Engine:
         repository = Repository(
             str(place.root if isinstance(place, User) else place), durable=durable
@@ -206,7 +207,9 @@ class Engines:
             branches,
             follower,
             Committer(repository, branches, follower, lambda: NOW),
-            Obstacles(repository, protected=protected, allow_detached=allow_detached),
+            Obstacles(
+                repository, protected=protected, allow_detached=allow_detached, folders=folders
+            ),
             PathRules(repository, commit_ignored=commit_ignored),
         )
         self.started.append(engine)

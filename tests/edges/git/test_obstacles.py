@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.system import sees_every_process
 from yolo_fs.reasons import Reason, YoloError
 
 LINE = '{"p":"01"}\n'
@@ -246,6 +248,95 @@ def test_an_index_that_the_user_rewrote_right_after_us_is_not_taken_for_ours(
     one.obstacles.index_rewritten(one.committer.index_left_at)
     changed_ns = os.stat(user.root / ".git/index").st_ctime_ns
     assert one.obstacle(changed_ns + 1_000_000) is Reason.INDEX_LOCKED
+
+
+SEES_ALL = pytest.mark.skipif(
+    not sees_every_process(), reason="other processes are hidden here, so the index has to rest"
+)
+OURS = (".yolo-planning",)
+
+
+def just_rewritten(user: User) -> int:
+    """Return a moment at which a script would have started its next command."""
+    return os.stat(user.root / ".git/index").st_ctime_ns + 60_000_000
+
+
+@pytest.fixture
+def begun(user: User) -> User:
+    """A repository with an artifact, and a branch `other` where it has another content."""
+    user.commit_file(PLAN, LINE)
+    user.git("branch", "other")
+    user.git("checkout", "--quiet", "other")
+    user.commit_file(PLAN, LINE * 2)
+    user.git("checkout", "--quiet", "main")
+    return user
+
+
+@SEES_ALL
+def test_an_index_whose_writer_has_ended_does_not_have_to_rest(
+    begun: User, engine: Engines
+) -> None:
+    one = engine(begun, folders=OURS)
+    begun.add("theirs", "x\n")
+    assert one.obstacle(just_rewritten(begun) - 30_000_000) is Reason.INDEX_LOCKED
+    assert one.obstacle(just_rewritten(begun)) is None
+
+
+@SEES_ALL
+def test_an_index_has_to_rest_while_any_git_of_the_user_is_at_work(
+    begun: User, engine: Engines
+) -> None:
+    one = engine(begun, folders=OURS)
+    begun.add("theirs", "x\n")
+    with subprocess.Popen(
+        ["git", "cat-file", "--batch"],
+        cwd=begun.root / ".yolo-planning", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    ) as git:  # fmt: skip
+        assert one.obstacle(just_rewritten(begun)) is Reason.INDEX_LOCKED
+        git.communicate()
+    assert one.obstacle(just_rewritten(begun)) is None
+
+
+@SEES_ALL
+def test_a_git_of_another_repository_and_those_of_ours_are_nobody_at_work_here(
+    begun: User, engine: Engines, tmp_path: Path
+) -> None:
+    one = engine(begun, folders=OURS)
+    assert one.repository.tip("refs/heads/main")  # a helper of ours runs
+    begun.add("theirs", "x\n")
+    with subprocess.Popen(
+        ["git", "hash-object", "--stdin"],
+        cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+    ) as git:  # fmt: skip
+        assert one.obstacle(just_rewritten(begun)) is None
+        git.communicate()
+
+
+def test_an_index_with_other_artifacts_than_head_has_to_rest(begun: User, engine: Engines) -> None:
+    """So `git checkout` leaves it for a moment, before it moves HEAD."""
+    one = engine(begun, folders=OURS)
+    begun.git("read-tree", "other")
+    assert one.obstacle(just_rewritten(begun)) is Reason.INDEX_LOCKED
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare"), reason="needs a space of processes of its own"
+)
+def test_where_processes_are_hidden_an_index_has_to_rest(begun: User) -> None:
+    begun.add("theirs", "x\n")
+    program = (
+        "from yolo_fs.edges.git.obstacles import Obstacles\n"
+        "from yolo_fs.edges.git.repository import Repository\n"
+        "repository = Repository('.')\n"
+        f"found = Obstacles(repository, folders={OURS})\n"
+        f"print(found.find(repository.head(), {just_rewritten(begun)}))\n"
+    )
+    inside = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", program],
+        cwd=begun.root, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert inside.stdout.strip() == str(Reason.INDEX_LOCKED)
 
 
 def test_a_repository_without_index_has_no_obstacle(make: Make, engine: Engines) -> None:

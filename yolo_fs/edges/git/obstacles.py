@@ -15,9 +15,15 @@ from fnmatch import fnmatchcase
 from yolo_fs.edges import PROC
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.repository import Head, Repository, content_of
-from yolo_fs.edges.git.runner import Conversation
+from yolo_fs.edges.git.runner import OWN_MARK, Conversation
 from yolo_fs.edges.lock import holder
-from yolo_fs.edges.system import commands, is_running, start_time, working_folder
+from yolo_fs.edges.system import (
+    commands,
+    is_running,
+    sees_every_process,
+    start_time,
+    working_folder,
+)
 from yolo_fs.reasons import Reason, YoloError
 
 IN_PROGRESS = {
@@ -40,6 +46,10 @@ SECTION = "YOLO-FS INTEGRATION v1"
 """What marks our part of a hook."""
 _QUIET_NS = 100_000_000
 """Time after which a rewritten index no longer means that a git command is running."""
+_BETWEEN_COMMANDS_NS = 40_000_000
+"""Time within which a script or an editor starts its next git command: a commit of ours in the
+midst of that makes git refuse it.
+"""
 
 
 class Obstacles:
@@ -52,15 +62,19 @@ class Obstacles:
         protected: Collection[str] = (),
         allow_detached: bool = False,
         committer_lock: str = "",
+        folders: Sequence[str] = (),
     ):
         """Find them in this repository; `committer_lock`: what a process that commits for us
-        holds.
+        holds; `folders`: where we commit.
         """
         self._committer_lock = committer_lock
+        self._folders = tuple(folders)
         self._repository = repository
         self._protected = tuple(protected)
         self._allow_detached = allow_detached
         self._index_seen: Stamp | None = None
+        self._left_alone: Stamp | None = None
+        """An index whose writer has ended."""
         self._unmerged = False
         self._message_seen: int | None = None
         self._hook_seen: Stamp | None = None
@@ -91,7 +105,7 @@ class Obstacles:
         ):
             return Reason.BRANCH_BROKEN
         index = stamp_at(f"{self._repository.git_dir}/index")
-        if self._index_just_rewritten(index, now_ns):
+        if self._index_just_rewritten(index, head, now_ns):
             return Reason.INDEX_LOCKED
         if self._index_is_unmerged(index):
             return Reason.UNMERGED_INDEX
@@ -116,7 +130,7 @@ class Obstacles:
             os.path.isfile(log) and os.path.getsize(log) > 0
         )
 
-    def _index_just_rewritten(self, index: Stamp | None, now_ns: int | None) -> bool:
+    def _index_just_rewritten(self, index: Stamp | None, head: Head, now_ns: int | None) -> bool:
         """Return whether a git command wrote the index a moment ago and may be about to move the
         branch.
 
@@ -125,7 +139,31 @@ class Obstacles:
         """
         if index is None or now_ns is None or index == self._index_seen:
             return False
-        return 0 <= now_ns - index.ctime_ns < _QUIET_NS
+        rested_ns = now_ns - index.ctime_ns
+        if not 0 <= rested_ns < _QUIET_NS:
+            return False
+        return rested_ns < _BETWEEN_COMMANDS_NS or not self._is_left_alone(index, head)
+
+    def _is_left_alone(self, index: Stamp, head: Head) -> bool:
+        """Return whether whoever wrote the index has ended, as far as can be seen, and has put
+        there for us no other files than HEAD has.
+
+        A program that is not called git, or works in a container around us, is not seen: then what
+        it is about to do to HEAD may concern us no longer than its index differs from HEAD.
+        """
+        if index == self._left_alone:
+            return True
+        if not (self._folders and sees_every_process()) or _is_at_work(self._repository):
+            return False
+        entries = self._repository.staged(*self._folders)
+        staged = {each.path: each.oid for each in entries if each.is_file}
+        committed: dict[str, str] = {}
+        for folder in self._folders:
+            committed |= self._repository.files_at(head.tip, folder)
+        if staged != committed:
+            return False
+        self._left_alone = index
+        return True
 
     def _index_is_unmerged(self, index: Stamp | None) -> bool:
         """Return whether the index holds conflicts, as `git stash pop` leaves them without any
@@ -195,6 +233,18 @@ def _is_committing(root: str) -> bool:
         b"commit" in words
         and os.path.basename(words[0]) == b"git"
         and f"{working_folder(pid)}/".startswith(f"{root}/")
+        for pid, words in commands()
+    )
+
+
+def _is_at_work(repository: Repository) -> bool:
+    """Return whether a git that is none of ours runs in a work tree, or where cannot be told."""
+    places = (f"{repository.root}/", f"{repository.common_dir}/")
+    return any(
+        os.path.basename(words[0]) == b"git"
+        and OWN_MARK not in words
+        and (folder := f"{working_folder(pid)}/")
+        and (folder == "/" or folder.startswith(places))
         for pid, words in commands()
     )
 

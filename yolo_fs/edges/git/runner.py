@@ -247,8 +247,11 @@ ENVIRONMENT = {
     "GIT_PAGER": "cat",
 }
 
+_NO_HOOKS = "core.hooksPath=/dev/null"
+OWN_MARK = _NO_HOOKS.encode()
+"""A word of the command line of each git of ours, and hardly of anybody else's."""
 _SETTINGS = (
-    "core.hooksPath=/dev/null",
+    _NO_HOOKS,
     "core.fsmonitor=false",
     "core.untrackedCache=keep",
     "core.pager=cat",

@@ -19,7 +19,7 @@ from yolo_fs.rules.decide import EventSink
 FIRST_PAUSE_S = 0.5
 """Before a failed duty is tried again; doubled with each further failure."""
 LONGEST_PAUSE_S = 30.0
-LONGEST_REST_S = 10.0
+LONGEST_REST_S = 30.0
 """Of a duty that takes long: what it tells of lasts minutes."""
 LONGEST_SLEEP_S = 1.0
 """Between two looks at what no clock tells, such as a branch that somebody moved."""
