@@ -131,9 +131,7 @@ def _judged(
 
 
 def _commit(asked: Invocation) -> list[dict[str, str]]:
-    """Commit what is valid now, as the daemon does; a daemon that runs already does it by
-    itself.
-    """
+    """Commit what is valid now, as the daemon does; one that runs already does it by itself."""
     # Only what commits needs the daemon's imports.
     from yolo_fs.services.daemon.daemon import Daemon
     from yolo_fs.services.daemon.health import acquire

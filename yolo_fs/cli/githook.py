@@ -43,9 +43,7 @@ def _say_who_is_there(arguments: Sequence[str]) -> int:
 
 
 def __getattr__(attribute: str) -> click.Command:
-    """Make the command only when the command line asks for it: click costs more than most
-    answers.
-    """
+    """Make the command only when the command line asks: click costs more than most answers."""
     if attribute not in ("git-hook", "git_hook"):
         raise AttributeError(attribute)
     import click

@@ -39,9 +39,7 @@ def hook(asked: Invocation, *, event: str, host: str) -> Reply:
 def fully(
     event: str, host: str, cwd: str, told: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], str, int]:
-    """Return what goes to stdout and stderr and the exit code, where something of ours is
-    touched.
-    """
+    """Return what goes to stdout and stderr and the exit code, where ours is touched."""
     given = _output(event, host, cwd, told)
     return given.said, given.complaint, given.exit_code
 

@@ -84,9 +84,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def main_in_full(arguments: Sequence[str]) -> int:
-    """In the warm process: print the answer to a question on stdin as one list of its three
-    parts.
-    """
+    """In the warm process: print the answer to a question on stdin, a list of three parts."""
     from yolo_fs.cli.hook import fully
 
     event, host, cwd = arguments

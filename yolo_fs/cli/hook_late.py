@@ -85,9 +85,7 @@ def _context(text: str) -> dict[str, Any]:
 
 
 def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
-    """Return why a tool may certainly not run, whoever asks; empty where only the whole check
-    tells.
-    """
+    """Return why a tool may certainly not run; empty where only the whole check tells."""
     given = read_given(told)
     for key in PATHS if told.get("tool_name") in WRITERS else ():
         path = given.get(key)

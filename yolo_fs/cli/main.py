@@ -116,9 +116,7 @@ def yolo_fs() -> None:
 
 
 def _show(error: click.ClickException) -> None:
-    """Print how a command is to be typed; what was typed may be a file name that a shell
-    completed.
-    """
+    """Print how a command is typed; what was typed may be a name that a shell completed."""
     text = io.StringIO()
     error.show(text)
     print(
@@ -129,9 +127,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _drop_output() -> None:
-    """Send what is still to be written nowhere, so that the interpreter's last flush fails no
-    more.
-    """
+    """Send what is still to be written nowhere, so that Python's last flush cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -145,9 +145,7 @@ def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Findin
 
 
 def _said_by_host() -> Mapping[str, Any]:
-    """Return the object that the host writes to stdin; nothing when it writes none, or not in
-    time.
-    """
+    """Return the object that the host writes to stdin; nothing without one, or if late."""
     try:
         said = json.loads(_input())
     except (ValueError, OSError, RecursionError):

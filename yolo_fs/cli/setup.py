@@ -163,9 +163,7 @@ def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply
 
 
 def _program() -> tuple[Finding, ...]:
-    """Warn where the host could not find us: hooks name the program alone, since the file is
-    shared.
-    """
+    """Warn where the host could not find us: hooks in a shared file name the program alone."""
     if shutil.which(PROGRAM):
         return ()
     message = f"{PROGRAM} is not on the PATH, so the host cannot run it"

@@ -27,9 +27,7 @@ LONGEST = 160
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the line for the work tree that the host names on stdin, or that `-C` names. Always
-    0.
-    """
+    """Print the line for the work tree that stdin or `-C` names. Always 0."""
     try:
         start = arguments[arguments.index("-C") + 1] if "-C" in arguments[:-1] else _told()
         print(line(start or os.curdir), flush=True)
@@ -39,9 +37,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def line(start: str) -> str:
-    """Return where the team of a work tree stands; nothing outside of one that yolo_fs looks
-    after.
-    """
+    """Return where the team of a work tree stands; nothing where yolo_fs is not at work."""
     root = _root(os.path.abspath(start))
     if not root:
         return ""

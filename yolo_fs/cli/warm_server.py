@@ -463,9 +463,7 @@ def _end_with(connection: socket.socket) -> None:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code, also where an interpreter would end by an
-    exception.
-    """
+    """Run a command and return its exit code, also where an exception would end Python."""
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
         return run_here(arguments) & 0xFF

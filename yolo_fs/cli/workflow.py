@@ -30,9 +30,7 @@ _PHASE = click.option("--phase", required=True, help="Number or directory name o
 
 @click.group("workflow", short_help="the steps: who is next, what is missing, what may be skipped")
 def workflow() -> None:
-    """Ask the workflow. A step is complete when the evidence shows it, not when an agent says
-    so.
-    """
+    """Ask the workflow. A step is complete when evidence shows it, not when an agent says so."""
 
 
 class _PhaseLook(NamedTuple):

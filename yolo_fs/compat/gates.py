@@ -113,9 +113,7 @@ def dept_orchestrate(arguments: Sequence[str]) -> int:
 
 
 def _team_mode(config: Mapping[str, Any] | None) -> str:
-    """Return how agents are started: as teammates only where the host can, and nobody forbids
-    it.
-    """
+    """Return how agents are started: as teammates where the host can and nobody forbids it."""
     if config is None or config.get("team_mode", "auto") not in ("auto", "teammate"):
         return "task"
     is_able = os.environ.get("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "") != ""

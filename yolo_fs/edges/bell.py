@@ -181,9 +181,7 @@ class Bell:
 
 
 def _credentials() -> dict[str, Any]:
-    """Return what the environment says of credentials, under the names that NATS's own tools
-    read.
-    """
+    """Return what the environment says of credentials, by the names of NATS's own tools."""
     found: dict[str, Any] = {}
     if credentials := os.environ.get("NATS_CREDS"):
         found["user_credentials"] = credentials

@@ -66,9 +66,7 @@ class Stamp(NamedTuple):
 
 
 def stamp_at(path: str) -> Stamp | None:
-    """Return the stamp of the file that a path leads to, also by a link; None when there is
-    none.
-    """
+    """Return the stamp of the file that a path leads to, also by a link; None without one."""
     try:
         return Stamp.of(os.stat(path))
     except OSError:
@@ -282,9 +280,7 @@ def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Co
 
 
 def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
-    """Return what the file holds, at most one byte more than the limit, whatever its size
-    claims.
-    """
+    """Return what the file holds, one byte more than the limit at most, whatever its size says."""
     chunks: list[bytes] = []
     left = limit_bytes + 1
     step = min(max(size + 1, 4096), _CHUNK_BYTES)
@@ -490,9 +486,7 @@ class _Hollow(NamedTuple):
 
 
 class ScanCache:
-    """Remembers which folders hold no file, and reads these again only when their stamp has
-    changed.
-    """
+    """Remembers which folders hold no file, and reads these again only after a change."""
 
     def __init__(self, root: str):
         self._root = root

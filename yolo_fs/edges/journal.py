@@ -97,9 +97,7 @@ class Journal:
         *,
         poll_s: float = 0.2,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the events above `since`, then each new one, until `stop` is set and all is
-        read.
-        """
+        """Yield the events above `since`, then each new one, until `stop` is set and all read."""
         sieve = _Sieve(since, type_)
         sources: list[_In] = []
         try:

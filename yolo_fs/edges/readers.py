@@ -331,9 +331,7 @@ def _records(data: bytes, text: Text, limits: Limits, report: FindingList) -> li
 
 
 def _object(number: int, line: str, limits: Limits, report: FindingList) -> dict[str, Any] | None:
-    """Return the object of a line that the quick decoder did not vouch for, or report its
-    faults.
-    """
+    """Return the object of a line that the quick decoder refused, or report its faults."""
     value: dict[str, Any] | None
     value, faults = look_closely(line, limits)
     for _, fault in faults:

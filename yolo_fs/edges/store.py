@@ -256,9 +256,7 @@ def sync_directory(directory: str) -> None:
 
 
 def reap_temporaries(directory: str, older_than_s: float) -> int:
-    """Remove what killed writers left, and nothing else; return how many. See
-    docs/faults.md#f47.
-    """
+    """Remove what killed writers left, and only that; return how many. See docs/faults.md#f47."""
     with (
         contextlib.suppress(FileNotFoundError, NotADirectoryError),
         os.scandir(directory) as entries,
@@ -340,9 +338,7 @@ def update(
 
 @contextlib.contextmanager
 def locked(lock: str, timeout_s: float, mode: int = OWN) -> Iterator[None]:
-    """Hold the lock file for as long as the context lasts; it stays. Raises
-    YoloError(LOCK_TIMEOUT).
-    """
+    """Hold the lock file while the context lasts; it stays. Raises YoloError(LOCK_TIMEOUT)."""
     with environment(lock):
         release = _take_free(lock, mode) or _wait_for(lock, timeout_s, mode)
     try:
@@ -395,9 +391,7 @@ def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
 
 
 def _refuse_odd_lock(lock: str) -> None:
-    """Refuse what filelock would open or make for us: a pipe, and missing parent directories
-    (F36).
-    """
+    """Refuse what filelock would open or make for us: a pipe, and missing parents (F36)."""
     try:
         found = os.lstat(lock)
     except FileNotFoundError:

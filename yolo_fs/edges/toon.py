@@ -139,9 +139,7 @@ _SECTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(?:\{[^}]*\})?:[ 
 
 
 def _sections(text: str) -> dict[str, Any] | None:
-    """Return the lines below each key of the first level, as texts; for readers that need no
-    more.
-    """
+    """Return the lines below each key of the first level, as texts, for who needs no more."""
     sections: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.split("\n"):

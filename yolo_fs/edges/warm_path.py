@@ -89,9 +89,7 @@ def _is_ordinary(arguments: Sequence[str]) -> bool:
 
 
 def signature() -> str:
-    """Return what makes two interpreters behave alike, beside their environment and their
-    streams.
-    """
+    """Return what makes two interpreters behave alike, beside environment and streams."""
     flags = sys.flags
     kept = ("debug", "inspect", "interactive", "optimize", "dev_mode", "verbose", "bytes_warning")
     unsafe = 0 if flags.safe_path or not sys.path else 1  # there the first folder is the command's
@@ -158,9 +156,7 @@ def _start(arguments: Sequence[str]) -> str:
 
 
 def _folder(start: str) -> str:
-    """Return the folder of ours of the work tree that `start` lies in; any other's would do as
-    well.
-    """
+    """Return our folder of the work tree that `start` lies in; any other's would do as well."""
     root = os.path.abspath(start)
     while not os.path.exists(os.path.join(root, ".git")):
         if root == os.path.dirname(root):
@@ -197,9 +193,7 @@ def _connect(folder: str, patience_s: float = PATIENCE_S) -> _socket.socket | No
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Return whether a folder is this user's, and nobody else may write in it or pass through
-    it.
-    """
+    """Return whether a folder is this user's, and nobody else may write in it or pass it."""
     return status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
@@ -254,9 +248,7 @@ def _converse(
 
 
 def _request(arguments: Sequence[str]) -> bytes:
-    """Return what a command is made of: fields that hold no NUL, after the length of all of
-    them.
-    """
+    """Return what a command is made of: fields without a NUL, after the length of all."""
     umask = os.umask(0o077)
     os.umask(umask)
     streams = [getattr(sys, name) for name in STREAMS]

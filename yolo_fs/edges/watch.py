@@ -113,9 +113,7 @@ class Watcher:
         wants: Callable[[str], bool] = lambda _path: True,
         retry_s: float = 60.0,
     ) -> None:
-        """Prepare to watch `root`; paths given to `on_path` and `wants` are POSIX paths below
-        it.
-        """
+        """Prepare to watch `root`; `on_path` and `wants` are given POSIX paths below it."""
         self.root = os.path.abspath(root)
         self._prefix = self.root.rstrip("/") + "/"
         self._on_path = on_path

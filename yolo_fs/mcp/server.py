@@ -1,6 +1,4 @@
-"""The MCP server: tools, resources and their changes. The only place that knows the library
-`mcp`.
-"""
+"""The MCP server: tools, resources and their changes. Only here the library `mcp` is known."""
 
 from __future__ import annotations
 

@@ -47,9 +47,7 @@ class ArtifactWriter:
     """Writes artifacts of one repository for one agent."""
 
     def __init__(self, start: str, agent: str):
-        """Paths are relative to `start`; `agent`: whose rights hold, empty for the session
-        itself.
-        """
+        """Paths are relative to `start`; `agent`: whose rights hold, empty: the session's own."""
         self._start = start
         self._agent = agent
         self._validator = Validator(start)

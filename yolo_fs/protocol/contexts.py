@@ -555,9 +555,7 @@ of it."""
 
 
 class Budget(NamedTuple):
-    """The size of a role's context where the documents differ, or where document 002 says
-    nothing.
-    """
+    """The size of a role's context where documents differ, or document 002 says nothing."""
 
     role: Role
     printed: int

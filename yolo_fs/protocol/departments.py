@@ -105,9 +105,7 @@ class Department(NamedTuple):
 
     @property
     def in_subjects(self) -> str:
-        """How a subject that tells departments apart begins its text: nothing for the default
-        one.
-        """
+        """How a subject that tells departments apart begins: with nothing for the default one."""
         return "" if self.is_default else f"{self.subject_word or self.name} "
 
     @property

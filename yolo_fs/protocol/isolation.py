@@ -12,9 +12,7 @@ from yolo_fs.protocol.departments import WORKING, Department, Dept, Role
 
 
 class What(StrEnum):
-    """A kind of context that the isolation tables speak of; bound to paths by the rules of
-    access.
-    """
+    """A kind of context in the isolation tables; bound to paths by the rules of access."""
 
     CONTEXT = "context file of the department"
     OTHER_CONTEXTS = "context files of other departments"

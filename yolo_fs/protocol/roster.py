@@ -31,9 +31,7 @@ class Agent(NamedTuple):
     token_budget: int
     """Size of its compiled context in tokens; 0 where the roster says nothing."""
     department: Dept | None = Dept.BACKEND
-    """Its department; None for the layer before the departments (Analyze, PO, Questionary,
-    Roadmap).
-    """
+    """Its department; None for the layer before them (Analyze, PO, Questionary, Roadmap)."""
     read_only: bool = False
     """The roster says so beside the tools."""
     source: str = 'document 002 ("Agent Roster")'

@@ -59,9 +59,7 @@ def count_by_kind(files: Iterable[AdoptedFile]) -> dict[str, Counter[Readiness]]
 
 
 def causes(files: Iterable[AdoptedFile]) -> list[tuple[str, int]]:
-    """Return the commonest findings, each as reason and key, with the number of files that have
-    it.
-    """
+    """Return the commonest findings, each as reason and key, with how many files have it."""
     counted: Counter[str] = Counter()
     for file in files:
         counted.update(
@@ -77,9 +75,7 @@ def learnt(files: Iterable[AdoptedFile]) -> list[tuple[TeamWord, int]]:
 
 
 def aliases_of(words: Iterable[tuple[TeamWord, int]]) -> dict[str, dict[str, str]]:
-    """Return the words whose meaning is clear as the configuration has them, see
-    `Policy.aliases`.
-    """
+    """Return the words whose meaning is clear, as the configuration has `Policy.aliases`."""
     aliases: dict[str, dict[str, str]] = {}
     for word, _ in words:
         if word.meaning:
@@ -93,9 +89,7 @@ def bar(count: int, most: int) -> str:
 
 
 def as_page(root: str, files: Sequence[AdoptedFile]) -> str:
-    """Return the report as one page of HTML that needs nothing else; every foreign text is
-    escaped.
-    """
+    """Return the report as one page of HTML that needs nothing else; foreign text is escaped."""
     kinds = [
         [kind, *(str(counts[one] or "") for one in Readiness)]
         for kind, counts in count_by_kind(files).items()

@@ -72,9 +72,7 @@ def entry_of(tree: str, message: str) -> KeptEntry | None:
 
 
 def within_bounds(entries: Sequence[KeptEntry]) -> tuple[KeptEntry, ...]:
-    """Return the entries, oldest first, that stay; one path has few versions, and all have a
-    size.
-    """
+    """Return the entries that stay, oldest first: few versions of a path, and a size of all."""
     versions: Counter[str] = Counter()
     room = MOST_BYTES
     stay: list[KeptEntry] = []

@@ -323,9 +323,7 @@ def path_of(dept: str) -> str:
 
 
 def read_lease(dept: str, data: bytes | None) -> TeamLease:
-    """Return a department's lease, given its file. A file that is no lease is held by nobody
-    known.
-    """
+    """Return a department's lease, given its file. What is no lease, nobody known holds."""
     if data is None:
         return TeamLease(dept, "", 0)
     try:

@@ -258,9 +258,7 @@ class ComplexityRouting(Wire):
 
     @invariant
     def trivial_is_surer_than_medium(self) -> object:
-        """Calling work trivial needs more confidence than calling it medium, where both are
-        given.
-        """
+        """Calling work trivial needs more confidence than calling it medium."""
         keys = {"trivial_confidence_threshold", "medium_confidence_threshold"}
         trivial, medium = self.trivial_confidence_threshold, self.medium_confidence_threshold
         if trivial > medium or not keys <= self.model_fields_set:

@@ -66,9 +66,7 @@ class Keeper:
         secrets_allowed: Sequence[str] = (),
         patience_s: float = 10.0,
     ):
-        """Keep in this repository; `patience_s`: how long to wait for another process that
-        keeps.
-        """
+        """Keep in this repository; `patience_s`: the longest wait for another that keeps."""
         self._repository = repository
         self._secrets_allowed = frozenset(secrets_allowed)
         self._patience_s = patience_s

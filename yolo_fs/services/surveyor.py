@@ -279,9 +279,7 @@ class Surveyor:
         return fresh._replace(seen={path: seen[path] for path in sorted(stamps)})
 
     def hold(self) -> None:
-        """Let later surveys of this process, and of its forks, begin with what is committed
-        now.
-        """
+        """Let later surveys, also of forks, begin with what is committed now."""
         self.survey_all()
         _HELD.clear()
         _HELD[self._place] = self._held

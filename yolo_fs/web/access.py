@@ -57,9 +57,7 @@ class Gatekeeper(NamedTuple):
         return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_token(self, given: str) -> bool:
-        """Return whether this is the token, in a time that does not tell how much of it is
-        right.
-        """
+        """Return whether this is the token, in a time that tells nothing about it."""
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def refusal(

@@ -180,8 +180,6 @@ class EventFeed:
 
 
 def _framed(event: str, data: dict[str, Any], number: int | None) -> str:
-    """Return one server-sent event. JSON in ASCII has no line break that could begin another
-    field.
-    """
+    """Return one server-sent event. JSON in ASCII has no line break to begin another field."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {event}\ndata: {json.dumps(data)}\n\n"

@@ -43,9 +43,7 @@ class Markup(str):
 
 
 def tag(name: str, *children: object, **attributes: str) -> Markup:
-    """Return an element. Children that are no markup are escaped, and credentials in them
-    hidden.
-    """
+    """Return an element. Children that are no markup are escaped, their credentials hidden."""
     named = "".join(f' {key.rstrip("_")}="{_escaped(value)}"' for key, value in attributes.items())
     return Markup(f"<{name}{named}>{''.join(map(_inner, children))}</{name}>")
 

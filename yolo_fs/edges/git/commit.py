@@ -35,9 +35,7 @@ class CommitRequest:
 
     @property
     def message(self) -> str:
-        """Subject, and our trailers as the only body. No free text of an artifact ever enters
-        (F55).
-        """
+        """Subject, and our trailers as the body. No free text of an artifact ever enters (F55)."""
         trailers = "".join(f"{key}: {value}\n" for key, value in self.trailers)
         return f"{self.subject}\n\n{trailers}" if trailers else f"{self.subject}\n"
 

@@ -135,9 +135,7 @@ def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
 
 
 def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:
-    """Read the fields: five per commit, then status and path by turns until the next commit
-    begins.
-    """
+    """Read the fields: five per commit, then status and path by turns until the next."""
     position = 0
     while position + 5 <= len(fields) and fields[position].strip():
         oid, parents, at, subject, trailers = fields[position : position + 5]

@@ -171,9 +171,7 @@ class IndexSync:
         """Paths where the user has staged content of their own."""
 
     def expect(self, follows: Iterable[IndexUpdate]) -> None:
-        """Note entries *before* the branch moves, so that a restart can finish the
-        work.
-        """
+        """Note entries *before* the branch moves, so that a restart can finish it."""
         for follow in follows:
             self.pending[follow.path] = follow.after(self.pending.get(follow.path))
         failpoint.reach("index.noting")
@@ -241,9 +239,7 @@ class IndexSync:
 
     @storage_errors("index")
     def _draft(self, follows: Sequence[IndexUpdate]) -> DraftFacts:
-        """Write the draft; the entries in which the user has staged something else stay as they
-        are.
-        """
+        """Write the draft; entries in which the user has staged something else stay."""
         draft = self._draft_path
         private_directory(self._repository.own_dir)
         basis = stamp_at(f"{self._repository.git_dir}/index")
@@ -285,9 +281,7 @@ class IndexSync:
                 os.unlink(left)
 
     def _begin(self, basis: Stamp) -> None:
-        """Let git read the index for the next draft: to start it and to read take most of the
-        time.
-        """
+        """Let git read the index for the next draft: starting and reading take most of the time."""
         with contextlib.suppress(OSError, YoloError):
             settings = self._repository.filters_off()
             self._copy(basis)
@@ -296,9 +290,7 @@ class IndexSync:
             self._begun = _Begun(basis, settings, writer)
 
     def _ended_with(self, basis: Stamp | None, entries: Mapping[str, str | None]) -> bool:
-        """Return whether the draft that git has begun is written, for it was still the right
-        one.
-        """
+        """Return whether the draft that git has begun is written: it was still the right one."""
         begun, self._begun = self._begun, None
         if begun is None:
             return False

@@ -203,9 +203,7 @@ def _instructions(body: bytes, base: bytes) -> bytes:
 
 
 def _agree(holds: Callable[[int], bool], most: int) -> int:
-    """Return the largest size, 0 to `most`, at which two bodies agree; they do at every smaller
-    one.
-    """
+    """Return the largest size, 0 to `most`, at which two bodies agree, as at each below it."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2

@@ -98,9 +98,7 @@ class ObjectStore:
     # --- reading ---
 
     def read(self, name: str) -> GitObject | None:
-        """Return the object that a name (an id or a revision) refers to, or None when there is
-        none.
-        """
+        """Return the object that a name (an id or a revision) refers to, or None."""
         if fresh := self._fresh.read(name):
             return fresh
         try:

@@ -190,9 +190,7 @@ def _told_apart(error: YoloError) -> YoloError:
 
 
 class _LockNotes:
-    """Remembers which ref locks our helper holds, so that after its death they can be proved
-    ours.
-    """
+    """Remembers which ref locks our helper holds: after its death they can be proved ours."""
 
     def __init__(self, path: str):
         self._note = ScratchRecord(path)

@@ -61,9 +61,7 @@ class Tree(NamedTuple):
         return _read(self.raws[at]) if at < len(self.keys) and self.keys[at] == key else None
 
     def replace(self, key: bytes, raw: bytes) -> Tree:
-        """Return the tree with an entry put in place of all that had its name, as file or as
-        folder.
-        """
+        """Return the tree with an entry in place of all that had its name, file or folder."""
         keys, raws = list(self.keys), list(self.raws)
         name = key.removesuffix(b"/")
         for old in (name, name + b"/"):
@@ -172,9 +170,7 @@ class Trees:
         yield stored
 
     def files_below(self, root: str, path: str) -> dict[str, str]:
-        """Return the regular files below a folder of the tree `root`: path from the root → blob
-        id.
-        """
+        """Return the regular files below a folder of the tree `root`: whole path → blob id."""
         top = self.find(root, path)
         if top is None or top.mode != _FOLDER.decode():
             return {}

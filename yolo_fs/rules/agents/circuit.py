@@ -121,9 +121,7 @@ def breakers(
 def left_by(
     outcomes: Iterable[OutcomeEvent], departments: Iterable[Dept], patience: BreakerPolicy
 ) -> tuple[Breaker, ...]:
-    """Return the breaker of each department as its last outcome left it. `outcomes`: oldest
-    first.
-    """
+    """Return each department's breaker as its last outcome left it. `outcomes`: oldest first."""
     left = {department: Breaker(department) for department in departments}
     for outcome in outcomes:
         one = left.get(outcome.department)

@@ -228,9 +228,7 @@ def _share_acceptance(value: Mapping[str, Any], fresh: dict[str, Any]) -> None:
 
 
 def _meant(field: FieldInfo, key: str, item: Any, aliases: Mapping[str, str]) -> Any:
-    """Return the listed value that a word of the team stands for; a listed value stands for
-    itself.
-    """
+    """Return the listed value that a team's word stands for; a listed one is its own."""
     listed = listed_values(field)
     meant = aliases.get(f"{key}={item}") if isinstance(item, str) and item not in listed else None
     return meant if meant in listed else item

@@ -58,9 +58,7 @@ def understand(
 
 
 def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
-    """Yield the first faults, and one for all the rest: a large wrong file costs the others
-    nothing.
-    """
+    """Yield the first faults, and one for the rest: a large wrong file costs others nothing."""
     warnings = errors = 0
     for line, fault in faults:
         is_error = fault.level is Level.ERROR and (fault.grade is not Grade.SHOULD or mode.strict)
@@ -88,9 +86,7 @@ def examine(
 
 
 def _graded(faults: Iterable[Located], mode: Strictness) -> tuple[Located, ...]:
-    """Return the faults in the order of the lines; a `should` only warns, unless the mode is
-    strict.
-    """
+    """Return the faults in the order of lines; a `should` only warns, unless strict."""
     graded = [
         (line, fault._replace(level=Level.WARNING))
         if fault.grade is Grade.SHOULD and not mode.strict

@@ -62,9 +62,7 @@ class StoredName(NamedTuple):
 
 
 def read_name(path: str) -> StoredName | None:
-    """Return what a path (POSIX, relative to the project) says, or None when no row has such a
-    name.
-    """
+    """Return what a path (POSIX, relative to the project) says; None where no row has it."""
     folder, _, name = path.rpartition("/")
     for row in STORAGE:
         if row.directory == folder and (found := _pattern(row).fullmatch(name)):
@@ -123,9 +121,7 @@ def commit_subject(path: str) -> str | None:
 
 
 def compact(timestamp: str) -> str:
-    """Return a moment as a file name spells it: `2026-02-19T08:00:00+01:00` →
-    `20260219T070000Z`.
-    """
+    """Return a moment as file names spell it: `2026-02-19T08:00:00+01:00` → `20260219T070000Z`."""
     moment = instant(timestamp)
     whole, _, fraction = moment.replace(tzinfo=None).isoformat().partition(".")
     seconds = whole.replace("-", "").replace(":", "")

@@ -279,9 +279,7 @@ def purpose_of(subject: str) -> Purpose | None:
 
 
 def alike(words: str) -> str:
-    """Return words as they are compared: spaces, case and the final full stop make no
-    difference.
-    """
+    """Return words as they are compared: spaces, case and a final full stop do not count."""
     return _SPACE.sub(" ", words).strip().rstrip(".").casefold()
 
 

@@ -75,9 +75,7 @@ class Meeting(StrEnum):
 
 
 class Check(StrEnum):
-    """Cross-references of an artifact; each is bound to its predicate in
-    `rules.artifacts.examine`.
-    """
+    """Cross-references of an artifact; `rules.artifacts.examine` has the predicate of each."""
 
     PLAN_NAME = "plan name"
     """`p` and `n` of the content spell the plan id of the file name."""

@@ -85,9 +85,7 @@ def _fit(text: str, asked: frozenset[str]) -> _Fit:
 
 
 def _fit_own(text: str, asked: frozenset[str]) -> _Fit:
-    """Say yes to less than no: a question that shares a word or two with a topic is not that
-    topic.
-    """
+    """Say yes to less than no: a question that shares some words with a topic is not that topic."""
     fit = _fit(text, asked)
     return fit if fit is not _Fit.PART or 2 * len(asked) >= len(_names(text)[0]) else _Fit.NONE
 

@@ -144,9 +144,7 @@ def _between_departments(
 
 
 def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
-    """Document 000 hands a design from UI/UX to Backend as well; nothing goes from Backend to
-    UI/UX.
-    """
+    """Document 000 hands designs from UI/UX to Backend as well; nothing goes the other way."""
     barrier = barrier_between(sender.department, receiver.department)
     if kind == "dept_handoff" and barrier and receiver.department is barrier.hidden:
         return False

@@ -108,9 +108,7 @@ class Chosen(NamedTuple):
 
 
 def choose(section: Section, gathered: ContextSources) -> Chosen:
-    """Return what may feed a section of the reader's context, and what is kept back by which
-    rule.
-    """
+    """Return what may feed a section of the reader's context, and what which rule keeps back."""
     withheld: list[Withheld] = []
 
     def permitted(path: str) -> bool:
@@ -284,9 +282,7 @@ def _columns(
 def _limits(
     section: Section, gathered: ContextSources, sources: Iterable[ContextSource]
 ) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each rule that names the only keys that a role is shown of the sources, and these
-    keys.
-    """
+    """Yield each rule that names the only keys that a role is shown, and these keys."""
     actor = gathered.actor
     for kind in dict.fromkeys(one.kind for one in sources):
         for row in FILTERS:

@@ -202,9 +202,7 @@ def borne_out(facts: PhaseFacts) -> dict[str, str]:
 
 
 def _merged(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry as the log has it; who reported it before it was logged did so at that
-    time.
-    """
+    """Return an entry as the log has it; who reported it earlier did so at that time."""
     said, first = moment(before.get("escalated_at")), moment(derived.get("escalated_at"))
     earlier = {"escalated_at": before["escalated_at"]} if said and first and said < first else {}
     return {**before, **derived, **earlier}

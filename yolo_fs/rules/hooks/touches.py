@@ -88,9 +88,7 @@ class CommandReading(NamedTuple):
 
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
-    """Return what a command, or a patch, touches. `variables`: those of the shell that are
-    known.
-    """
+    """Return what a command, or a patch, touches. `variables`: of the shell, as far as known."""
     patched = [Touch(path, Effect.WRITE) for path in _PATCHED.findall(command)]
     if command.lstrip().startswith("*** Begin Patch"):
         return CommandReading(tuple(patched))
@@ -702,9 +700,7 @@ _GIT_VERBS = _by_name(
 
 
 def _of_others(program: _Program) -> _Seen:
-    """A program that we do not know: what it is given is read, and written where an option says
-    so.
-    """
+    """A program that we do not know: what it is given is read, and written if an option says so."""
     writes = program.has("--write", "--fix", "--in-place", "--inplace")
     for word in program.operands():
         is_path = "." in word.text or "/" in word.text

@@ -82,9 +82,7 @@ def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> b
 def _blocks(
     lines: Iterable[Mapping[str, Any]], plan: str
 ) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """Yield each verdict on a plan with its findings; several plans and cycles may share the
-    file.
-    """
+    """Yield each verdict on a plan with its findings; plans and cycles may share the file."""
     header: Mapping[str, Any] | None = None
     body: list[Mapping[str, Any]] = []
     for line in [*lines, {"r": None}]:
@@ -149,9 +147,7 @@ def cycles_of(reviews: Sequence[Review]) -> int:
 
 
 def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
-    """Return how many more there may be: each escalation of the Senior that was resolved gives
-    one.
-    """
+    """Return how many more there may be: each resolved escalation of the Senior gives one."""
     most = facts.phase.switches.config.review_loop.max_cycles
     more = escalations_over(facts.phase, plan, Role.SENIOR)
     return max(0, most + more - cycles_of(reviews))

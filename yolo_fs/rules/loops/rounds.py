@@ -315,9 +315,7 @@ _ESCALATES = {
 
 
 def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
-    """Yield the escalations that the loops of a phase ask for and the committed log does not
-    have.
-    """
+    """Yield the escalations that a phase's loops ask for and the committed log lacks."""
     for one in (*code_reviews(facts), *qa_remediations(facts), *gate_remediations(facts)):
         role = _ESCALATES.get((one.kind, one.state))
         if role is None or (role is Role.LEAD and one.next.endswith(Role.ARCHITECT)):

@@ -209,9 +209,7 @@ class PhaseFolder(Protocol):
         """Return the names of files that begin and end so, sorted."""
 
     def rows(self, name: str) -> Sequence[Row]:
-        """Return the lines of a file; none when it is absent, a single None when it cannot be
-        read.
-        """
+        """Return the lines of a file; none if it is absent, a single None if it cannot be read."""
 
     def object(self, name: str) -> Mapping[str, Any]:
         """Return the one JSON object of a file; empty when there is none."""

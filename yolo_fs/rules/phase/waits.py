@@ -53,9 +53,7 @@ CONFIG = "config.json"
 
 
 def waits_of(phase: Phase) -> tuple[Wait, ...]:
-    """Return who waits for what, sorted; the order in which artifacts arrived makes no
-    difference.
-    """
+    """Return who waits for what, sorted, in whatever order artifacts arrived."""
     sources = _WaitSources(phase)
     found = {
         *sources.of_departments(),
@@ -109,9 +107,7 @@ class _WaitSources:
 
     @cached_property
     def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:
-        """Plans of active departments that are not complete: how far, what they say, in which
-        file.
-        """
+        """Plans of active departments that are incomplete: how far, what they say, where."""
         files = {filed.place.plan: filed.place.name for filed in self.phase.facts.of_kind("plan")}
         written = {plan.id: plan for plan in plans_of(self.phase.facts)}
         plans = (plan for plan in self.phase.folded.plans if not plan.is_done)
@@ -187,9 +183,7 @@ class _WaitSources:
             yield Wait(f"gate:{gate}", department, missing[0].what, missing[0].file)
 
     def owed_by_unanswered(self, gate: str, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
-        """Yield whose word is missing: the side that was spoken to, or both where no side is
-        named.
-        """
+        """Yield whose word is missing: the side that was spoken to, or both if none is named."""
         lines = self.phase.facts.lines_of("api-contracts")
         for lack in missing:
             if lack.line or not lines:

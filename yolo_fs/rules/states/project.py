@@ -42,9 +42,7 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def renewed(before: Mapping[str, Any] | None, fresh: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the fresh content, sealed; None when the file says the same already, whoever
-    wrote it.
-    """
+    """Return the fresh content, sealed; None if the file says so already, whoever wrote it."""
     return None if before is not None and _bare(before) == _bare(fresh) else sealed(fresh)
 
 
@@ -415,18 +413,14 @@ def drift_of_department(progress: DepartmentStatus, status: Mapping[str, Any]) -
 
 
 def drift_of_state(where: str, state: Mapping[str, Any]) -> Iterator[Drift]:
-    """Yield what is declared in a state file of ours beside what it derives (see
-    `sealed`).
-    """
+    """Yield what a state file of ours declares beside what it derives (see `sealed`)."""
     declared = state.get("declared")
     for key, value in declared.items() if isinstance(declared, dict) else ():
         yield Drift(where, key, value, _status_in(state, key))
 
 
 def _status_in(state: Mapping[str, Any], key: str) -> object:
-    """Return what a state file says under a key such as `status`, `steps.qa` or
-    `gates.all-depts`.
-    """
+    """Return what a state file says under a key: `status`, `steps.qa`, `gates.all-depts`."""
     group, _, name = key.partition(".")
     found = state.get(group)
     if name and isinstance(found, list):

@@ -274,9 +274,7 @@ class AgentHealthEvent(
 class CircuitBreakerState(
     Message, sender="lead", receiver="lead", direction=Direction.INTERNAL, team_mode="teammate"
 ):
-    """The Lead's record of a department's circuit breaker, which decides on fallback; never
-    sent.
-    """
+    """The Lead's record of a department's circuit breaker; decides on fallback; never sent."""
 
     type: Literal["circuit_breaker_state"]
     dept: DepartmentName

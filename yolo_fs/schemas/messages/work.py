@@ -228,9 +228,7 @@ class ReviewInstruction(Wire):
 
 
 class CodeReviewChanges(Message, sender="senior", receiver="dev", direction=Direction.DOWN):
-    """Exact fix instructions; the Dev follows them precisely, without interpretation of their
-    own.
-    """
+    """Exact fix instructions; the Dev follows them without interpretation of their own."""
 
     type: Literal["code_review_changes"]
     plan_id: PlanName

@@ -89,9 +89,7 @@ class NoTree:
 
 
 class BlobReader:
-    """Reads blobs of a repository, none larger than the limit, and remembers which commits
-    exist.
-    """
+    """Reads blobs of a repository, none above the limit, and remembers which commits exist."""
 
     def __init__(self, repository: Repository, limit_bytes: int):
         self._repository = repository
@@ -100,9 +98,7 @@ class BlobReader:
         self._known_commits: dict[str, bool] = {}
 
     def read(self, oid: str, path: str) -> bytes | Finding:
-        """Return the bytes of a blob, or why they cannot be read; `path` is what the finding
-        names.
-        """
+        """Return the bytes of a blob, or why they cannot be read; `path`: for the finding."""
         size = self.size_bytes(oid)
         if size > self._limit_bytes:
             message = f"{size} bytes; the limit is {self._limit_bytes}"

@@ -83,9 +83,7 @@ class Applier:
         self._emit = emit
 
     def carry_out(self, actions: Sequence[Action], head: Head) -> ApplyResult:
-        """Commit first, tell afterwards; a failed commit is told and leaves everything as it
-        was.
-        """
+        """Commit first, tell afterwards; a failed commit is told and leaves all as it was."""
         accepted = [action.accepted for action in actions if isinstance(action, Commit)]
         outcome = self._commit(accepted, head)
         for action in actions:
@@ -212,9 +210,7 @@ class Coordinator:
         )
 
     def released(self) -> tuple[str, ...]:
-        """Return the held paths that nothing holds any more, or that something else holds by
-        now.
-        """
+        """Return the held paths that nothing holds any more, or something else."""
         held = self._held_in_passing()
         if not held:
             return ()

@@ -122,9 +122,7 @@ class Daemon:
     # --- life ---
 
     def run(self, ready: Callable[[], object] = lambda: None) -> None:
-        """Watch and commit until `stop` is called; `ready` is called once the first scan is
-        done.
-        """
+        """Watch and commit until `stop` is called; `ready` is called after the first scan."""
         self._start()
         try:
             self._schedule.run_due(self._is_running)
@@ -275,9 +273,7 @@ class Daemon:
             self._emit("repository.repaired", repair.path, {"what": repair.what})
 
     def _process_written(self) -> float | None:
-        """Check what something was seen of; a path just committed rests, for more may be
-        appended.
-        """
+        """Check what was seen; a path just committed rests, for more may be appended."""
         now = time.monotonic()
         due = [path for path, at in self._due.items() if at <= now]
         if due:

@@ -211,9 +211,7 @@ def _iso(at: datetime) -> str:
 def add_line(
     log: Appending, line: Mapping[str, Any], path: str, settings: Settings
 ) -> tuple[Finding, ...]:
-    """Append a line that passes the schema; else return what is wrong with it, and append
-    nothing.
-    """
+    """Append a line that passes the schema; else return what is wrong, and append nothing."""
     _, faults = check(EscalationLine, line, settings.mode)
     wrong = tuple(fault.as_finding(path) for fault in faults)
     if not errors(wrong):

@@ -225,9 +225,7 @@ def _run(command: Sequence[str], data: bytes) -> None:
 
 
 def _post(address: str, data: bytes) -> None:
-    """Send the data to the configured address, and follow nobody elsewhere: no redirect, no
-    proxy.
-    """
+    """Send the data to the configured address and nowhere else: no redirect, no proxy."""
     import urllib.request  # 30 ms: only those who have a webhook pay for it
 
     class Stays(urllib.request.HTTPRedirectHandler):

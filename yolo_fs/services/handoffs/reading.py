@@ -76,9 +76,7 @@ class _Found(NamedTuple):
 
 
 def total_compliance(root: str, limits: Limits) -> Compliance | None:
-    """Return how many of all handoffs came as the file; None where none was read, or no log can
-    be.
-    """
+    """Return how many of all handoffs came as the file; None if none, or no log, can be read."""
     if not os.path.lexists(os.path.join(root, LOG)):
         return None
     try:

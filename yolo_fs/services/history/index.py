@@ -145,9 +145,7 @@ class CommitTable:
         return self._said[row]
 
     def sayings_of_ours(self, folder: str) -> dict[int, list[str]]:
-        """Return what coordinators say of files in a folder: the number of each saying → the
-        paths.
-        """
+        """Return what coordinators say of files in a folder: number of each saying → paths."""
         below = f"{folder}/"
         return {
             number: paths

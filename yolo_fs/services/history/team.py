@@ -129,9 +129,7 @@ class _Past:
 
 
 class Team:
-    """Gathers facts and folds them; remembers what it has read, for blobs and commits never
-    change.
-    """
+    """Gathers facts and folds them; keeps what it has read, for blobs and commits never change."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
@@ -402,9 +400,7 @@ class Team:
         return {name: commit for name, commit in known.items() if commit}
 
     def _tasks_done(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
-        """Yield task and commit where a subject names the task's id, or else says its very
-        words.
-        """
+        """Yield task and commit where a subject names the task's id, or says its very words."""
         for one in filed:
             plan = one.place.plan if one.valid and one.place.artifact.kind == "plan" else None
             for task in one.lines[1:] if plan else ():
@@ -467,9 +463,7 @@ _HELD: list[Team] = []
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
-    """Return the phase of these facts: the known one where nothing that a rule asks is
-    different.
-    """
+    """Return the phase of these facts: the known one where nothing that rules ask differs."""
     if known is None:
         return Phase(facts)
     is_same = facts == known.facts or (
@@ -499,9 +493,7 @@ def loops_of(team: Team, facts: PhaseFacts, now_s: int) -> tuple[LoopProgress, .
 
 
 def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
-    """Return the facts of a phase's loops, as of the commit whose facts `team` has gathered
-    last.
-    """
+    """Return the facts of a phase's loops, as of the commit that `team` was asked for last."""
     paths = sorted(
         filed.place.path for filed in facts.filed if filed.place.artifact.kind in WITH_ROUNDS
     )

@@ -47,9 +47,7 @@ class Leave:
         self._asked = asked
 
     def answer(self) -> HookAnswer:
-        """Send an agent back once while something of its own is wrong, or valid and in no
-        commit.
-        """
+        """Send an agent back once while something of its own is wrong, or valid and uncommitted."""
         if self._asked.said.is_repeated or self._asked.said.is_aborted:
             return HookAnswer()
         lines = list(self._left())
@@ -238,9 +236,7 @@ def _scope_of(actor: Actor) -> Iterator[str]:
 
 
 def _given(asked: HookRequest, actor: Actor, room: int) -> str:
-    """Return the agent's compiled context where it fits the room that is left, else where it
-    lies.
-    """
+    """Return the agent's compiled context where it fits, else where it lies."""
     repository, settings = asked.repository, asked.settings
     if settings.policy.contexts == "never" or not settings.config.context_compiler:
         return ""

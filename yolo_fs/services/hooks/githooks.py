@@ -295,9 +295,7 @@ def content_of(path: str) -> bytes | None:
 
 
 def unfit(deeds: Sequence[Deed]) -> tuple[Finding, ...]:
-    """Return what is refused, as warnings: whoever asks for more than hooks goes on without
-    those.
-    """
+    """Return what is refused, as warnings: who asks for more than hooks goes on without."""
     return tuple(
         replace(deed.finding, level=Level.WARNING) for deed in deeds if isinstance(deed, Refuse)
     )

@@ -172,9 +172,7 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
 
 
 def commit_msg(arguments: Sequence[str]) -> bool:
-    """Refuse an agent's subject that does not follow the grammar; give people a hint, once a
-    day.
-    """
+    """Refuse an agent's subject that breaks the grammar; give people a hint, once a day."""
     from yolo_fs.services.checking.verify import subject_fault
 
     with open(arguments[0], encoding="utf-8", errors="replace") as file:

@@ -165,9 +165,7 @@ def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | 
 
 
 def _signal(found: Holder) -> None:
-    """Send TERM to the very process that holds the lock, never to one that has its number by
-    now.
-    """
+    """Send TERM to the very process that holds the lock, never to one that got its number."""
     if not found.pid:
         raise YoloError(
             Reason.NOT_RUNNING,

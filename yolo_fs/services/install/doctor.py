@@ -48,9 +48,7 @@ Look = Callable[[Repository], Iterator[Symptom]]
 
 
 def examine_repository(repository: Repository) -> Iterator[Symptom]:
-    """Yield every symptom, in the order in which they should be mended; a look that fails is
-    one.
-    """
+    """Yield every symptom, in the order in which to mend them; a look that fails is one."""
     for look in LOOKS:
         try:
             yield from look(repository)

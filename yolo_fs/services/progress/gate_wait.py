@@ -58,9 +58,7 @@ class Notice(NamedTuple):
 
 
 def read_notice(path: str) -> Notice:
-    """Return the daemon's notice; a blank one when there is none, or others could have
-    written it.
-    """
+    """Return the daemon's notice; a blank one without it, or if others could have written it."""
     if not _is_private(os.path.dirname(path)):
         return Notice()
     match read_json(path):

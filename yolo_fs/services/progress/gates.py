@@ -65,9 +65,7 @@ class Gates(NamedTuple):
 
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
-    """Return the gates of a phase as of a commit; all are closed while nothing of it is
-    committed.
-    """
+    """Return the gates of a phase as of a commit; all closed while nothing is committed."""
     known = next((one for one in team.phases(commit) if one.id == phase), None)
     found = known or Phase(PhaseFacts(phase, (), Switches(load(repository.root).config)))
     folder = ListedFolder.at(phase_folder(repository.root, phase))

@@ -442,9 +442,7 @@ class TeamMeeting:
         return tuple(held.values())
 
     def _writer_at(self, path: str, data: bytes, head: Head) -> tuple[Reason | None, bytes | None]:
-        """Return why a file may not be replaced now, and what it holds; None when it is not
-        there.
-        """
+        """Return why a file may not be replaced now, and what it holds; None when there is none."""
         found = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if not isinstance(found, Content):
             return (None if found.reason is Reason.FILE_MISSING else found.reason), None
