@@ -148,8 +148,8 @@ class Obstacles:
         """Return whether whoever wrote the index has ended, as far as can be seen, and has put
         there for us no other files than HEAD has.
 
-        A program that is not called git, or works in a container around us, is not seen: then what
-        it is about to do to HEAD may concern us no longer than its index differs from HEAD.
+        A program that is not called git is not seen; what it is about to do to HEAD is of no
+        concern to us where its index has our files as HEAD has them.
         """
         if index == self._left_alone:
             return True
