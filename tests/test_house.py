@@ -8,7 +8,7 @@ from tools.house import ROOT, Measure, Module, measures, modules
 
 CEILINGS = {
     "modules": 290,
-    "lines": 70_828,
+    "lines": 70_600,
     "public class names used twice": 0,
     "modules with one importer": 34,
     "syntax nodes per line, median of functions": 9.0,

@@ -1,6 +1,4 @@
-"""`yolo-fs demo`: a phase played by scripted agents before the real daemon, in a temporary
-repository.
-"""
+"""`yolo-fs demo`: scripted agents and the real daemon play a phase in a temporary repository."""
 
 from __future__ import annotations
 
@@ -299,9 +297,7 @@ def _counted(player: Player) -> str:
 
 
 def _grouped(proofs: Sequence[DemoProof]) -> Iterator[tuple[bool, str]]:
-    """Yield whether claims hold, and the claims: a few that all hold on one line, others line by
-    line.
-    """
+    """Yield whether claims hold, and the claims: few that all hold on one line, else one each."""
     if len(proofs) <= CLAIMS_ON_A_LINE and all(proof.holds for proof in proofs):
         yield True, "; ".join(proof.claim for proof in proofs)
         return

@@ -160,9 +160,7 @@ def print_finding(finding: Finding) -> None:
 
 
 def console_for(stream: Any) -> Console:
-    """Return a console that shows colour only on a terminal, and never reads markup in what it
-    prints.
-    """
+    """Return a console with colour only on a terminal, which reads no markup in what it prints."""
     drawn = stream.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))
     return _rich_console(stream) if drawn else cast("Console", _PlainConsole(stream))
 

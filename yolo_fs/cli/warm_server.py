@@ -272,9 +272,7 @@ class _Server:
         return 0
 
     def _listen(self) -> None:
-        """Appear under the name that clients know, in one step, in place of a server that was
-        killed.
-        """
+        """Appear under the name that clients know, in one step, in place of a killed server."""
         place = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         if not warm_path.is_private(os.fstat(place)):
             raise SystemExit(f"{self._folder} is open to others")
@@ -427,9 +425,7 @@ def _take_limits(peer: int) -> None:
 
 
 def _inherit(request: WarmRequest, descriptors: Sequence[int]) -> None:
-    """Become a process as the client is one: streams, folder, mask, environment, signals, zone of
-    time.
-    """
+    """Become what the client is: streams, folder, mask, environment, signals, time zone."""
     here = descriptors[3]
     for wanted, given in enumerate(descriptors[:3]):
         os.dup2(given, wanted)

@@ -95,9 +95,7 @@ def _faults(phases: Phases) -> Iterator[str]:
 
 
 def _oddities(phases: Phases) -> Iterator[str]:
-    """Yield phases without any dependency, and critical phases without a dependency on a critical
-    one.
-    """
+    """Yield phases without a dependency, and critical phases without one on a critical phase."""
     links = {(_name(phase), need) for phase in phases for need in _needs(phase)}
     joined = {name for link in links for name in link}
     critical = {_name(phase) for phase in phases if phase.get("critical") is True}

@@ -29,9 +29,7 @@ Root = int | str | bytes
 """The folder that every path starts from: an open descriptor, or a trusted path."""
 
 MAX_FOLDERS = 64
-"""Folders deeper than this are not entered: each look walks from the root, so depth costs its
-square.
-"""
+"""Deeper folders are not entered: each look walks from the root, so depth costs its square."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -291,9 +289,7 @@ def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
 
 
 def _writer(fd: int) -> Writer:
-    """Return whether a process has the file open for writing, by taking a read lease and releasing
-    it.
-    """
+    """Return whether a process has the file open for writing: a read lease tells."""
     if not IS_LINUX or not hasattr(fcntl, "F_SETLEASE"):
         return Writer.UNKNOWN
     try:

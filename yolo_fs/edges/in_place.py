@@ -70,9 +70,7 @@ class Appending:
             os.fsync(self._descriptor)
 
     def _ending(self, size_bytes: int) -> bytes:
-        """Return what ends the last line: a whole object may lack its newline, anything else is
-        torn.
-        """
+        """Return what ends the last line: a whole object may lack its newline, all else is torn."""
         tail = os.pread(self._descriptor, size_bytes, 0).rpartition(b"\n")[2] if size_bytes else b""
         if not tail:
             return b""

@@ -189,9 +189,7 @@ class Journal:
         self._out.open(self._path(0))
 
     def _last_seq(self) -> int:
-        """Return the highest number on disk, that of an unterminated but complete last line
-        included.
-        """
+        """Return the highest number on disk, also that of a complete last line without its end."""
         sources = self._sources()
         try:
             for source in reversed(sources):

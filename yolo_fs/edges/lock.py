@@ -148,9 +148,7 @@ def _write_holder(descriptor: int) -> None:
 
 
 def holder(path: str) -> Holder | None:
-    """Return who holds the lock now, `UNKNOWN_HOLDER` if the file does not name it, None if it is
-    free.
-    """
+    """Return who holds the lock, `UNKNOWN_HOLDER` if the file names nobody, None if it is free."""
     try:
         with environment(path):
             descriptor = open_regular(path, os.O_RDONLY)

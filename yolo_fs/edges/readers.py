@@ -55,9 +55,7 @@ _MAYBE_LONE = re.compile(
 
 
 def quick_decoder(data: bytes, limits: Limits) -> Callable[[str | bytes], dict[str, Any]]:
-    """Return a decoder for the lines of `data` that raises `ValueError` unless a line is surely
-    right.
-    """
+    """Return a decoder for lines of `data` that raises `ValueError` unless one is surely right."""
     has_surrogates = b"\\" in data and (b"\\ud" in data or b"\\uD" in data)
     has_long_numbers = b"0" * (limits.max_digits + 1) in data.translate(_ZEROS)
     raw_decode = _decoder(_short(limits.max_digits) if has_long_numbers else int).raw_decode

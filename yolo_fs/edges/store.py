@@ -57,9 +57,7 @@ class RefusedError(ValueError):
 
 
 def read_json(path: str) -> dict[str, Any] | Damaged | None:
-    """Return the object in the file, None when there is no file, `Damaged` when there is anything
-    else.
-    """
+    """Return the object in the file, None without a file, `Damaged` for anything else."""
     try:
         return _parsed(_bytes_of(path))
     except RefusedError as refusal:
@@ -348,9 +346,7 @@ def locked(lock: str, timeout_s: float, mode: int = OWN) -> Iterator[None]:
 
 
 def _take_free(lock: str, mode: int) -> Callable[[], object] | None:
-    """Take a free lock by the same flock(2) as filelock, in a tenth of its time; None when it is
-    held.
-    """
+    """Take a free lock by the flock(2) of filelock, in a tenth of its time; None if it is held."""
     with contextlib.suppress(OSError):  # filelock explains a file system without locks
         descriptor = open_locked(
             lock, lambda path: open_regular(path, os.O_RDWR | os.O_CREAT, mode)

@@ -202,9 +202,7 @@ def is_same_file(descriptor: int, path: str) -> bool:
 
 
 def lock_timeout(path: str, timeout_s: float, hint: str) -> YoloError:
-    """Return the error for a lock that was not free in time; it names the holders where the kernel
-    does.
-    """
+    """Return the error for a lock that was not free in time, with the holders if known."""
     holders = [process_name(pid) for pid in flock_holders(path)]
     names = " and ".join(holders) or "a process that the kernel does not name"
     message = f"{safe(path)} was not free within {timeout_s:g} s: held by {names}"

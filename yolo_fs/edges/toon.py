@@ -1,6 +1,4 @@
-"""Reads TOON documents strictly, such as architecture.toon, and writes them, with the official
-library.
-"""
+"""Reads TOON documents, such as architecture.toon, strictly, and writes them, by its library."""
 
 from __future__ import annotations
 
@@ -69,9 +67,7 @@ def write_value(value: str | int | float | bool) -> str:
 
 
 def _escaped(char: str) -> str:
-    """Return an invisible character by its number; TOON has no word for those beyond the first
-    plane.
-    """
+    """Return an invisible character by its number; TOON has no word beyond the first plane."""
     if safe(char) == char:
         return char
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\{safe(char)}"

@@ -78,9 +78,7 @@ def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
 
 
 def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:
-    """Return the first of our files that is, holds or lies below one of theirs; nothing when none
-    is.
-    """
+    """Return the first of our files that is, holds or lies below one of theirs, if any."""
     others = [_plain(path) for path in theirs]
     return next(
         (path for path in map(_plain, ours) if any(_meet(path, other) for other in others)), ""

@@ -268,9 +268,7 @@ class TaskProgress(NamedTuple):
     commit: str
     """The commit whose subject names it; empty while there is none."""
     layer: int
-    """Tasks of one layer may be done at once; layer 1 needs nothing. 0 when the tasks run in a
-    circle.
-    """
+    """Tasks of one layer may be done at once; layer 1 needs nothing. 0: they run in a circle."""
 
 
 class PlanStatus(NamedTuple):

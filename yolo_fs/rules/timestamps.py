@@ -43,9 +43,7 @@ def moment(written: object) -> datetime | None:
 def untimely(
     of: str, written: str, now: datetime, path: str, line: int, at: str
 ) -> Iterator[Finding]:
-    """Yield what is wrong with a moment that somebody wrote: it is none, has no zone, or has not
-    come.
-    """
+    """Yield what is wrong with a moment as written: it is none, has no zone, or has not come."""
     found, hint = moment(written), "Its time counts from when the file was written."
     if found is None:
         message, expected = (
@@ -74,9 +72,7 @@ class Timers:
 
     boot: str = ""
     since_s: Mapping[str, float] = field(default_factory=dict)
-    """Key of a turn → when it began, on the steady clock of `boot`; kept across restarts of the
-    program.
-    """
+    """Key of a turn → when it began, on the steady clock of `boot`; kept across restarts."""
     looked_s: float | None = None
     """When we last looked, in this run: what was not there then began later."""
 

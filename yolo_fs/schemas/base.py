@@ -68,9 +68,7 @@ class Wire(BaseModel):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Return whether a record is meant to have this shape, where a line may have one of
-        several.
-        """
+        """Return whether a record is meant to have this shape, of several that a line may have."""
         return True
 
     @classmethod
@@ -253,9 +251,7 @@ def invariant(check_: Callable[[_Checked], object]) -> Any:
 def check(
     shape: type[Wire], value: Mapping[str, Any], mode: Strictness = Strictness()
 ) -> tuple[Wire | None, tuple[Fault, ...]]:
-    """Return the value as its shape, or None, with all of its faults in the order of the keys'
-    places.
-    """
+    """Return the value as its shape, or None, with all of its faults in the order of keys."""
     keys = tuple(_unknown_keys(shape, value, mode))
     renames = tuple(fault for fault in keys if fault.reason is Reason.LEGACY_KEY)
     unknown = tuple(fault for fault in keys if fault.reason is not Reason.LEGACY_KEY)
@@ -563,9 +559,7 @@ def _unknown_key(
 
 
 def _renamed(shape: type[Wire], value: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the value with its old keys under their present names; a present key wins over an old
-    one.
-    """
+    """Return the value with its old keys under their present names; a present key wins."""
     if shape.renamed_keys.keys().isdisjoint(value):
         return value
     fresh = {key: item for key, item in value.items() if key not in shape.renamed_keys}

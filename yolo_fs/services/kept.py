@@ -174,9 +174,7 @@ class Keeper:
     def _extend(
         self, chain: tuple[KeptEntry, ...], fresh: list[KeptEntry], objects: Sequence[GitObject]
     ) -> None:
-        """Add entries to the chain; it is written anew without what went once that is a good part
-        of it.
-        """
+        """Add entries to the chain; it is written anew once a good part of it is gone."""
         stay = within_bounds((*chain, *fresh))
         idle = len(chain) + len(fresh) - len(stay)
         idle_bytes = sum(e.size_bytes for e in (*chain, *fresh)) - sum(e.size_bytes for e in stay)

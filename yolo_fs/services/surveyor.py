@@ -203,9 +203,7 @@ class Surveyor:
         emit: EventSink = lambda *_: None,
         refused: RefusalSink = lambda _refusal: None,
     ):
-        """Check paths by these settings; `emit` hears of defects, `refused` of what cannot be
-        committed.
-        """
+        """Check paths by these settings; `emit` hears of defects, `refused` of what is held."""
         self._repository = repository
         self._emit = emit
         self._roots = settings.roots

@@ -211,9 +211,7 @@ def subject_of(task: TaskRef, type_: str, text: str) -> str:
 
 
 def _allowed(task: TaskRef, files: Sequence[str], paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths to commit: all of the task's, or those asked for, none of which may be
-    another's.
-    """
+    """Return the paths to commit: all of the task's, or those asked for, none of another's."""
     own = [posixpath.normpath(file) for file in files]
     wanted = [posixpath.normpath(path) for path in paths] or own
     if not wanted:

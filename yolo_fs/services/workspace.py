@@ -135,9 +135,7 @@ class OwnFile(NamedTuple):
     """What is lost without it."""
 
     def path(self, repository: Repository) -> str:
-        """Return where it lies; only what hooks share between work trees lies in the common
-        directory.
-        """
+        """Return where it lies; what hooks share between work trees: in the common directory."""
         shared = self.name == HOOKS.name
         folder = os.path.join(repository.common_dir, "yolo-fs") if shared else repository.own_dir
         return os.path.join(folder, self.name)
@@ -147,9 +145,7 @@ class OwnFile(NamedTuple):
         return self.checked(read_json(self.path(repository)))
 
     def checked(self, content: dict[str, Any] | Damaged | None) -> dict[str, Any] | Damaged | None:
-        """Return the content that `read_json` found, or `Damaged` when it has another shape than
-        ours.
-        """
+        """Return the content that `read_json` found, or `Damaged` when its shape is not ours."""
         if isinstance(content, dict) and self.shape is not None and not fits(content, self.shape):
             return Damaged(Reason.WRONG_TYPE, "it has another shape than what yolo-fs writes")
         return content

@@ -46,9 +46,7 @@ class SvgSheet:
     def add(
         self, tag: str, text: str | None = None, /, *, tip: str = "", **attributes: object
     ) -> None:
-        """Add an element. `tip`: shown when it is pointed at; `_` in the name of an attribute is a
-        dash.
-        """
+        """Add an element. `tip`: shown when pointed at; `_` in an attribute's name is a dash."""
         inner = f"<title>{_text(tip)}</title>" if tip else ""
         inner += _text(text) if text is not None else ""
         self.parts.append(f"<{tag}{_attributes(attributes)}>{inner}</{tag}>")
@@ -77,9 +75,7 @@ class TimeScale(NamedTuple):
 
 
 def lanes(timeline: Timeline, width: int) -> str:
-    """Return the lanes of the departments: steps as bars, waits as gaps, refusals and the like as
-    marks.
-    """
+    """Return the departments' lanes: steps as bars, waits as gaps, refusals as marks."""
     names = list(dict.fromkeys(bar.department for bar in timeline.bars))
     rows = {
         name: list(_rows(one for one in timeline.plan_bars if one.department == name))

@@ -307,9 +307,7 @@ def _enveloped(
 
 
 def _page_files() -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each file of the page: read once, so that no address reaches the
-    disk.
-    """
+    """Yield name and content of each file of the page: read once, no address reaches the disk."""
     for each in (files("yolo_fs") / "web" / "static").iterdir():
         if os.path.splitext(each.name)[1] in TYPES:
             yield each.name, each.read_bytes()

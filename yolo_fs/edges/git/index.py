@@ -198,9 +198,7 @@ class IndexSync:
 
     @contextlib.contextmanager
     def drafted(self, follows: Iterable[IndexUpdate]) -> Iterator[IndexDraft]:
-        """Write beside the index what it is to be once the branch has these; others may go on
-        meanwhile.
-        """
+        """Write beside the index what it is to be once the branch has these; others may go on."""
         is_again = self._listed_at is not None
         draft = IndexDraft(self._repository, self._drafter.submit(self._draft, list(follows)))
         try:
@@ -369,9 +367,7 @@ class IndexSync:
         return staged | dict.fromkeys(self._only_intended(staged))
 
     def _only_intended(self, staged: Mapping[str, str | None]) -> list[str]:
-        """Return the paths of `add -N`: the index holds an empty file for them, and a flag that
-        says so.
-        """
+        """Return the paths of `add -N`: the index has an empty file for them, and a flag."""
         empty = self._repository.object_format.hash_object("blob", b"").oid
         return [path for path, oid in staged.items() if oid == empty and self._is_intended(path)]
 

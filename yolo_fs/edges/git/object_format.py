@@ -89,9 +89,7 @@ class _Entry(NamedTuple):
 
 
 def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
-    """Return a pack that holds the objects; each object's base comes before it, or is in the
-    repository.
-    """
+    """Return a pack of the objects; each object's base comes before it, or is in the repository."""
     pack = bytearray(12)
     entries: list[_Entry] = []
     offsets: dict[str, int] = {}

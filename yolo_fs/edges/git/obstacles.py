@@ -175,9 +175,7 @@ class Obstacles:
         return self._unmerged
 
     def index_rewritten(self, left_at: Stamp | None) -> None:
-        """Note the index that we ourselves left, which never adds conflicts: it need not be read
-        again.
-        """
+        """Note the index that we left, which never adds conflicts: it need not be read again."""
         self._index_seen = left_at or self._index_seen
 
     def _storage_refusal(self, folder: str) -> Reason | None:
@@ -214,9 +212,7 @@ class Obstacles:
         return False
 
     def _has_silent_hook(self) -> bool:
-        """Return whether there is a pre-commit hook that does not say, by our part in it, that it
-        runs.
-        """
+        """Return whether there is a pre-commit hook without our part, which says that it runs."""
         path = f"{self._repository.hooks_dir}/pre-commit"
         if not os.access(path, os.X_OK):
             return False

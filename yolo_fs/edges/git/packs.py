@@ -81,9 +81,7 @@ class PackMerger:
         return self._repository.objects.packs_written - self._seen
 
     def begin(self, *, most: int) -> None:
-        """Begin to merge when there are more packs of ours than `most`, unless another daemon
-        merges.
-        """
+        """Begin to merge when we have more packs than `most`, unless another daemon merges."""
         self._seen = self._repository.objects.packs_written
         packs = [pack for pack in self._own() if pack.name not in self._merged]
         if self._git or len(packs) <= most or not (sources := packs_to_merge(packs)):

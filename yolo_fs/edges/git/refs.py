@@ -106,9 +106,7 @@ class RefUpdater:
             self._helper = None
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:
-        """Remove ref locks that a dead helper of ours left, and only those; return their paths
-        (F24).
-        """
+        """Remove only ref locks that a dead helper of ours left; return their paths (F24)."""
         stale = self._notes.stale()
         for path in stale:
             with contextlib.suppress(OSError):

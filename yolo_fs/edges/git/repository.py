@@ -105,16 +105,12 @@ class Repository:
 
     @property
     def own_dir(self) -> str:
-        """Where we keep our own files for this work tree: `.git/yolo-fs`, never inside the work
-        tree.
-        """
+        """Where we keep our own files: `.git/yolo-fs`, never inside the work tree."""
         return f"{self.git_dir}/yolo-fs"
 
     @cached_property
     def has_plain_refs(self) -> bool:
-        """Whether HEAD and branches are plain files; a reftable repository is asked through git
-        (F37).
-        """
+        """Whether HEAD and branches are plain files; of a reftable git is asked (F37)."""
         return self.config("extensions.refStorage") in ("", "files")
 
     def head(self) -> Head:
@@ -303,9 +299,7 @@ class Repository:
         return self._settings().get(f"{section.lower()}.{part}{dot}{name.lower()}", "").strip()
 
     def filters_off(self) -> dict[str, str]:
-        """Return the settings under which git runs no content filter that the configuration names
-        (F57).
-        """
+        """Return the settings under which git runs no content filter of the configuration (F57)."""
         keys = sorted(filter(_FILTER.fullmatch, self._settings()))
         return {key: "false" if key.endswith(".required") else "" for key in keys}
 
@@ -386,9 +380,7 @@ class Repository:
         self.close()
 
     def _head_ref(self) -> str | None:
-        """Return the branch at the end of the chain that HEAD begins; a branch may stand for
-        another.
-        """
+        """Return the branch at the end of HEAD's chain; a branch may stand for another."""
         if self.has_plain_refs and not os.path.islink(f"{self.git_dir}/HEAD"):
             line = _first_line(f"{self.git_dir}/HEAD")
             if self._is_oid(line):

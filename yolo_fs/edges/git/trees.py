@@ -223,9 +223,7 @@ class Trees:
                 yield "D" if old else "A", path
 
     def splice(self, root: str | None, path: str, blob: str) -> Splice:
-        """Return the tree `root` (None: the empty tree) with the regular file `path` added or
-        replaced.
-        """
+        """Return the tree `root` (None: an empty one) with the regular file `path` put in."""
         work = _Work(blob, [], [])
         return Splice(
             self._splice(root, _parts(path), work), tuple(work.made), tuple(work.displaced)

@@ -38,9 +38,7 @@ class AgentSign:
     event: str
     """A hook as in `yolo-fs hook EVENT`, or the type of a message."""
     name: str
-    """What the agent is called, such as `yolo-fe-dev` or `dev-1`; empty for a session that nobody
-    named.
-    """
+    """What the agent is called, such as `yolo-fe-dev` or `dev-1`; empty if nobody named it."""
     id: str
     """The instance: an agent of a host, a session, or a name such as `dev-1`."""
     session: str = ""

@@ -309,9 +309,7 @@ def _only_recognises(shape: type[Wire]) -> bool:
 
 
 def _name_of_line(kind: str, shape: type[Wire]) -> str:
-    """Return the shape's name without the words that its kind says already: `plan`, `PlanTask` →
-    `task`.
-    """
+    """Return the shape's name without the words of its kind: `plan`, `PlanTask` → `task`."""
     said, words = kind.split("-"), list(in_words(shape.__name__))
     while len(words) > 1 and words[0] in said:
         del words[0]

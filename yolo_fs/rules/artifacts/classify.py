@@ -301,9 +301,7 @@ _CLOSE = 0.84
 
 
 def intended_path(path: str) -> str | None:
-    """Return the path that a file of the planning tree was probably meant to have; None for all
-    others.
-    """
+    """Return the path that a file of the planning tree was probably meant to have, or None."""
     name = path.rpartition("/")[2]
     found = _BELOW.fullmatch(path)
     if not found or classify(path) is not None or name_of_kind(name) is not None:

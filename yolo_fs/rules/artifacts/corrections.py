@@ -313,9 +313,7 @@ def _plain(annotation: Any) -> type | None:
 
 
 def _split_plan_id(shape: type[Wire], value: dict[str, Any], place: Place) -> None:
-    """Take `p`: `NN-MM` apart, and give `n` its number where it is the title, as older plans have
-    it.
-    """
+    """Take `p`: `NN-MM` apart, and give `n` its number where it is the title, as in older plans."""
     plan = value.get("p")
     if shape.accepts.get("p") is not Form.OWN_PHASE or not isinstance(plan, str):
         return

@@ -77,9 +77,7 @@ def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
 def examine(
     place: Place, records: Sequence[Record], around: Surroundings, mode: Strictness
 ) -> Understood:
-    """Return what the artifact says among its neighbours, with every fault in the order of its
-    lines.
-    """
+    """Return what the artifact says among its neighbours, with every fault in line order."""
     understood = understand(place, records, mode, around.present | around.plans.keys())
     references = tuple(run_checks(place, understood.records, around))
     return Understood(understood.records, _graded([*understood.faults, *references], mode))

@@ -96,9 +96,7 @@ def handoff_name(session: str, source: str, target: str, timestamp: str) -> str:
 
 
 def names_same_handoff(path: str, right: str) -> bool:
-    """Return whether two names of handoffs differ in how they spell the moment or the session at
-    most.
-    """
+    """Return whether two names of handoffs differ at most in spelling moment or session."""
     one, other = read_name(path), read_name(right)
     return one is not None and other is not None and _meaning(one) == _meaning(other)
 

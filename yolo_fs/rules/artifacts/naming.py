@@ -218,9 +218,7 @@ def _render(subject: Subject, place: Place, **gaps: str) -> str:
 
 
 def _stem(name: str) -> str:
-    """Return the file name as a subject may say it: without its last ending and without a leading
-    dot.
-    """
+    """Return the file name as a subject may say it: without last ending and leading dot."""
     return name.lstrip(".").rsplit(".", 1)[0]
 
 

@@ -312,9 +312,7 @@ def _former_names(
 
 
 def _renamed(text: str, renamed_keys: Mapping[str, str]) -> str:
-    """Return the object with old keys of its own, not of objects within it, under their present
-    names.
-    """
+    """Return the object with its own old keys, not those within, under their present names."""
     keys = list(_own_keys(text)) if renamed_keys else []
     present = {key for _, _, key in keys}
     renames = {}

@@ -86,9 +86,7 @@ class Target(ClassifiedPath):
 
     @property
     def context_of(self) -> str | None:
-        """The department of a context file, empty when it names none; None when it is no context
-        file.
-        """
+        """The department of a context file, empty if it names none; None if it is no such file."""
         found = _CONTEXT.fullmatch(self.name) if self.is_planning else None
         return (found["department"] or "") if found else None
 

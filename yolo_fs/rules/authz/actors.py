@@ -202,9 +202,7 @@ def meant_by(actor: Actor, name: str) -> Actor:
 
 
 def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
-    """Return the mode: a second department, or an Owner, is there only when several departments
-    work.
-    """
+    """Return the mode: a second department, or an Owner, is there only when several work."""
     return Mode.MULTI if role is Role.OWNER or _is_second(department) else otherwise
 
 

@@ -169,9 +169,7 @@ def _leads(shape: type[Message], sender: Actor, departments: Sequence[Dept]) -> 
 def message_findings(
     value: Mapping[str, Any], path: str, mode: Mode, line: int = 1
 ) -> Iterator[Finding]:
-    """Yield where a message that names its own sender and receiver takes a route that it may not
-    take.
-    """
+    """Yield where a message that names sender and receiver takes a route that it may not."""
     if value.get("type") == "dept_handoff":
         ends = (str(value.get("from_dept")), str(value.get("to_dept")))
         actors = [

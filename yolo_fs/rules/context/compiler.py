@@ -83,9 +83,7 @@ def _fits(lines: Sequence[Line], budget: int) -> bool:
 
 
 def _least_bytes(blocks: Iterable[Block]) -> int:
-    """Return what blocks take at least: much is known to be too large before a byte of it is
-    written.
-    """
+    """Return what blocks take at least: much is too large before a byte of it is written."""
     rows = (row for one in blocks for row in one.rows)
     return sum(len(str(value)) for row in rows for value in row.values)
 

@@ -104,9 +104,7 @@ def flat(value: Any) -> Scalar:
 
 
 def value_at(record: Mapping[str, Any], key: str) -> Any:
-    """Return what a record has at a key, in which dots lead further in; None when it has nothing
-    there.
-    """
+    """Return what a record has at a key, in which dots lead further in, or None."""
     found: Any = record
     for part in key.split("."):
         found = found.get(part) if isinstance(found, Mapping) else None

@@ -137,9 +137,7 @@ def records_of(
 
 
 def current_plans(gathered: ContextSources) -> tuple[PlanId, ...]:
-    """Return the plans that are worked on: the one named, else all of the reader's that are not
-    done.
-    """
+    """Return the plans that are worked on: the one named, else the reader's that are not done."""
     if gathered.plan:
         return (gathered.plan,)
     found = {
@@ -245,9 +243,7 @@ def _paths(section: Section, gathered: ContextSources) -> Iterator[str]:
 
 
 def _path(name: str, gathered: ContextSources) -> str:
-    """Return the path that a row spells: below the planning tree, or with a slash below the
-    repository.
-    """
+    """Return the path that a row spells: below the planning tree; with a slash: the repository."""
     actor = gathered.actor
     gaps = {
         "{phase}": f"phases/{gathered.phase}",

@@ -188,9 +188,7 @@ def open_of(facts: PhaseFacts, department: Dept | None) -> Iterator[EscalationPr
 
 
 def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what an execution state claims to be over, for only a claim can run ahead of the
-    evidence.
-    """
+    """Yield what an execution state claims to be over: only claims run ahead of the evidence."""
     for entry in entries_in(before):
         if entry.get("status") == "resolved":
             yield f"escalations.{entry.get('id')}", "resolved"

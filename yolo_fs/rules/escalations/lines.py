@@ -212,9 +212,7 @@ def opened(
     one: EscalationProgress | None,
     known: EscalationLog,
 ) -> dict[str, Any]:
-    """Return the line that reports a task as blocked; past the last round trip it stops at the
-    user.
-    """
+    """Return the line that reports a task as blocked; after the last round trip: to the user."""
     is_over = (
         one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
     )
@@ -299,9 +297,7 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def timed_out(one: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]:
-    """Return the whole line that hands up what a level is silent about, or reminds it; `dt`: its
-    moment.
-    """
+    """Return the line that hands up what a level is silent about, or reminds it; `dt`: when."""
     silent = name_in(late.level, one.department)
     is_reminder = late.to is late.level
     asker = one.below(one.holder) if one.holder is not one.origin else one.path[1]

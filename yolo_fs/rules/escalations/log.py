@@ -143,9 +143,7 @@ class LogEntry(NamedTuple):
 
 
 def stations(known: EscalationLog) -> Iterator[LogEntry]:
-    """Yield the lines that name an escalation, in the order of the log, which is the order of
-    events.
-    """
+    """Yield the lines that name an escalation, in the order of the log, that of events."""
     numbers = known.numbers or range(1, len(known.lines) + 1)
     for number, line in zip(numbers, known.lines, strict=True):
         found = EscalationId.parse(str(line.get("id")))

@@ -260,9 +260,7 @@ def _file_faults(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterato
 
 
 def _find(facts: PhaseFacts, filed: Filed, name: str) -> Filed | None:
-    """Return the committed artifact that a name means: of the same phase, else below the planning
-    root.
-    """
+    """Return the committed artifact that a name means: of the phase, else below the root."""
     by_path = {one.place.path: one for one in facts.filed}
     return next((by_path[path] for path in _spellings(filed, name) if path in by_path), None)
 

@@ -68,9 +68,7 @@ _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s+[\"'“‘(\[]*[^\W\d_a-z]|\s*
 
 
 def faults_of_content(value: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield each text that is blank, each list that is empty, and each text with too many
-    sentences.
-    """
+    """Yield each blank text, each empty list, and each text with too many sentences."""
     yield from _object(value, "", "")
 
 
@@ -379,9 +377,7 @@ def _name_faults(sent: Sent) -> Iterator[Fault]:
 
 
 def _named_files(sent: Sent) -> dict[str, tuple[str, Wanted]]:
-    """Return JSON pointer → path, and what its name has to say, of the files whose names are
-    prescribed.
-    """
+    """Return JSON pointer → path, and what its name has to say, of files with prescribed names."""
     slug, day = sent.envelope.product_name_slug, sent.envelope.timestamp[:10]
     producer = next((agent for agent in AgentType if agent == sent.source), None)
     found: dict[str, tuple[str, Wanted]] = {}

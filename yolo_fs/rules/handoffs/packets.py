@@ -61,9 +61,7 @@ class ParsedPacket:
     """What is wrong with how it is written."""
 
     def place(self, fault: Fault) -> Finding:
-        """Return a fault of a value, whose pointer begins at the packet, as a finding with its
-        line.
-        """
+        """Return a fault of a value, its pointer from the packet on, as a finding with its line."""
         line = self.lines.get(fault.at.removeprefix("/").partition("/")[0], self.line)
         return fault._replace(at=self.top + fault.at).as_finding(self.path, line)
 

@@ -52,9 +52,7 @@ def _first_mentions(field: Field, earlier: Sequence[EarlierHandoff]) -> list[_Me
 
 
 def _mentions(field: Field, told: EarlierHandoff) -> Iterator[_Mention]:
-    """Yield what a handoff says in a field; what is empty says nothing, null says that there is
-    none.
-    """
+    """Yield what a handoff says in a field; empty says nothing, null says that there is none."""
     if field.handoff not in (0, told.handoff):
         return
     for at, value in _values(told.value, field.at.split("/")[1:]):
@@ -180,9 +178,7 @@ _CODES = {"usd": "$", "eur": "€", "gbp": "£"}
 
 
 def _figures_differ(text: str, earlier: str) -> bool:
-    """Return whether a text has a figure that an earlier text, which has figures of this kind, has
-    not.
-    """
+    """Return whether a text has a figure that an earlier one, with figures of its kind, lacks."""
     own, others = _figures(text), _figures(earlier)
     return any(kind in others and not amounts <= others[kind] for kind, amounts in own.items())
 

@@ -54,9 +54,7 @@ _OF_FORMER = {
 
 
 def of_former(kind: str, lines: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
-    """Return what the rules need of a version of an artifact: a long history has to fit into
-    memory.
-    """
+    """Return what the rules need of a version of an artifact: a long history has to fit."""
     keys = _OF_FORMER.get(kind)
     return (
         lines

@@ -40,9 +40,7 @@ def loops(facts: LoopFacts) -> tuple[LoopProgress, ...]:
 
 
 def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Clarification of the scope: each version of discovery.json is one round of questions and
-    answers.
-    """
+    """Clarification of the scope: each version of discovery.json is a round of questions."""
     config = facts.phase.switches.config.po
     rounds = list(facts.of("discovery"))
     is_approved = any(

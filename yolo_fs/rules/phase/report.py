@@ -55,9 +55,7 @@ Item = tuple[str, Mapping[str, Any]]
 
 
 def tokens(text: str) -> int:
-    """Return the estimated number of tokens of a text: one for every four bytes of UTF-8, rounded
-    up.
-    """
+    """Return the estimated tokens of a text: one for every four bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN)
 
 

@@ -157,9 +157,7 @@ def _present(kind: str, name: str) -> Callable[[View], Iterator[str]]:
 
 
 def _named(view: View, name: str) -> str:
-    """Return how a file is called in the department; one that serves all departments needs no
-    prefix.
-    """
+    """Return how a file is called in the department; one that serves all needs no prefix."""
     kind = name.partition(".")[0]
     if view.department is None or kind in SHARED_KINDS:
         return name

@@ -223,9 +223,7 @@ class _WaitSources:
             )
 
     def of_research(self) -> Iterator[Wait]:
-        """Yield blocking requests without an answer: whom they pause, and the Scout whom they wait
-        for.
-        """
+        """Yield blocking requests without an answer: whom they pause, and the Scout."""
         asked = self.phase.facts.of_kind("research")
         lines = self.phase.facts.lines_of("research")
         answered = {line.get("q") for line in lines if line.get("src") != "pending"}
@@ -247,9 +245,7 @@ class _WaitSources:
                 yield Wait(name, Role.SCOUT, "it is to be answered", where, remedy)
 
     def _paused(self, filed: Filed, line: Mapping[str, Any]) -> Iterator[str]:
-        """Yield the agent that asked, and the task or plan that it asked for where the line names
-        one.
-        """
+        """Yield the agent that asked, and the task or plan that it asked for, if named."""
         named = [str(line.get(key, "")) for key in ("task", "plan_id", "brief_for")]
         tasks = [found for name in named if (found := TaskRef.parse(name))]
         plans = [task.plan for task in tasks] or [
@@ -278,9 +274,7 @@ class _WaitSources:
                 yield Wait(taker, giver, "its handoff has blockers", where, remedy)
 
     def of_stuck_plans(self, found: Collection[Wait]) -> Iterator[Wait]:
-        """Yield plans that wait for one of their tasks because the task waits for more than its
-        turn.
-        """
+        """Yield plans that wait for a task of theirs because that waits for more than its turn."""
         stuck = {task for wait in found if (task := TaskRef.parse(wait.waiter))}
         files = {plan.id: file for plan, _, file in self.unfinished}
         yield from (
@@ -290,9 +284,7 @@ class _WaitSources:
         )
 
     def of_agents_to_come(self, found: Collection[Wait]) -> Iterator[Wait]:
-        """Yield agents whom somebody waits for and who come with their department, when its wave
-        begins.
-        """
+        """Yield agents whom somebody waits for and who come when their department's wave begins."""
         present = set(self.department_of.values())
         for name in {wait.on for wait in found} & AGENT_BY_NAME.keys():
             department = AGENT_BY_NAME[name].department

@@ -479,9 +479,7 @@ class Contract(Wire):
 
 
 class DeptHandoff(Message, sender="lead", receiver="lead", direction=Direction.ACROSS):
-    """Artifacts and contracts of a department on which another depends; one line of
-    dept-handoff.jsonl.
-    """
+    """Artifacts and contracts on which another department depends; a line of dept-handoff.jsonl."""
 
     accepts: ClassVar[Mapping[str, Form]] = {
         "dt": Form.DAY_AS_MOMENT,

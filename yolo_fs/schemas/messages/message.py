@@ -82,9 +82,7 @@ class Message(Wire):
 
     @classmethod
     def rival(cls, value: Mapping[str, Any]) -> Fault | None:
-        """Return the fault of an older, rival shape of this message, or None when `value` is not
-        one.
-        """
+        """Return the fault of an older, rival shape of this message; None if `value` is none."""
         return None
 
     def __init_subclass__(

@@ -316,9 +316,7 @@ class TaskClaim(Message, sender="dev", receiver="lead", team_mode="teammate"):
 
 
 class TaskComplete(Message, sender="dev", receiver="lead", team_mode="teammate"):
-    """A Dev has committed a task; for the Lead's accounting, where `dev_progress` is for the
-    Senior.
-    """
+    """A Dev has committed a task; for the Lead's accounts, as `dev_progress` is for the Senior."""
 
     type: Literal["task_complete"]
     task_id: TaskName

@@ -77,9 +77,7 @@ class Access:
         return sender._replace(mode=mode), receiver._replace(mode=mode)
 
     def read(self, actor: Actor, path: str, work: str = "") -> AccessDecision:
-        """Return whether somebody may read a path, spelled from where the caller stands or
-        absolute.
-        """
+        """Return whether somebody may read a path, absolute or from where the caller stands."""
         target = self.target(path, by_name=True)
         return may_read(actor, target, work) if target else outside(actor, safe(path))
 

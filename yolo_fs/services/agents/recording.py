@@ -57,9 +57,7 @@ class AgentJournal:
         return stamp_of(self._own_dir, heartbeats.FILE)
 
     def read(self, now: datetime) -> Recorded:
-        """Return every sign in the order in which it was written, and what is wrong with the
-        record.
-        """
+        """Return every sign in the order of writing, and what is wrong with the record."""
         before = (*self._parts.values(), *self._torn.values())
         for name, part in self._parts.items():
             self._parts[name] = self._grown(name, part, now)

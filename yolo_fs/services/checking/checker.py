@@ -1,6 +1,4 @@
-"""The only way from the bytes of a file to its findings: daemon, validate, verify and hooks all use
-it.
-"""
+"""The only way from a file's bytes to its findings, for daemon, validate, verify and hooks."""
 
 from __future__ import annotations
 

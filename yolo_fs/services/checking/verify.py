@@ -189,9 +189,7 @@ def _joined(trailers: Sequence[tuple[str, str]]) -> str:
 
 
 def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """Return subject and trailers of an artifact as it is staged; None when it is none, or not
-    valid.
-    """
+    """Return subject and trailers of an artifact as it is staged; None if it is no valid one."""
     place = classify(path)
     if place is None:
         return None

@@ -132,9 +132,7 @@ class ContextStore:
         )
 
     def agents(self) -> tuple[str, ...]:
-        """Return the agents of the active departments, of the shared group and of the layer before
-        them.
-        """
+        """Return the agents of active departments, the shared group and the layer before them."""
         active = (None, *SHARED_NAMES, *Switches(self._settings.config).departments)
         return tuple(
             name
@@ -198,9 +196,7 @@ class ContextStore:
         return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
 
     def _said(self, path: str) -> str | None:
-        """Return what a context says on disk; None when there is none, or something else in its
-        place.
-        """
+        """Return what a context says on disk; None without one, or with something else there."""
         content = read(self._repository.root, path, _LARGEST_BYTES)
         return content.data.decode("utf-8", "replace") if isinstance(content, Content) else None
 

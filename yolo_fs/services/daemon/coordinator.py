@@ -371,9 +371,7 @@ class Coordinator:
             self._kept |= digests
 
     def _emit_held(self, outcome: ApplyResult) -> None:
-        """Emit what was accepted and could not be committed; a branch that moved is tried again at
-        once.
-        """
+        """Emit what was accepted and could not be committed; a moved branch is tried again."""
         for path, verdict in outcome.verdicts.items():
             is_held = isinstance(verdict, Held) and not _is_moved(verdict)
             if is_held and verdict != self._store.verdict(path):

@@ -246,9 +246,7 @@ class Daemon:
         return CHECK_EVERY_S
 
     def _reload(self) -> None:
-        """Take over a changed configuration; an invalid one leaves the old in force and is
-        reported.
-        """
+        """Take over a changed configuration; an invalid one is reported, and the old stays."""
         stamps = stamps_of(self._repository.root)
         if stamps == self._stamps:
             return
@@ -323,9 +321,7 @@ class Daemon:
         return is_failing or self._watch_set.degraded is not None
 
     def _sync_index(self) -> float | None:
-        """Let the user's index follow our commits: until it has, a `git commit` of theirs undoes
-        ours.
-        """
+        """Let the user's index follow our commits: until then a `git commit` undoes ours."""
         if not self._coordinator.index.pending:
             self._coordinator.index.read_ahead()
             return None

@@ -53,9 +53,7 @@ class Trouble(NamedTuple):
 
     @property
     def event(self) -> str:
-        """Type of the event that reports it: only what the environment causes is not a defect of
-        ours.
-        """
+        """Type of the event that reports it: what the environment causes is no defect of ours."""
         is_defect = self.reason is Reason.INTERNAL_ERROR
         return "daemon.defect" if is_defect else "daemon.trouble"
 

@@ -78,9 +78,7 @@ def _note_boot(repository: Repository) -> None:
 
 
 def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
-    """Move zero-length objects, which power loss leaves and git never repairs, out of git's way
-    (F04).
-    """
+    """Move empty objects, which power loss leaves and git never repairs, out of the way (F04)."""
     objects = os.path.join(repository.common_dir, "objects")
     quarantine = os.path.join(repository.own_dir, "quarantine")
     for folder in filter(lambda name: len(name) == 2, os.listdir(objects)):
@@ -114,9 +112,7 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
 
 
 def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordinator) -> None:
-    """Without a note of ours, take from the log which entries the index may not have followed
-    (F05).
-    """
+    """Without a note of ours, take from the log what the index may not have followed (F05)."""
     with contextlib.suppress(YoloError):
         commits = [
             commit for commit in log(repository, "HEAD", limit=OWN_COMMITS) if commit.is_ours

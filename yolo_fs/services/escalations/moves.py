@@ -75,9 +75,7 @@ class PhaseLog:
         self.path = f"{self.folder}/{LOG}"
         """Relative to the work tree."""
         self._entries: tuple[Mapping[str, Any], ...] = ()
-        """As they were when the execution state could last be read: a torn one says nothing of
-        them.
-        """
+        """As they were when the execution state could last be read: a torn one says nothing."""
 
     @property
     def full_path(self) -> str:

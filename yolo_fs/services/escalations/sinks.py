@@ -50,9 +50,7 @@ class SinkSettings(NamedTuple):
 
 
 def load_sinks() -> SinkSettings:
-    """Return the sinks of the user's own configuration; what is not of the right shape counts as
-    absent.
-    """
+    """Return the sinks of the user's own configuration; what has another shape is absent."""
     try:
         with open(user_config_path(), "rb") as file:
             records = read_object(file.read(), "the user's configuration").records

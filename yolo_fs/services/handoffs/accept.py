@@ -369,9 +369,7 @@ class DirectiveHandoffs:
         write_json(ACCEPTED.path(self._repository), note, durable=False)
 
     def _stamps(self, handed: ReceivedHandoff) -> dict[str, list[int] | None]:
-        """Return the stamps of whatever a verdict on a handoff depends on: size, time of change,
-        inode.
-        """
+        """Return the stamps of what a verdict on a handoff depends on: size, time, inode."""
         session, packet = handed.session, handed.packet
         handoffs, absent = [entry.path for entry in self._files()], list(self._absent())
         readmes = [f"{path.rpartition('/')[0]}/{README}" for path in (*handoffs, *absent)]

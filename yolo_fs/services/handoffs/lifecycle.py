@@ -69,9 +69,7 @@ class _Known:
         self._touched: dict[str, dict[str, list[tuple[int, IndexedCommit]]]] = {}
 
     def _touches(self, place: Place) -> list[tuple[Moment, str]]:
-        """Return (moment, commit) of each coordination commit that changed an artifact, oldest
-        first.
-        """
+        """Return (moment, commit) of each commit of ours that changed an artifact, oldest first."""
         if place.folder not in self._touched:
             self._touched[place.folder] = self._history_index.touches(place.folder)
         found = self._touched[place.folder].get(place.path, ())

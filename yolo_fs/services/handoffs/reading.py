@@ -185,9 +185,7 @@ class Reader:
             yield os.path.relpath(place, self._start)
 
     def _neighbours(self, folder: str) -> Iterator[str]:
-        """Yield the folder, those above it up to the work tree's root, those in it and those beside
-        it.
-        """
+        """Yield the folder, those above it up to the root, those in it and those beside it."""
         yield folder
         above = folder
         while above.startswith(self._root + os.sep):
@@ -238,9 +236,7 @@ TEXT = "---HANDOFF---"
 
 
 def from_text(data: bytes, limits: Limits) -> _Found:
-    """Return the handoff of the text's block, which may hold the JSON itself, or what is wrong with
-    it.
-    """
+    """Return the handoff of the text's block, which may hold the JSON, or what is wrong with it."""
     found = _from_block(data, limits)
     return found._replace(
         cause=Reason.TEXT_FALLBACK_FAIL if found.cause else Reason.TEXT_FALLBACK_OK

@@ -104,16 +104,12 @@ class DirectiveSessions:
         return session._replace(branch=branch, priority=priority), findings
 
     def is_archived(self, folder: str) -> bool:
-        """Return whether a folder is that of a session of which the README says that it is
-        archived.
-        """
+        """Return whether a folder is that of a session whose README says that it is archived."""
         is_session = any(folder.startswith(f"{root}/") for root in self.roots)
         return is_session and is_archived(self._readme(folder))
 
     def _readme(self, folder: str) -> Sequence[str]:
-        """Return the lines of a session's README; none when it cannot be read, which `branch_of`
-        tells.
-        """
+        """Return the lines of a session's README; none if unreadable, which `branch_of` tells."""
         source = self.open(f"{folder}/{README}")
         report = FindingList(README)
         text = (

@@ -290,17 +290,13 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
 
 
 def _branch(repository: Repository, sessions: DirectiveSessions, session_id: str) -> str:
-    """Return the branch on which a session is executed, as its README says, else the one checked
-    out.
-    """
+    """Return the branch of a session, as its README says, else the one checked out."""
     session = sessions.find(session_id)
     return (sessions.branch_of(session)[0] if session else "") or repository.head().branch
 
 
 def _faults_around(handoffs: DirectiveHandoffs, packet: Packet, path: str) -> tuple[Finding, ...]:
-    """Return what any receiver would have to stop for; which branch the sender is on does not
-    matter.
-    """
+    """Return what any receiver would have to stop for, whatever branch the sender is on."""
     session, findings = handoffs.sessions.of_packet(packet, path)
     written = ParsedPacket(path, top=TOP if path else "")
     faults = faults_around(packet, handoffs.around(packet, session))

@@ -472,9 +472,7 @@ class HistoryIndex:
             self._put(self._by_words, f"{purpose.plan} {purpose.words}", row)
 
     def _put(self, index: dict[str, int], key: str, row: int) -> None:
-        """Enter a commit unless a later one stands there: parallel lines of history come in any
-        order.
-        """
+        """Enter a commit unless a later one stands there: parallel lines come in any order."""
         before = index.setdefault(key, row)
         if self.commits.rank(before) < self.commits.rank(row):
             index[key] = row
@@ -560,9 +558,7 @@ def _head(crc: int) -> bytes:
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Any] | None, memoryview]:
-    """Return what a cache holds, and its columns; None when it is torn, changed, or of another
-    version.
-    """
+    """Return what a cache holds, and its columns; None if torn, changed, or of another version."""
     begin = data.find(b"\n") + 1
     if data[:begin] != _head(zlib.crc32(memoryview(data)[begin:])):
         return _NOTHING

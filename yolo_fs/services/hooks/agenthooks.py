@@ -1,6 +1,4 @@
-"""Answers an agent's host: the event of each hook, what is said to it, and whether an agent may
-stop.
-"""
+"""Answers an agent's host: each hook's event, what is said to it, whether an agent may stop."""
 
 from __future__ import annotations
 
@@ -180,9 +178,7 @@ def _after_tool(asked: HookRequest) -> HookAnswer:
 
 
 def _after_failure(asked: HookRequest) -> HookAnswer:
-    """Tell the same of a command that failed after it had written; here a host is told, not
-    refused.
-    """
+    """Tell the same of a command that failed after it had written; a host is told, not refused."""
     told = _after_tool(asked)
     return HookAnswer(context=told.refusal or told.context)
 

@@ -83,9 +83,7 @@ def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
 
 
 def _stays_silent(root: str, name: str) -> str:
-    """Ask a hook, through git, whether our section in it is reached; the user's part then does not
-    run.
-    """
+    """Ask a hook, through git, whether our section is reached; the user's part does not run."""
     os.environ["YOLO_FS_PROBE"] = "1"
     try:
         said = run_as_user(root, ["hook", "run", name])
@@ -103,9 +101,7 @@ _MAX_BYTES = 16 << 20
 
 
 def examine_hosts(repository: Repository, start: str) -> Iterator[Finding]:
-    """Yield what keeps a host whose settings have our hooks from running them, for who works in
-    `start`.
-    """
+    """Yield what keeps a host whose settings have our hooks from running them in `start`."""
     for host in HOST_BY_NAME.values():
         try:
             yield from _examine(repository, host, start)

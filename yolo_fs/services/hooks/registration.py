@@ -92,9 +92,7 @@ class ServerEntry:
 
 
 class TomlSection:
-    """A part of a TOML file between two comments of ours, at its end: nothing else in it is
-    touched.
-    """
+    """The end of a TOML file, between two comments of ours: nothing else in it is touched."""
 
     def __init__(
         self, repository: Repository, host: Host, name: str, content: Callable[[_Toml], str]

@@ -68,9 +68,7 @@ def pre_commit(_: Sequence[str]) -> bool:
 
 
 def staged_paths() -> tuple[str, ...]:
-    """Return the paths that the commit would change, told by the index that git has named to the
-    hook.
-    """
+    """Return the paths that the commit would change, by the index that git named to the hook."""
     from yolo_fs.edges.git.runner import run_as_user
 
     listed = run_as_user(".", ["diff", "--cached", "--name-only", "--no-renames", "-z"])
@@ -116,9 +114,7 @@ def _is_agent() -> bool:
 
 
 def _conclude(findings: Sequence[Finding], settings: Settings, refusal: str) -> bool:
-    """Refuse what is wrong to an agent, and to people where their team wants that; warn everybody
-    else.
-    """
+    """Refuse what is wrong to an agent, and to people if their team wants that; else warn."""
     if _is_agent() or settings.policy.hooks_hold_people:
         return _tell(findings, refusal)
     return _warn(findings)
@@ -288,9 +284,7 @@ def pre_push(arguments: Sequence[str]) -> bool:
 
 
 def _known_there(repository: Repository, tip: str, remote: str) -> Sequence[str]:
-    """Return commits that the remote has: the branch's own tip there, else all that was last seen
-    of it.
-    """
+    """Return commits that the remote has: the branch's tip there, else all that was last seen."""
     if tip.strip("0") and repository.commits_exist([tip])[tip]:
         return [tip]
     listed = repository.git.run("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/")

@@ -1,3 +1,1 @@
-"""What a person looks at: the present, any moment of the past, and the way between, for one
-repository.
-"""
+"""What a person looks at in a repository: the present, any past moment, and the way between."""

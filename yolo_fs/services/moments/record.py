@@ -124,9 +124,7 @@ def versions_of(repository: Repository, path: str, tip: str | None) -> list[Logg
 
 
 def harmless_lines(data: bytes) -> tuple[str, ...]:
-    """Return the first lines of a text: no control or invisible character acts, no credential
-    shows.
-    """
+    """Return the first lines of a text: no control character acts, no credential shows."""
     text = data.decode("utf-8", "replace")
     lines = redact(text).removesuffix("\n").split("\n")
     return tuple(safe(line, LONGEST_LINE) for line in lines[:MOST_LINES])

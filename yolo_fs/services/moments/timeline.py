@@ -384,9 +384,7 @@ _MARKS = {"artifact.rejected": "refused", "artifact.held": "held", "gate.opened"
 
 
 def refusals_of(events: Iterable[Mapping[str, Any]], phase: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (department, from, to) for each stretch in which an artifact stood refused, in
-    milliseconds.
-    """
+    """Yield (department, from, to) of each stretch with an artifact refused, in milliseconds."""
     since: dict[str, int] = {}
     for event in events:
         kind, path = str(event.get("type")).removeprefix(PREFIX), str(event.get("subject"))

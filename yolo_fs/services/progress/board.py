@@ -83,9 +83,7 @@ class Board(NamedTuple):
     phases: tuple[PhaseBoard, ...]
 
     def phase_named(self, name: str) -> str:
-        """Return the name, or where no phase has it, that of the first open one or else of the
-        last.
-        """
+        """Return the name, or where no phase has it, that of the first open or else the last."""
         names = [str(one.id) for one in self.phases]
         open_ = [str(one.id) for one in self.phases if not one.progress.is_complete]
         return name if name in names else (open_ or names[-1:] or [""])[0]

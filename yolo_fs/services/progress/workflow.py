@@ -84,9 +84,7 @@ class StepLook:
 
 
 def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:
-    """Return the facts of a phase as the branch has them; empty ones while nothing of it is
-    committed.
-    """
+    """Return the facts of a phase as the branch has them; empty while nothing is committed."""
     present = phases_now(repository, settings, repository.head().tip, team)
     empty = PhaseFacts(phase, (), Switches(settings.config))
     return next((one.facts for one in present if one.id == phase), empty)

@@ -168,9 +168,7 @@ class _Look:
 
     @staticmethod
     def _contexts(contexts: ContextStore, seen: Situation, *, keep: bool) -> tuple[str, ...]:
-        """Compile the contexts that exist anew; where they cannot be written, nobody is stopped for
-        it.
-        """
+        """Compile the contexts that exist anew; where that fails, nobody is stopped for it."""
         try:
             return contexts.keep(seen.commit or None, seen.verdicts, writes=keep)
         except (OSError, YoloError):
