@@ -58,6 +58,22 @@ def test_a_duty_rests_so_many_times_as_long_as_it_took_whoever_asks_for_it(
     assert times_run(clock, took_s=took_s, rest=rest, after_s=after_s) == expected
 
 
+def test_a_duty_that_is_hastened_rests_no_longer(clock: Clock) -> None:
+    runs: list[float] = []
+
+    def run(_owner: None) -> float:
+        runs.append(clock.now_s)
+        clock.now_s += 1.0
+        return 1.0
+
+    schedule = Schedule((Duty("health", run, rest=50),), None, lambda *_: None)
+    schedule.run_due(lambda: True)
+    schedule.hasten("health")
+    schedule.run_due(lambda: True)
+
+    assert len(runs) == 2
+
+
 def test_the_daemon_does_not_wake_for_a_duty_that_rests(clock: Clock) -> None:
     def run(_owner: None) -> float:
         clock.now_s += 0.01

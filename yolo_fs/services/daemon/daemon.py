@@ -312,6 +312,7 @@ class Daemon:
         self._reported = None
         if not self._is_blind():
             return self._settings.policy.rescan_s
+        self._schedule.hasten("health")  # who asks is told of it before the next minute
         rest = BLIND_RESCAN_REST * (time.monotonic() - began)
         return min(self._settings.policy.rescan_s, max(BLIND_RESCAN_S, rest))
 

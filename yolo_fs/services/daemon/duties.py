@@ -92,11 +92,11 @@ class Schedule(Generic[_Owner]):
                 plan.due_at = time.monotonic() + in_s
 
     def hasten(self, *names: str) -> None:
-        """Make duties due now, whatever the clock says; one that fails keeps its pause."""
+        """Make duties due now, also ones that rest; one that fails keeps its pause."""
         for name in names:
             plan = self._plans[name]
             if not plan.failures:
-                plan.due_at = 0.0
+                plan.due_at = plan.rests_until = 0.0
 
     def run_due(self, may_go_on: Callable[[], bool]) -> None:
         """Run the duties that are due, in the order of their table, as long as we may go on."""
