@@ -290,8 +290,12 @@ def test_an_index_has_to_rest_while_any_git_of_the_user_is_at_work(
     begun.add("theirs", "x\n")
     with subprocess.Popen(
         ["git", "cat-file", "--batch"],
-        cwd=begun.root / ".yolo-planning", stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        cwd=begun.root / ".yolo-planning", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as git:  # fmt: skip
+        assert git.stdin and git.stdout
+        git.stdin.write(b"nothing\n")
+        git.stdin.flush()
+        assert git.stdout.readline()  # before it says something it may have no name yet
         assert one.obstacle(just_rewritten(begun)) is Reason.INDEX_LOCKED
         git.communicate()
     assert one.obstacle(just_rewritten(begun)) is None

@@ -312,7 +312,9 @@ class Daemon:
         self._reported = None
         if not self._is_blind():
             return self._settings.policy.rescan_s
-        self._schedule.hasten("health")  # who asks is told of it before the next minute
+        degraded = self._watch_set.degraded
+        if degraded and degraded.reason is Reason.WATCH_LIMIT:  # not where the tree is just going
+            self._schedule.hasten("health")
         rest = BLIND_RESCAN_REST * (time.monotonic() - began)
         return min(self._settings.policy.rescan_s, max(BLIND_RESCAN_S, rest))
 
