@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.edges.git.conftest import Engine, Engines, Make, User
+from tests.edges.git.conftest import PHASE, Engine, Engines, Make, User
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.git import objects
 from yolo_fs.edges.git import packs as packs_module
@@ -21,6 +21,7 @@ from yolo_fs.edges.git.packs import (
     MERGE_FROM,
     REST_MOST,
     OwnPack,
+    PackIndex,
     PackMerger,
     packs_to_merge,
 )
@@ -359,3 +360,21 @@ def test_a_note_is_what_git_takes_for_a_keep(user: User, engine: Engines) -> Non
     user.git("reflog", "expire", "--expire=now", "--all")
     user.git("gc", "--quiet", "--prune=now")
     assert before <= names(user)
+
+
+@pytest.mark.parametrize("cut_to", [0, 500, 1_032, 1_062, 1_092])
+def test_an_index_that_is_cut_short_is_never_taken_for_a_part_of_another(
+    user: User, engine: Engines, tmp_path: Path, cut_to: int
+) -> None:
+    """A pack whose index is cut under us stays, and ends nobody."""
+    one = engine(user)
+    for number in range(3):
+        one.put(f"{PHASE}/01-0{number + 1}.plan.jsonl", '{"p":"01"}\n')
+    folder = Path(one.repository.objects.pack_folder)
+    whole = max(folder.glob("*.idx"), key=lambda path: path.stat().st_size)
+    cut = tmp_path / "cut.idx"
+    cut.write_bytes(whole.read_bytes()[:cut_to])
+    size = one.repository.object_format.size
+    with PackIndex(str(whole), size) as there, PackIndex(str(cut), size) as short:
+        assert there.has_all_of(there)
+        assert not there.has_all_of(short)

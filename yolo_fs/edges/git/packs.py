@@ -7,10 +7,8 @@ Only packs with our note beside them are touched, and one goes when its objects 
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import shutil
-import struct
 import time
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -116,7 +114,7 @@ class PackMerger:
         """Do what is due and would not wait; return whether more will be."""
         if self._git is not None and self._git.has_ended():
             # A pack may have been taken meanwhile, or the disk be full: then all is as it was.
-            with contextlib.suppress(YoloError, OSError, ValueError):
+            with contextlib.suppress(YoloError, OSError):
                 self._finish(self._git.line().decode())
             self._end()
         if due := [name for name, merged in self._merged.items() if self._is_due(merged)]:
@@ -181,9 +179,9 @@ class PackMerger:
         name = f"pack-{checksum}"
         failpoint.reach("packs.merged")
         size = self._repository.object_format.size
-        with _PackIndex(f"{self._scratch}/pack/{name}.idx", size) as merged:
+        with PackIndex(f"{self._scratch}/pack/{name}.idx", size) as merged:
             for each in self._sources:
-                with _PackIndex(f"{self._folder}/{each}.idx", size) as source:
+                with PackIndex(f"{self._folder}/{each}.idx", size) as source:
                     if not merged.has_all_of(source):
                         return
         objects = self._repository.objects
@@ -252,37 +250,45 @@ class PackMerger:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-class _PackIndex:
+class PackIndex:
     """The ids in an index of version 2, a 256th of them at a time: a large pack has hundreds of
-    thousands.
+    thousands. It is read, not mapped: cut short under a map it would end the process.
     """
 
     def __init__(self, path: str, size: int):
-        """Open it; `size`: bytes of an id.
-
-        Raises:
-            OSError, ValueError: there is none, or an empty one.
-        """
-        with open(path, "rb") as file:
-            self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        """Open it; `size`: bytes of an id. Raises OSError when there is none."""
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115
         self._size = size
-        self._counts = struct.unpack_from(">256I", self._data, _INDEX_HEAD)
+        counts = self._file_at(_INDEX_HEAD, 4 * 256)
+        self._counts = [int.from_bytes(counts[at : at + 4], "big") for at in range(0, 4 * 256, 4)]
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._data.close()
+        self._file.close()
 
-    def has_all_of(self, other: _PackIndex) -> bool:
-        """Return whether this one has every id that another one has."""
-        return all(other._beginning_with(one) <= self._beginning_with(one) for one in range(256))
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no id, as one that is cut short before the first."""
+        return not self._counts[255]
+
+    def has_all_of(self, other: PackIndex) -> bool:
+        """Return whether this one has every id that another one has; what is cut off of that one
+        is nowhere.
+        """
+        return not other.is_empty and all(
+            other._beginning_with(one) <= self._beginning_with(one) for one in range(256)
+        )
 
     def _beginning_with(self, first: int) -> set[bytes]:
         before = self._counts[first - 1] if first else 0
-        starts = range(before * self._size, self._counts[first] * self._size, self._size)
-        at = _INDEX_HEAD + 4 * 256
-        return {self._data[at + start : at + start + self._size] for start in starts}
+        count, size = self._counts[first] - before, self._size
+        data = self._file_at(_INDEX_HEAD + 4 * 256 + before * size, max(0, count) * size)
+        return {data[at : at + size] for at in range(0, count * size, size)}
+
+    def _file_at(self, start: int, length: int) -> bytes:
+        return os.pread(self._file.fileno(), length, start)
 
 
 def packs_to_merge(packs: Sequence[OwnPack]) -> Sequence[OwnPack]:
