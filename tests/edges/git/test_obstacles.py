@@ -261,6 +261,20 @@ def just_rewritten(user: User) -> int:
     return os.stat(user.root / ".git/index").st_ctime_ns + 60_000_000
 
 
+@contextmanager
+def git_at_work(folder: Path) -> Iterator[None]:
+    """Keep a git running there; it has answered once, for before that it may have no name yet."""
+    with subprocess.Popen(
+        ["git", "cat-file", "--batch"], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as git:
+        assert git.stdin and git.stdout
+        git.stdin.write(b"nothing\n")
+        git.stdin.flush()
+        assert git.stdout.readline()
+        yield
+        git.communicate()
+
+
 @pytest.fixture
 def begun(user: User) -> User:
     """A repository with an artifact, and a branch `other` where it has another content."""
@@ -288,16 +302,8 @@ def test_an_index_has_to_rest_while_any_git_of_the_user_is_at_work(
 ) -> None:
     one = engine(begun, folders=OURS)
     begun.add("theirs", "x\n")
-    with subprocess.Popen(
-        ["git", "cat-file", "--batch"],
-        cwd=begun.root / ".yolo-planning", stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as git:  # fmt: skip
-        assert git.stdin and git.stdout
-        git.stdin.write(b"nothing\n")
-        git.stdin.flush()
-        assert git.stdout.readline()  # before it says something it may have no name yet
+    with git_at_work(begun.root / ".yolo-planning"):
         assert one.obstacle(just_rewritten(begun)) is Reason.INDEX_LOCKED
-        git.communicate()
     assert one.obstacle(just_rewritten(begun)) is None
 
 
@@ -306,14 +312,12 @@ def test_a_git_of_another_repository_and_those_of_ours_are_nobody_at_work_here(
     begun: User, engine: Engines, tmp_path: Path
 ) -> None:
     one = engine(begun, folders=OURS)
-    assert one.repository.tip("refs/heads/main")  # a helper of ours runs
+    assert one.repository.objects.read("HEAD")  # a helper of ours runs
     begun.add("theirs", "x\n")
-    with subprocess.Popen(
-        ["git", "hash-object", "--stdin"],
-        cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-    ) as git:  # fmt: skip
+    elsewhere = tmp_path / "elsewhere"
+    subprocess.run(["git", "init", "-q", elsewhere], check=True)
+    with git_at_work(elsewhere):
         assert one.obstacle(just_rewritten(begun)) is None
-        git.communicate()
 
 
 def test_an_index_with_other_artifacts_than_head_has_to_rest(begun: User, engine: Engines) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from yolo_fs.edges import PROC
@@ -226,23 +226,25 @@ class Obstacles:
 def _is_committing(root: str) -> bool:
     """Return whether a `git commit` runs whose work tree is `root`."""
     return any(
-        b"commit" in words
-        and os.path.basename(words[0]) == b"git"
-        and f"{working_folder(pid)}/".startswith(f"{root}/")
-        for pid, words in commands()
+        b"commit" in words and f"{working_folder(pid)}/".startswith(f"{root}/")
+        for pid, words in _gits()
     )
 
 
 def _is_at_work(repository: Repository) -> bool:
     """Return whether a git that is none of ours runs in a work tree, or where cannot be told."""
-    places = (f"{repository.root}/", f"{repository.common_dir}/")
+    places = ("//", f"{repository.root}/", f"{repository.common_dir}/")
     return any(
-        os.path.basename(words[0]) == b"git"
-        and OWN_MARK not in words
-        and (folder := f"{working_folder(pid)}/")
-        and (folder == "/" or folder.startswith(places))
-        for pid, words in commands()
+        OWN_MARK not in words and f"{working_folder(pid) or '/'}/".startswith(places)
+        for pid, words in _gits()
     )
+
+
+def _gits() -> Iterator[tuple[str, list[bytes]]]:
+    """Yield each git that runs: its process and the words of its command."""
+    for pid, words in commands():
+        if words and os.path.basename(words[0]) == b"git":
+            yield pid, words
 
 
 def _is_marked(path: str) -> bool:

@@ -274,9 +274,7 @@ class PackIndex:
         return not self._counts[255]
 
     def has_all_of(self, other: PackIndex) -> bool:
-        """Return whether this one has every id that another one has; what is cut off of that one
-        is nowhere.
-        """
+        """Return whether this one has every id that another has; what was cut off is nowhere."""
         return not other.is_empty and all(
             other._beginning_with(one) <= self._beginning_with(one) for one in range(256)
         )
