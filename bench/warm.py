@@ -12,6 +12,8 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from importlib.util import find_spec
 
 from bench import repositories
 from bench.aims import Aim
@@ -54,7 +56,10 @@ def run(options: Options) -> Iterator[Table]:
         for name, (_, most) in HOOKS.items()
     ]
     goals += [
-        cost_goal(f"{name}, cold / {PASS}", samples[f"{name}, cold"], base, 25, Aim.COLD)
+        replace(
+            cost_goal(f"{name}, cold / {PASS}", samples[f"{name}, cold"], base, 25, Aim.COLD),
+            beside=f"without our modules {times(samples[_floor(name)].p50 / base.p50)}",
+        )
         for name in COMMANDS
     ]
     floor = crowd[PASS].p99
@@ -98,12 +103,38 @@ def _wait(root: str) -> None:
 
 def _ways(root: str) -> Iterator[Way]:
     yield Way(PASS, lambda _: call([sys.executable, "-I", "-S", "-c", "pass"], root, cold=True))
+    for name in COMMANDS:
+        yield _without_ours(name, root)
     for heat in ("warm", "cold"):
         for name in COMMANDS:
             yield _way(f"{name}, {heat}", name.split(), root, b"")
         for name, (path, _) in HOOKS.items():
             edit = {"tool_name": "Write", "tool_input": {"file_path": path}, "cwd": root}
             yield _way(f"{name}, {heat}", ["hook", "pre-tool-use"], root, json.dumps(edit).encode())
+
+
+def _without_ours(name: str, root: str) -> Way:
+    imported = "; ".join(f"import {module}" for module in _others(name.split(), root))
+    command = [sys.executable, "-c", imported]
+    return Way(_floor(name), lambda _: subprocess.run(command, cwd=root, check=True))
+
+
+def _floor(name: str) -> str:
+    return f"{name}, cold, what it imports of others"
+
+
+def _others(arguments: list[str], root: str) -> list[str]:
+    """Return the modules of others that a command imports: what is left of it without ours."""
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "yolo_fs", *arguments], cwd=root, env={**os.environ, COLD: "1"},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+    ).stderr  # fmt: skip
+    names = (line.rpartition("|")[2].strip() for line in told.splitlines()[1:])
+    return [name for name in names if _is_of_others(name.partition(".")[0])]
+
+
+def _is_of_others(package: str) -> bool:
+    return package.isidentifier() and package != "yolo_fs" and find_spec(package) is not None
 
 
 def _crowd(root: str, rounds: int) -> dict[str, Sample]:
