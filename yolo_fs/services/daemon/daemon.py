@@ -39,7 +39,8 @@ from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace import CONFIG, load, stamps_of
 
 RETRY_S = 0.02
-"""Between two looks at what cannot be committed yet; doubled while the same paths stay so."""
+"""Between two looks at what cannot be committed yet; a quarter longer each time that the same
+paths stay so."""
 LONGEST_RETRY_S = 0.8
 INDEX_EVERY_S = 0.1
 """The longest rest between two updates of the user's index: until then what was committed looks
@@ -301,7 +302,7 @@ class Daemon:
             self._process(late)
         unfinished = self._coordinator.unfinished()
         is_same = unfinished == self._unfinished
-        self._retry_s = min(LONGEST_RETRY_S, 2 * self._retry_s) if is_same else RETRY_S
+        self._retry_s = min(LONGEST_RETRY_S, 1.25 * self._retry_s) if is_same else RETRY_S
         self._unfinished = unfinished
         return self._retry_s if unfinished else None
 
