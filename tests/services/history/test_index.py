@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import tracemalloc
 from array import array
 from collections.abc import Iterator
@@ -136,16 +137,59 @@ def test_two_who_go_on_from_the_same_versions_do_not_see_each_others() -> None:
     for one in commits(4):
         table.add(one)
     failed, done = ({"s": "failed"},), ({"s": "complete"},)
-    both = Versions(table, array("I"), array("I"), []).and_then(table, [(0, failed), (1, failed)])
+    every = array("I", range(4))
+    none = Versions(table, array("I"), array("I"), [])
+    both = none.and_then(table, [(0, failed), (1, failed)], every)
 
-    mine = both.and_then(table, [(2, done)])
-    theirs = both.and_then(table, [(3, failed)])
+    mine = both.and_then(table, [(2, done)], every)
+    theirs = both.and_then(table, [(3, failed)], every)
 
     assert [one.lines for one in both] == [failed, failed]
     assert [(one.lines, one.order) for one in mine] == [(failed, 1), (failed, 2), (done, 3)]
     assert [(one.lines, one.order) for one in theirs] == [(failed, 1), (failed, 2), (failed, 4)]
     assert mine != theirs
     assert both == tuple(both)
+
+
+def test_versions_that_say_the_same_take_no_room_beside_their_commits() -> None:
+    table, changes = CommitTable(), array("I")
+    rows = [table.add(one) for one in commits(5_000)]
+    versions = Versions(table, array("I"), array("I"), [])
+    tracemalloc.start()
+    try:
+        for row in rows:
+            changes.append(row)
+            versions = versions.and_then(table, [(row, ({"s": "failed"},))], changes)
+        taken = tracemalloc.get_traced_memory()[0] - sys.getsizeof(changes)
+    finally:
+        tracemalloc.stop()
+
+    assert taken < len(rows)
+    assert [(one.lines, one.order) for one in versions] == [
+        (({"s": "failed"},), row + 1) for row in rows
+    ]
+
+
+def test_a_commit_of_a_parallel_line_changes_no_rows_that_somebody_has(tmp_path: Path) -> None:
+    team, path = Team(tmp_path / "work tree"), ".yolo-planning/phases/01-auth/01-01.summary.jsonl"
+    team.user_commits("chore: begin", str(team.file("a", "")))
+    team.git("checkout", "-q", "-b", "side")
+    team.user_commits("docs: of the side", str(team.file(path, "1")))
+    team.git("checkout", "-q", "main")
+    for number in range(3):
+        team.user_commits(f"docs: {number}", str(team.file(path, f"{number}")))
+    with Repository(str(team.root)) as repository:
+        found = HistoryIndex(repository)
+        found.read_up_to(team.head())
+        before, told = found.past_of(path), [*found.past_of(path)]
+        team.git("merge", "-q", "-s", "ours", "--no-edit", "side")
+
+        found.read_up_to(team.head())
+
+        assert [*before] == told
+        oids = {found.commits.oid(row) for row in found.past_of(path)}
+        assert oids == set(team.git("log", "--all", "--format=%H", "--", path).split())
+        assert [*found.past_of(path)] == sorted(found.past_of(path), key=found.commits.rank)
 
 
 def test_what_others_have_beyond_a_branch_is_read_on(

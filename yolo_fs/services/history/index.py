@@ -291,8 +291,6 @@ class HistoryIndex:
 
     def read_up_to(self, tip: str) -> None:
         """Take in what is new up to `tip`; start over when history was rewritten."""
-        if tip == self._tip:
-            return
         if not self._tip:
             self._remember()
         if tip == self._tip:
@@ -394,7 +392,7 @@ class HistoryIndex:
         """
         return self.past.get(path, array(_NUMBERS))
 
-    def mark_of(self, path: str) -> object:
+    def mark_of(self, path: str) -> tuple[object, int]:
         """Return what is another value whenever `past_of` may say something else."""
         return self.reading, len(self.past_of(path))
 
@@ -478,11 +476,15 @@ class HistoryIndex:
             index[key] = row
 
     def _enter(self, index: dict[str, array[int]], key: str, row: int) -> None:
-        """Enter a commit among all of a key, each at its place."""
-        rows = index.setdefault(key, array(_NUMBERS))
-        rank = self.commits.rank
-        is_last = not rows or rank(rows[-1]) < rank(row)
-        rows.insert(len(rows) if is_last else bisect_left(rows, rank(row), key=rank), row)
+        """Enter a commit among all of a key, each at its place; whoever has rows sees them grow
+        at the end alone.
+        """
+        rows, rank = index.get(key, array(_NUMBERS)), self.commits.rank
+        if rows and rank(rows[-1]) > rank(row):
+            at = bisect_left(rows, rank(row), key=rank)
+            index[key] = rows[:at] + array(_NUMBERS, [row]) + rows[at:]
+        else:
+            index.setdefault(key, rows).append(row)
 
     # --- from one process to the next ---
 

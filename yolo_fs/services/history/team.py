@@ -7,7 +7,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import pairwise
 from typing import Any, TypeVar
 
 from yolo_fs.edges.git.history import changes_in
@@ -64,16 +64,18 @@ _Asked = tuple[str | None, Switches, str, tuple[str, ...]]
 
 
 class Versions(Collection[Version]):
-    """Versions of an artifact, in eight bytes each: what they say is held once."""
+    """Versions of an artifact: those in a row that say the same take no room of their own."""
+
+    __slots__ = ("_begins", "_commits", "_contents", "_count", "_rows")
 
     def __init__(
-        self, commits: CommitTable, rows: array[int], said: array[int], contents: _Contents
+        self, commits: CommitTable, rows: array[int], begins: array[int], contents: _Contents
     ):
         self._commits = commits
         self._rows = rows
         """Of the commits that made a version; they only grow, and may be shared with others."""
-        self._said = said
-        """Version → number of its content."""
+        self._begins = begins
+        """Content → the first version of those in a row that say it."""
         self._contents = contents
         self._count = len(rows)
 
@@ -81,47 +83,48 @@ class Versions(Collection[Version]):
         return self._count
 
     def __iter__(self) -> Iterator[Version]:
-        commits, contents = self._commits, self._contents
-        for row, said in islice(zip(self._rows, self._said, strict=True), self._count):
-            yield Version(contents[said], commits.at_s[row], commits.heights[row])
+        commits = self._commits
+        edges = pairwise((*self._begins, self._count))
+        for lines, (begin, end) in zip(self._contents, edges, strict=True):
+            for row in self._rows[begin:end]:
+                yield Version(lines, commits.at_s[row], commits.heights[row])
 
     def __contains__(self, version: object) -> bool:
         return any(one == version for one in self)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Versions) and other._rows is self._rows:
-            return other._count == self._count
-        return isinstance(other, Collection) and tuple(self) == tuple(other)
+        if not isinstance(other, Collection) or len(other) != self._count:
+            return False
+        return tuple(self) == tuple(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self._rows[: self._count]))
 
     def and_then(
-        self, commits: CommitTable, fresh: Iterable[tuple[int, tuple[Mapping[str, Any], ...]]]
+        self,
+        commits: CommitTable,
+        fresh: Iterable[tuple[int, tuple[Mapping[str, Any], ...]]],
+        changes: array[int],
     ) -> Versions:
-        """Return these versions and later ones: rows of `commits`, and what they say."""
-        rows, said, contents = self._rows, self._said, self._contents
-        if len(rows) > self._count:  # somebody else has gone on from here
-            rows, said, contents = rows[: self._count], said[: self._count], [*contents]
+        """Return these versions and later ones: rows of `commits`, and what they say. `changes`:
+        the rows of all commits that changed the artifact.
+        """
+        rows, begins, contents = self._rows[: self._count], self._begins[:], [*self._contents]
         for row, lines in fresh:
-            known = range(max(0, len(contents) - _CONTENTS_NEAR), len(contents))
-            number = next((at for at in known if contents[at] == lines), len(contents))
-            if number == len(contents):
-                contents.append(lines)
+            if contents[-1:] != [lines]:
+                near = contents[-_CONTENTS_NEAR:]
+                contents.append(next((one for one in near if one == lines), lines))
+                begins.append(len(rows))
             rows.append(row)
-            said.append(number)
-        return Versions(commits, rows, said, contents)
+        return Versions(commits, changes if rows == changes else rows, begins, contents)
 
 
 @dataclass(frozen=True, slots=True)
 class _Past:
     """The versions of an artifact, as far as they were read."""
 
-    mark: object
-    reading: object
-    """Of the history: a row stands for the same commit as long as it is the same."""
-    count: int
-    """Commits that changed it."""
+    mark: tuple[object, int]
+    """What `HistoryIndex.mark_of` said: it has as many commits as that."""
     last: int
     """Row of the last of them."""
     blob: str
@@ -167,12 +170,11 @@ class Team:
 
     def _take_over(self, kept: Team) -> None:
         """Begin with what another has read of the same work tree, by the same settings."""
-        same = (kept._repository.root, kept._repository.common_dir, kept._settings)
-        if same == (
-            self._repository.root,
-            self._repository.common_dir,
-            self._settings,
-        ) and self.history_index.take_over(kept.history_index):
+        theirs, ours = (
+            (each._repository.root, each._repository.common_dir, each._settings)
+            for each in (kept, self)
+        )
+        if theirs == ours and self.history_index.take_over(kept.history_index):
             self._filed, self._blobs = dict(kept._filed), kept._blobs
             self._pasts, self._derived = dict(kept._pasts), dict(kept._derived)
             self._phases = kept._phases
@@ -333,16 +335,15 @@ class Team:
 
     def _read_past(self, path: str, known: _Past | None) -> _Past:
         history, rows = self.history_index, self.history_index.past_of(path)
-        if (
-            known is None
-            or known.reading is not history.reading
-            or rows[known.count - 1 : known.count] != array("I", [known.last])
-        ):
-            known = _Past(None, history.reading, 0, -1, "", _no_versions(history.commits))
+        reading, count = known.mark if known else (None, 0)
+        last = rows[count - 1 : count].tolist()
+        if known is None or reading is not history.reading or last != [known.last]:
+            none = Versions(history.commits, array("I"), array("I"), [])
+            count, known = 0, _Past((None, 0), -1, "", none)
         place, blob, fresh = classify(path), known.blob, []
         kind = place.artifact.kind if place else ""
         is_first = len(rows) == 1 and path in self._blobs
-        for row in rows[known.count :]:
+        for row in rows[count:]:
             # What only one commit has changed is what that commit made of it.
             made = self._blobs[path] if is_first else self._made_by(row, path)
             if made and made != blob:
@@ -350,14 +351,8 @@ class Team:
             blob = made or blob
         said = self._lines_of(path, [made for _, made in fresh])
         versions = [(row, of_former(kind, said[made])) for row, made in fresh if said[made]]
-        return _Past(
-            history.mark_of(path),
-            history.reading,
-            len(rows),
-            rows[-1] if rows else -1,
-            blob,
-            known.versions.and_then(history.commits, versions),
-        )
+        found = known.versions.and_then(history.commits, versions, rows)
+        return _Past(history.mark_of(path), rows[-1] if rows else -1, blob, found)
 
     def _forget_made(self) -> None:
         self._made, self._made_from, self._made_asked = {}, len(self.history_index.commits), 0
@@ -452,10 +447,6 @@ class Team:
         findings = of_sections(place, reading.findings, reading.records)
         is_valid = not errors(findings) and understood.is_sound
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
-
-
-def _no_versions(commits: CommitTable) -> Versions:
-    return Versions(commits, array("I"), array("I"), [])
 
 
 _HELD: list[Team] = []
