@@ -103,8 +103,13 @@ def test_a_copy_goes_its_own_way(recorded: tuple[CommitTable, list[IndexedCommit
     assert [table[each] for each in range(RECORDED)] == known
 
 
-def test_what_is_kept_is_read_again(recorded: tuple[CommitTable, list[IndexedCommit]]) -> None:
+@pytest.mark.parametrize("at_s", [0, 2**32 - 1, 2**32, 2**40], ids=str)
+def test_what_is_kept_is_read_again_whatever_a_clock_said(
+    recorded: tuple[CommitTable, list[IndexedCommit]], at_s: int
+) -> None:
     table, known = recorded
+    known.append(known[0]._replace(oid="ef" * (len(known[0].oid) // 2), at_s=at_s))
+    table.add(known[-1])
 
     content, columns = unpacked(packed(table.as_json()))
     assert content is not None
@@ -112,10 +117,10 @@ def test_what_is_kept_is_read_again(recorded: tuple[CommitTable, list[IndexedCom
 
     assert [again[row] for row in range(len(again))] == known
     assert again.row(known[7].oid) == 7
-    assert again.add(known[7]._replace(oid="cd" * (len(known[7].oid) // 2))) == RECORDED
+    assert again.add(known[7]._replace(oid="cd" * (len(known[7].oid) // 2))) == len(known)
 
 
-def test_fifty_thousand_commits_more_take_less_than_sixty_bytes_each() -> None:
+def test_fifty_thousand_commits_more_take_less_than_45_bytes_each() -> None:
     table = CommitTable()
     for one in commits(1_000):
         table.add(one)
@@ -124,12 +129,11 @@ def test_fifty_thousand_commits_more_take_less_than_sixty_bytes_each() -> None:
         before, _ = tracemalloc.get_traced_memory()
         for one in commits(50_000):
             table.add(one)
-        table.row_named("abc")
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert (after - before) / 50_000 < 60
+    assert (after - before) / 50_000 < 45
 
 
 def test_two_who_go_on_from_the_same_versions_do_not_see_each_others() -> None:

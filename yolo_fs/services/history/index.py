@@ -34,7 +34,7 @@ from yolo_fs.rules.loops.facts import WITH_ROUNDS
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 10 {sys.byteorder} {__version__}".encode()
+_FORMAT = f"yolo-fs history 11 {sys.byteorder} {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -45,7 +45,7 @@ than reading.
 
 _UNSORTED = 512
 """Rows, and the part of all rows below, that are found one by one before all are put in order."""
-_UNSORTED_SHARE = 16
+_UNSORTED_SHARE = 64
 _NUMBERS = "I"
 """Type code of rows, heights and the like: four bytes each."""
 
@@ -91,8 +91,8 @@ class CommitTable:
     """
 
     def __init__(self) -> None:
-        self.at_s = array("q")
-        """Row → committer time, seconds since the epoch."""
+        self.at_s = array(_NUMBERS)
+        """Row → committer time, seconds since the epoch; eight bytes once a clock says 2106."""
         self.heights = array(_NUMBERS)
         self._names = bytearray()
         self._width = 20
@@ -124,6 +124,8 @@ class CommitTable:
         row, name = len(self), bytes.fromhex(one.oid)
         self._width = len(name)
         self._names += name
+        if one.at_s >> 32 and self.at_s.typecode == _NUMBERS:
+            self.at_s = array("q", self.at_s)
         self.at_s.append(one.at_s)
         self.heights.append(one.height)
         self._said.append(self._number(_as_saying(one)))
@@ -188,6 +190,7 @@ class CommitTable:
         return {
             "names": self._names,
             "width": self._width,
+            "times": self.at_s.typecode,
             "columns": (self.at_s, self.heights, self._said, self._sorted),
             "sayings": self._sayings,
         }
@@ -197,7 +200,7 @@ class CommitTable:
         """Return the table that `as_json` has told, as `unpacked` gives it."""
         table = cls()
         table._names = bytearray(columns[slice(*content["names"])])
-        table._width = content["width"]
+        table._width, table.at_s = content["width"], array(content["times"])
         numbers = (table.at_s, table.heights, table._said, table._sorted)
         for column, place in zip(numbers, content["columns"], strict=True):
             column.frombytes(columns[slice(*place)])
