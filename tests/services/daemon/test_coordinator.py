@@ -121,6 +121,24 @@ def test_a_budget_of_commits_is_kept(root: Path) -> None:
     assert [event for event, _ in told] == ["artifact.committed", "artifact.held"]
 
 
+def test_what_was_held_and_is_committed_by_now_takes_no_memory(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolo_fs.services.daemon.coordinator._KEPT_AFTER_S", 0.0)
+    merging = root / ".git/MERGE_HEAD"
+    with Repository(str(root)) as repository:
+        Path(repository.own_dir).mkdir()
+        coordinator = Coordinator(repository, load(str(root)), lambda *_: None)
+        merging.write_text("0123456789" * 4 + "\n")
+        assert not coordinator.process([ARTIFACT])
+        assert [*coordinator._passing] == [*coordinator._kept] == [ARTIFACT]
+        merging.unlink()
+        assert len(coordinator.process([ARTIFACT])) == 1
+        coordinator.close()
+
+    assert not coordinator._passing and not coordinator._kept
+
+
 def test_a_defect_of_ours_costs_one_path_and_is_told(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

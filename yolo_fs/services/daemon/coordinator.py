@@ -336,6 +336,9 @@ class Coordinator:
             verdict = outcome.verdicts.get(path) or look.seen.verdict
             observed = Observation(path, verdict, look.seen.stamp)
             self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
+            if not isinstance(verdict, Rejected | Held | Waiting):
+                self._kept.pop(path, None)
+                self._passing.pop(path, None)
         if outcome.made and not self.committer.is_index_behind:
             self._surveyor.obstacles.index_rewritten(self.committer.index_left_at)
         if commits := [each.commit for each in outcome.made if each.commit]:
