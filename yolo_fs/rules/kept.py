@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from yolo_fs.reasons import safe
@@ -69,6 +70,12 @@ def entry_of(tree: str, message: str) -> KeptEntry | None:
         )
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+@lru_cache(maxsize=4_096)
+def sharing(paths: tuple[str, ...], cause: KeptCause) -> KeptEntry:
+    """Return a draft of an entry; the thousands that are alike share what they say."""
+    return KeptEntry(0, "", paths, 0, 0, cause, "")
 
 
 def within_bounds(entries: Sequence[KeptEntry]) -> tuple[KeptEntry, ...]:

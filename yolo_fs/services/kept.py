@@ -21,7 +21,7 @@ from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from yolo_fs.edges.store import environment, link_atomic, locked, private_directory, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import find_secrets
-from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, entry_of, within_bounds
+from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, entry_of, sharing, within_bounds
 from yolo_fs.rules.timestamps import iso, moment
 
 REF = "refs/yolo-fs/kept/"
@@ -148,7 +148,8 @@ class Keeper:
             {path: TreeEntry(leaf.mode, blobs[path].oid) for path, leaf in sound.items()}
         )
         size = sum(len(leaf.data) for leaf in sound.values())
-        entry = KeptEntry(0, "", tuple(files), len(sound), size, cause, trees[-1].oid)
+        entry = sharing(tuple(files), cause)
+        entry = entry._replace(files=len(sound), size_bytes=size, tree=trees[-1].oid)
         return entry, (*blobs.values(), *trees)
 
     def _append(
@@ -156,17 +157,17 @@ class Keeper:
     ) -> tuple[KeptEntry, ...]:
         with self._locked():
             chain = self._read()
-            known = {(entry.paths[:1], entry.tree) for entry in within_bounds(chain)}
-            number = chain[-1].number if chain else 0
+            trees = {draft.tree for draft, _ in drafts}
+            there = (entry for entry in within_bounds(chain) if entry.tree in trees)
+            known = {(entry.paths[:1], entry.tree) for entry in there}
+            last, at = chain[-1].number if chain else 0, iso(datetime.now(UTC).timestamp())
             fresh: list[KeptEntry] = []
             objects: list[GitObject] = []
             for draft, needed in drafts:
-                if (draft.paths[:1], draft.tree) in known:
-                    continue
-                number += 1
-                fresh.append(draft._replace(number=number, at=iso(datetime.now(UTC).timestamp())))
-                objects += needed
-                known.add((draft.paths[:1], draft.tree))
+                if (alike := (draft.paths[:1], draft.tree)) not in known:
+                    fresh.append(draft._replace(number=last + len(fresh) + 1, at=at))
+                    objects += needed
+                    known.add(alike)
             if fresh:
                 self._extend(chain, fresh, objects)
             return tuple(fresh)
@@ -209,13 +210,9 @@ class Keeper:
     def _commit_object(self, entry: KeptEntry, parent: str | None) -> GitObject:
         at = moment(entry.at) or datetime.now(UTC)
         signature = f"{FALLBACK_IDENTITY} {int(at.timestamp())} +0000"
-        lines = [
-            f"tree {entry.tree}",
-            *([f"parent {parent}"] if parent else []),
-            f"author {signature}",
-            f"committer {signature}",
-        ]
-        text = "\n".join([*lines, "", entry.message]).encode()
+        parents = f"parent {parent}\n" if parent else ""
+        head = f"tree {entry.tree}\n{parents}author {signature}\ncommitter {signature}\n"
+        text = f"{head}\n{entry.message}".encode()
         return self._repository.object_format.hash_object("commit", text)
 
     # --- reading ---

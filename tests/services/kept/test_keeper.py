@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tracemalloc
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NoReturn
@@ -127,6 +129,24 @@ def test_newest_versions_of_a_path_stay_and_the_chain_does_not_grow_on(root: Pat
     assert (kept[-1].number, kept[1].number) == (201, 182)
     assert kept[-1].dropped > 0
     assert int(git(root, "rev-list", "--count", "refs/yolo-fs/kept/main")) < 120
+
+
+def test_a_thousand_contents_that_are_kept_take_little_memory(root: Path) -> None:
+    paths = [f"{PHASE}/{number:02}.jsonl" for number in range(50)]
+    with Repository(str(root)) as repository:
+        keeper = Keeper(repository)
+        tracemalloc.start()
+        try:
+            for version in range(VERSIONS):
+                fresh = KeptCause(("missing_key",))
+                keeper.keep([Unkept(path, b"%d %a" % (version, path), fresh) for path in paths])
+            gc.collect()
+            taken, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert len(keeper.entries()) == 1_000
+
+    assert taken / 1_000 < 500
 
 
 def test_all_of_it_has_a_bound() -> None:

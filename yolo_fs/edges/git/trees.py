@@ -151,23 +151,19 @@ class Trees:
         return tuple(self._built([(_parts(path), entry) for path, entry in leaves.items()]))
 
     def _built(self, leaves: Sequence[tuple[list[bytes], TreeEntry]]) -> Iterator[GitObject]:
-        own = {
-            parts[0]: _raw(entry.mode.encode(), parts[0], entry.oid)
-            for parts, entry in leaves
-            if len(parts) == 1
-        }
+        own: dict[bytes, bytes] = {}
         below: dict[bytes, list[tuple[list[bytes], TreeEntry]]] = {}
-        for parts, entry in leaves:
-            if len(parts) > 1:
-                below.setdefault(parts[0], []).append((parts[1:], entry))
+        for (name, *rest), entry in leaves:
+            if rest:
+                below.setdefault(name, []).append((rest, entry))
+            else:
+                own[name] = _raw(entry.mode.encode(), name, entry.oid)
         for name, inner in below.items():
             made = tuple(self._built(inner))
             yield from made
             own[name + b"/"] = _raw(_FOLDER, name, made[-1].oid)
-        tree = Tree(tuple(sorted(own)), tuple(own[key] for key in sorted(own)))
-        stored = self._store.object_format.hash_object("tree", b"".join(tree.raws))
-        self._keep(stored.oid, tree)
-        yield stored
+        body = b"".join(own[key] for key in sorted(own))
+        yield self._store.object_format.hash_object("tree", body)
 
     def files_below(self, root: str, path: str) -> dict[str, str]:
         """Return the regular files below a folder of the tree `root`: whole path → blob id."""
