@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import tracemalloc
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.phases import FOLDER, complete, facts
+from tests.support.phases import FOLDER, PHASE, complete, facts
 from yolo_fs.cli import hook_fast
 from yolo_fs.edges import heartbeats
 from yolo_fs.json_form import to_json
@@ -27,13 +29,16 @@ from yolo_fs.rules.agents.circuit import (
     breakers,
     in_order,
     left_by,
+    outcomes,
 )
 from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
 from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.escalations.fold import escalations
 from yolo_fs.rules.escalations.log import logged
-from yolo_fs.rules.evidence import PhaseFacts
+from yolo_fs.rules.evidence import Filed, PhaseFacts, Switches, Version
+from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import Instant, Timers, iso
 from yolo_fs.schemas.config import Config
@@ -184,6 +189,23 @@ def test_outcomes_of_many_files_are_told_oldest_first_and_what_two_tell_alike_on
     assert set(told) == {each for one in series for each in one}
     assert len(told) == len(set(told))
     assert [each.at for each in told] == sorted(each.at for each in told)
+
+
+def test_outcomes_of_a_thousand_files_take_little_memory_while_they_are_told() -> None:
+    lines = ({"s": "failed"},)
+    places = filter(None, (classify(f"{FOLDER}/01-{at:02}.summary.jsonl") for at in range(1, 100)))
+    filed = [Filed(place, lines, valid=True) for place in places] * 10
+    versions = {one.place.path: tuple(Version(lines, at, at) for at in range(9)) for one in filed}
+    known = LoopFacts(PhaseFacts(PHASE, tuple(filed), Switches(Config())), 0, versions)
+    tracemalloc.start()
+    try:
+        told = Counter(each.what for each in in_order(outcomes(known, {})))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert set(told.values()) == {9}  # the same of the same moment counts once
+    assert most / len(filed) < 1_500
 
 
 def plain_machine(

@@ -211,26 +211,29 @@ def outcomes(
 def _of_versions(
     row: Measure, filed: Filed, versions: Collection[Version]
 ) -> Iterable[OutcomeEvent]:
-    told = (outcome for version in versions for outcome in _of_version(row, filed, version))
+    told = _told(row, filed, versions)
     times_s = (version.at_s for version in versions)
     is_in_order = not row.each and all(before <= after for before, after in pairwise(times_s))
     return told if is_in_order else sorted(set(told), key=_AT)
 
 
-def _of_version(row: Measure, filed: Filed, version: Version) -> Iterator[OutcomeEvent]:
+def _told(row: Measure, filed: Filed, versions: Collection[Version]) -> Iterator[OutcomeEvent]:
+    # In one frame: as many of these stand in memory at a time as there are files.
     department = Dept(filed.place.department)
-    lines = [line for line in version.lines if row.key in line]
-    for line in lines if row.each else lines[:1]:
-        at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(version.at_s, UTC)
-        yield from _measured(row, line, at, department, filed.place.name)
+    for version in versions:
+        lines = [line for line in version.lines if row.key in line]
+        for line in lines if row.each else lines[:1]:
+            at = (row.each and moment(line.get("dt"))) or datetime.fromtimestamp(version.at_s, UTC)
+            yield from _measured(row, line, at, department, filed.place.name)
 
 
 def _measured(
     row: Measure, line: Mapping[str, Any], at: datetime, department: Dept, of: str
-) -> Iterator[OutcomeEvent]:
+) -> tuple[OutcomeEvent, ...]:
     value = line.get(row.key)
-    if value in (*row.failing, *row.passing):
-        yield OutcomeEvent(at, department, value in row.failing, f"{of} says {value}")
+    if value not in (*row.failing, *row.passing):
+        return ()
+    return (OutcomeEvent(at, department, value in row.failing, f"{of} says {value}"),)
 
 
 def _of_tasks(facts: PhaseFacts, done: Mapping[str, SourceCommit]) -> Iterator[OutcomeEvent]:

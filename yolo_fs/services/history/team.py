@@ -7,7 +7,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, TypeVar
 
 from yolo_fs.edges.git.history import changes_in
@@ -84,9 +83,9 @@ class Versions(Collection[Version]):
 
     def __iter__(self) -> Iterator[Version]:
         commits = self._commits
-        edges = pairwise((*self._begins, self._count))
-        for lines, (begin, end) in zip(self._contents, edges, strict=True):
-            for row in self._rows[begin:end]:
+        edges = (*self._begins, self._count)
+        for number, lines in enumerate(self._contents):
+            for row in self._rows[edges[number] : edges[number + 1]]:
                 yield Version(lines, commits.at_s[row], commits.heights[row])
 
     def __contains__(self, version: object) -> bool:
