@@ -374,15 +374,11 @@ def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
         hint = "end or resume that process, then try again; never delete the lock file"
         raise lock_timeout(lock, timeout_s, hint) from None
     except (OSError, NotImplementedError) as error:
-        if isinstance(error, OSError) and error.errno not in (
-            errno.ENOSYS,
-            errno.EOPNOTSUPP,
-            errno.ENOLCK,
-        ):
+        lockless = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+        if isinstance(error, OSError) and error.errno not in lockless:
             raise
-        raise YoloError(
-            Reason.NETWORK_FILESYSTEM, f"{safe(lock)}: {error}", exit_code=Exit.NOT_HERE
-        ) from error
+        why = f"{safe(lock)}: {error}"
+        raise YoloError(Reason.NETWORK_FILESYSTEM, why, exit_code=Exit.NOT_HERE) from error
     return held.release
 
 

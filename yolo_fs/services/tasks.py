@@ -253,9 +253,8 @@ def changed_files(root: str, wanted: Sequence[str]) -> list[str]:
 def _commit(root: str, subject: str, changed: Sequence[str]) -> None:
     specs = [f":(top,literal){path}" for path in changed]
     unknown = _unknown(root, specs)
-    if (
-        unknown
-    ):  # git commits only paths that it knows; this makes them known, and stages nothing of them
+    # git commits only paths that it knows; this makes them known, and stages nothing of them.
+    if unknown:
         _refuse_failure("add", run_as_user(root, ["add", "--intent-to-add", "--", *unknown]))
     made = False
     try:

@@ -401,9 +401,8 @@ def _shaped(shape: type[_Shape], value: Mapping[str, Any], name: str) -> _Shape:
 
 
 def _read_object(path: str, name: str) -> dict[str, Any]:
-    if os.path.exists(path) and not os.path.isfile(
-        path
-    ):  # to open a pipe would wait for its writer
+    # To open a pipe would wait for its writer.
+    if os.path.exists(path) and not os.path.isfile(path):
         raise _bad(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
     try:
         with open(path, "rb") as file:

@@ -97,9 +97,8 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     bodies: dict[str, bytes] = {}
     for each in objects:
         at, depth = len(pack), depths.get(each.base, _LONGEST_CHAIN) + 1
-        if (
-            depth <= _LONGEST_CHAIN and each.body
-        ):  # git takes a difference of less than four bytes for a broken one
+        # git takes a difference of less than four bytes for a broken one.
+        if depth <= _LONGEST_CHAIN and each.body:
             stored = _difference(each.body, bodies[each.base], at - offsets[each.base])
         else:
             depth = 0

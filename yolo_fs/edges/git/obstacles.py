@@ -402,9 +402,8 @@ class PathRules:
         found: dict[str, Reason | None] = {}
         for path in paths:
             values = [[self._attributes.until(b"\0") for _ in range(3)][2] for _ in _REWRITING]
-            found[path] = (
-                Reason.ATTR_FILTER if any(value not in _NOT_SET for value in values) else None
-            )
+            is_set = any(value not in _NOT_SET for value in values)
+            found[path] = Reason.ATTR_FILTER if is_set else None
         return found
 
     # --- when to ask anew ---

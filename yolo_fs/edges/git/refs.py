@@ -64,9 +64,8 @@ class RefUpdater:
                 holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
                 a move that was made and then reported as failed counts as made (F08).
         """
-        has_file = os.path.isfile(
-            f"{self._repository.common_dir}/{ref}"
-        )  # asked first: it may be born meanwhile
+        # Asked first: it may be born meanwhile.
+        has_file = os.path.isfile(f"{self._repository.common_dir}/{ref}")
         if old is None and has_file and self._repository.tip(ref) is None:
             raise YoloError(
                 Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
@@ -171,16 +170,10 @@ def _told_apart(error: YoloError) -> YoloError:
     """Return the error of a failed move with the reason that git's words amount to."""
     said = error.said if isinstance(error, GitError) else ""
     if "reference broken" in said:
-        return YoloError(
-            Reason.BRANCH_BROKEN,
-            error.message,
-            hint="See 'yolo-fs doctor'.",
-            exit_code=Exit.GIT_FAILED,
-        )
-    if any(
-        words in said
-        for words in (" but expected ", "reference already exists", "unable to resolve")
-    ):
+        hint, code = "See 'yolo-fs doctor'.", Exit.GIT_FAILED
+        return YoloError(Reason.BRANCH_BROKEN, error.message, hint=hint, exit_code=code)
+    moved = (" but expected ", "reference already exists", "unable to resolve")
+    if any(words in said for words in moved):
         return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
     if "cannot lock references" in said or (".lock" in said and "File exists" in said):
         return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
@@ -200,14 +193,10 @@ class _LockNotes:
     def stale(self) -> tuple[str, ...]:
         note = self._note.read()
         try:
-            alive = (
-                note["boot"] == boot_id()
-                and note["started"] == start_time(note["pid"])
-                and is_running(note["pid"])
-            )
-            return (
-                () if alive else tuple(path for path, mark in note["locks"] if mark == _mark(path))
-            )
+            boot, started, pid = note["boot"], note["started"], note["pid"]
+            alive = (boot, started) == (boot_id(), start_time(pid)) and is_running(pid)
+            left = () if alive else note["locks"]
+            return tuple(path for path, mark in left if mark == _mark(path))
         except (OSError, ValueError, KeyError, TypeError):
             return ()
 

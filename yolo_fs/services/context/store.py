@@ -209,9 +209,8 @@ class ContextStore:
             return False
         full = os.path.join(self._repository.root, path)
         before = stamp_of(self._repository.root, path)
-        if (
-            isinstance(before, Finding) and before.reason is not Reason.FILE_MISSING
-        ):  # a link would lead elsewhere
+        # A link would lead elsewhere.
+        if isinstance(before, Finding) and before.reason is not Reason.FILE_MISSING:
             raise YoloError(
                 before.reason,
                 f"{path}: {before.message}",

@@ -366,9 +366,8 @@ class Coordinator:
             return
         try:
             self._keeper.keep(contents)
-        except (
-            YoloError
-        ) as error:  # what is refused must not hold up what is not; it is tried again
+        # What is refused must not hold up what is not; it is tried again.
+        except YoloError as error:
             self._emit("kept.failed", contents[0].path, {"reason": error.reason.value})
         else:
             self._kept |= digests

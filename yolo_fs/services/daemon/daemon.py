@@ -174,14 +174,9 @@ class Daemon:
 
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
-            parts_of_ours = (
-                self._team_link,
-                self._coordinator,
-                self._sinks,
-                self._packs,
-                self._warm,
-            )
-            for part in parts_of_ours:
+            ours = (self._team_link, self._coordinator, self._sinks, self._packs, self._warm)
+            # Where one cannot be closed, the others are.
+            for part in ours:
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():

@@ -71,9 +71,8 @@ class HookRequest:
         ) in touch.path:  # most likely that of this repository
             spelled = [self.full(f"{PLANNING_ROOT}/{touch.path.rpartition(above)[2]}")]
         if touch.is_pattern and touch.is_certain:
-            below = (
-                PLANNING_ROOT in touch.path
-            )  # elsewhere `**` might walk through all that is installed
+            # Elsewhere `**` might walk through all that is installed.
+            below = PLANNING_ROOT in touch.path
             matching = iglob(
                 touch.path, root_dir=self.said.cwd, recursive=below, include_hidden=below
             )
@@ -98,10 +97,8 @@ class HookRequest:
         root = os.path.realpath(self.repository.root)
         try:
             full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
-        except (
-            ValueError,
-            OSError,
-        ):  # a NUL in the name, or links in a circle: the tool itself will fail
+        # A NUL in the name, or links in a circle: the tool itself will fail.
+        except (ValueError, OSError):
             return None
         if full == root or full.startswith(root + os.sep):
             return os.path.relpath(full, root).replace(os.sep, "/")

@@ -256,9 +256,8 @@ class Projector:
         self._has_failed = False
         phases = self._team.phases(commit)
         gates = {str(phase.id): phase.gates for phase in phases}
-        self._notices.write(
-            _open_gates(gates), commit or ""
-        )  # first and synced to no disk: whole teams wait for it
+        # First and synced to no disk: whole teams wait for it.
+        self._notices.write(_open_gates(gates), commit or "")
         if writes:
             self._note_gates(gates)
             self._write(phases, errors)
