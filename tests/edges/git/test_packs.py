@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -378,3 +379,20 @@ def test_an_index_that_is_cut_short_is_never_taken_for_a_part_of_another(
     with PackIndex(str(whole), size) as there, PackIndex(str(cut), size) as short:
         assert there.has_all_of(there)
         assert not there.has_all_of(short)
+
+
+def test_a_small_pack_is_compared_with_a_large_one_by_few_reads(
+    user: User, engine: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All our packs are, one after the other, whenever they are merged, and commits wait for it."""
+    one = engine(user)
+    put(one, 40)
+    small = Path(shutil.copy(next(packs(user).glob("*.idx")), tmp_path))
+    merge(one)
+    (merged,) = packs(user).glob("*.idx")
+    reads, size = [], one.repository.object_format.size
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda *asked: reads.append(asked) or pread(*asked))
+    with PackIndex(str(merged), size) as there, PackIndex(str(small), size) as asked:
+        assert there.has_all_of(asked)
+    assert len(reads) < 20

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import struct
 import time
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -260,7 +261,7 @@ class PackIndex:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115
         self._size = size
         counts = self._file_at(_INDEX_HEAD, 4 * 256)
-        self._counts = [int.from_bytes(counts[at : at + 4], "big") for at in range(0, 4 * 256, 4)]
+        self._counts = struct.unpack(">256I", counts.ljust(4 * 256, b"\0"))
 
     def __enter__(self) -> Self:
         return self
@@ -275,8 +276,10 @@ class PackIndex:
 
     def has_all_of(self, other: PackIndex) -> bool:
         """Return whether this one has every id that another has; what was cut off is nowhere."""
+        pairs = zip((0, *other._counts), other._counts, strict=False)
+        there = [first for first, (before, count) in enumerate(pairs) if count > before]
         return not other.is_empty and all(
-            other._beginning_with(one) <= self._beginning_with(one) for one in range(256)
+            other._beginning_with(first) <= self._beginning_with(first) for first in there
         )
 
     def _beginning_with(self, first: int) -> set[bytes]:
