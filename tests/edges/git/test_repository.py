@@ -179,6 +179,26 @@ def test_blob_and_files_of_a_commit(user: User, engine: Engines) -> None:
     assert repository.files_at(None, "d") == {}
 
 
+def test_the_files_between_two_commits_are_those_that_differ(user: User, engine: Engines) -> None:
+    """As their lists of files say, whatever else lies beside or in place of them."""
+    for path in ("d/same", "d/changed", "d/gone", "d/e/deep", "d/file", "d/folder/f", "beside"):
+        user.add(path, path)
+    one = user.commit()
+    user.git("rm", "-q", "d/gone", "d/file", "d/folder/f")
+    for path in ("d/changed", "d/e/deep", "d/file/f", "d/folder", "d/new", "beside"):
+        user.add(path, f"other {path}")
+    (user.root / "d/same").chmod(0o755)
+    (user.root / "d/link").symlink_to("same")
+    user.git("add", "d")
+    other, repository = user.commit(), engine(user).repository
+
+    for pair in ((one, other), (other, one), (one, None), (None, other), (one, one)):
+        before, after = (repository.files_at(commit, "d") for commit in pair)
+        differing = {path for path in before | after if before.get(path) != after.get(path)}
+        assert sorted(repository.files_between(*pair, "d")) == sorted(differing)
+    assert list(repository.files_between(one, other, "beside")) == []
+
+
 def test_only_commits_count_as_commits(user: User, engine: Engines) -> None:
     user.git("tag", "-a", "v1", "-m", "tagged")
     tip, tree, tag = user.tip(), user.tip("HEAD^{tree}"), user.tip("v1")

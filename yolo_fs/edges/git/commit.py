@@ -152,7 +152,7 @@ class Committer:
             root = self._repository.root_tree(tip) if tip else None
             splice = self._repository.trees.splice(root, entry.path, blob.oid)
             commit = self._commit_object(splice.root, tip, entry)
-            self._repository.cache_tree(commit.oid, splice.root)
+            self._repository.cache_commit(commit.oid, splice.root, tip)
             objects += [blob, *splice.made, commit]
             made.append(CommitResult(entry.path, blob.oid, commit.oid))
             follows.append(IndexUpdate(entry.path, blob.oid, frozenset(splice.displaced)))

@@ -345,6 +345,16 @@ def storage_error(what: str, error: OSError) -> YoloError:
     return YoloError(reason, f"{what}: {error.strerror}", exit_code=Exit.TRY_AGAIN)
 
 
+def missing(what: str) -> YoloError:
+    """Return the error of an object that should be there and cannot be read."""
+    return YoloError(
+        Reason.OBJECT_MISSING,
+        f"{what} cannot be read",
+        hint="See 'yolo-fs doctor'.",
+        exit_code=Exit.GIT_FAILED,
+    )
+
+
 def discard(path: str) -> None:
     """Remove a file of ours that is no longer needed; one that stays does no harm."""
     with contextlib.suppress(OSError):

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 from yolo_fs.edges.git.object_format import ObjectFormat
-from yolo_fs.edges.git.objects import ObjectStore
+from yolo_fs.edges.git.objects import ObjectStore, missing
 from yolo_fs.edges.git.runner import Git, GitOutput, discover
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.reasons import Exit, Reason, YoloError
@@ -132,14 +132,8 @@ class Repository:
                 return packed
             if _SHARED_REF.fullmatch(ref) and not os.path.lexists(f"{self.common_dir}/{ref}"):
                 return None
-        answer = self.git.run(
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{ref}^{{commit}}",
-            ok=(0, 1, 128),
-        )
+        named = ("--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        answer = self._quiet("rev-parse", *named)
         return answer.out.decode().strip() or None
 
     def refs_below(self, folder: str) -> dict[str, str]:
@@ -172,12 +166,7 @@ class Repository:
         if commit not in self._root_trees:
             self._read_commit(commit)
             if commit not in self._root_trees:
-                raise YoloError(
-                    Reason.OBJECT_MISSING,
-                    f"commit {commit} cannot be read",
-                    hint="See 'yolo-fs doctor'.",
-                    exit_code=Exit.GIT_FAILED,
-                )
+                raise missing(f"commit {commit}")
         return self._root_trees[commit]
 
     def parents(self, commit: str) -> tuple[str, ...]:
@@ -194,9 +183,11 @@ class Repository:
             named = (line[7:].decode() for line in lines if line.startswith(b"parent "))
             self._parents[commit] = tuple(named)
 
-    def cache_tree(self, commit: str, tree: str) -> None:
-        """Remember the tree of a commit that was just made."""
+    def cache_commit(self, commit: str, tree: str, parent: str | None) -> None:
+        """Remember a commit that was just made."""
         self._root_trees[commit] = tree
+        if parent:
+            self._parents[commit] = (parent,)
 
     def evict_caches(self) -> None:
         """Forget what was read when it has grown large; called between two chains of commits."""
@@ -214,19 +205,23 @@ class Repository:
         """Return the regular files that a commit has below a folder: path → blob id."""
         return self.trees.files_below(self.root_tree(commit), folder) if commit else {}
 
+    def files_between(self, one: str | None, other: str | None, folder: str) -> Iterator[str]:
+        """Yield the paths below a folder at which two commits do not have the same regular file."""
+        before, after = (
+            self.trees.folder_at(self.root_tree(commit), folder) if commit else None
+            for commit in (one, other)
+        )
+        for _, path in self.trees.changes(before, after, f"{folder}/"):
+            if self.blob_at(one, path) != self.blob_at(other, path):
+                yield path
+
     def commits_exist(self, names: Sequence[str]) -> dict[str, bool]:
         """Tell for each (abbreviated) hash whether it names a commit of this repository."""
-        sound = {
-            name for name in names if _HASH.fullmatch(name)
-        }  # anything else could ask git for more than one thing
-        found = {
-            name: self.objects.read(f"{name}^{{commit}}") if name in sound else None
-            for name in names
-        }
-        return {
-            name: object_ is not None and object_.kind == "commit"
-            for name, object_ in found.items()
-        }
+        # Anything but a hash could ask git for more than one thing.
+        sound = filter(_HASH.fullmatch, names)
+        found = {name: self.objects.read(f"{name}^{{commit}}") for name in sound}
+        commits = {name for name, each in found.items() if each and each.kind == "commit"}
+        return {name: name in commits for name in names}
 
     def identity(self) -> str:
         """Return `Name <mail>` of the user, or ours when they have configured none (F34)."""
@@ -267,9 +262,7 @@ class Repository:
 
     def _entries(self) -> tuple[StagedEntry, ...] | None:
         """Return the entries of a small and plain index; None where git has to be asked."""
-        if (
-            "GIT_INDEX_FILE" in os.environ
-        ):  # a hook of `git commit FILE` is given an index of its own
+        if "GIT_INDEX_FILE" in os.environ:  # a hook of `git commit FILE` is given its own
             return None
         place = f"{self.git_dir}/index"
         data = content_of(place)
@@ -319,9 +312,8 @@ class Repository:
             fields = self.git.run("config", "--null", "--list", "--show-scope").out.split(b"\0")
             scopes = fields[:-1:2]
             if not {b"local", b"worktree"} & set(scopes):
-                self.git.text(
-                    "rev-parse", "--show-object-format"
-                )  # says what it does not understand
+                # Says what it does not understand.
+                self.git.text("rev-parse", "--show-object-format")
             settings = (
                 os.fsdecode(setting).partition("\n")
                 for scope, setting in zip(scopes, fields[1::2], strict=True)
@@ -335,13 +327,8 @@ class Repository:
         """Return the configuration files as they are: reading them costs less than asking git."""
         home = os.path.expanduser("~")
         more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-        places = (
-            "/etc/gitconfig",
-            f"{self.common_dir}/config",
-            f"{self.git_dir}/config.worktree",
-            f"{home}/.gitconfig",
-            f"{more}/git/config",
-        )
+        own = (f"{self.common_dir}/config", f"{self.git_dir}/config.worktree")
+        places = ("/etc/gitconfig", *own, f"{home}/.gitconfig", f"{more}/git/config")
         return tuple(content_of(place) for place in places)
 
     def refuse_unsafe(self) -> None:
@@ -353,20 +340,15 @@ class Repository:
         for place in (self.root, self.git_dir):
             facts = os.stat(place)
             if facts.st_uid != os.geteuid():
-                raise YoloError(
-                    Reason.UNSAFE_REPOSITORY,
-                    f"{place} belongs to user {facts.st_uid}",
-                    hint="Run as the owner of the repository.",
-                    exit_code=Exit.NOT_HERE,
-                )
+                why = f"{place} belongs to user {facts.st_uid}"
+                hint = "Run as the owner of the repository."
+                raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
             if _open_to_others(facts) and not self.config("core.sharedRepository"):
-                raise YoloError(
-                    Reason.UNSAFE_REPOSITORY,
-                    f"{place} may be written by others",
-                    hint="Take the write permission of group and others away, or set "
-                    "core.sharedRepository.",
-                    exit_code=Exit.NOT_HERE,
+                why = f"{place} may be written by others"
+                hint = (
+                    "Take that permission of group and others away, or set core.sharedRepository."
                 )
+                raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
 
     def close(self) -> None:
         """End the helper processes."""

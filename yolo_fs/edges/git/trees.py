@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
-from yolo_fs.edges.git.objects import ObjectStore
+from yolo_fs.edges.git.objects import ObjectStore, missing
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
@@ -119,12 +119,7 @@ class Trees:
         unseen = [oid for oid in oids if oid not in self._seen]
         for oid, found in zip(unseen, self._store.read_many(unseen), strict=True):
             if found is None or found.kind != "tree":
-                raise YoloError(
-                    Reason.OBJECT_MISSING,
-                    f"tree {oid} cannot be read",
-                    hint="See 'yolo-fs doctor'.",
-                    exit_code=Exit.GIT_FAILED,
-                )
+                raise missing(f"tree {oid}")
             self._keep(oid, Tree.parse(found.body, self._store.object_format.size))
 
     def evict_caches(self) -> None:
@@ -167,18 +162,23 @@ class Trees:
 
     def files_below(self, root: str, path: str) -> dict[str, str]:
         """Return the regular files below a folder of the tree `root`: whole path → blob id."""
-        top = self.find(root, path)
-        if top is None or top.mode != _FOLDER.decode():
+        top = self.folder_at(root, path)
+        if top is None:
             return {}
-        if known := _FILES.get((top.oid, path)):
+        if known := _FILES.get((top, path)):
             return dict(known)
-        leaves = self.leaves(top.oid, path + "/").items()
+        leaves = self.leaves(top, path + "/").items()
         files = {below: entry.oid for below, entry in leaves if entry.mode.startswith("100")}
         if len(files) <= _FOLDER_MOST:
             for oldest in list(_FILES)[: 1 - _FOLDERS_KEPT]:
                 _FILES.pop(oldest, None)
-            _FILES[top.oid, path] = files
+            _FILES[top, path] = files
         return dict(files)
+
+    def folder_at(self, root: str, path: str) -> str | None:
+        """Return the id of a folder of the tree `root`; None where there is none."""
+        found = self.find(root, path)
+        return found.oid if found and found.mode == _FOLDER.decode() else None
 
     def leaves(self, root: str, prefix: str = "") -> dict[str, TreeEntry]:
         """Return what a tree holds beside folders: prefix and path → entry."""
@@ -239,10 +239,8 @@ class Trees:
                     exit_code=Exit.FINDINGS,
                 )
             below = tree.get(name + b"/")
-            key, raw = (
-                name + b"/",
-                _raw(_FOLDER, name, self._splice(below.oid if below else None, rest, work)),
-            )
+            folder = self._splice(below.oid if below else None, rest, work)
+            key, raw = name + b"/", _raw(_FOLDER, name, folder)
         else:
             key, raw = name, _raw(_FILE, name, work.blob)
         fresh = tree.replace(key, raw)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
@@ -27,6 +28,7 @@ from yolo_fs.edges.git.history import (
     read_commit,
 )
 from yolo_fs.edges.git.index import IndexSync
+from yolo_fs.edges.git.objects import missing
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
@@ -257,9 +259,11 @@ class TeamMeeting:
 
     def _standing(self, head: Head) -> TeamStanding:
         tip = self.team_tip()
-        ours, theirs = self._files(head.tip), self._files(tip)
-        paths = [path for path in sorted(ours | theirs) if ours.get(path) != theirs.get(path)]
-        self._differing = set(paths)
+        between = (
+            self._repository.files_between(head.tip, tip, root) for root in self._settings.roots
+        )
+        self._differing = set(filter(classify, chain.from_iterable(between)))
+        paths = sorted(self._differing)
         if not paths:
             self._agree(head.tip, tip)
             return TeamStanding(tip)
@@ -305,13 +309,6 @@ class TeamMeeting:
         self._ours = _Past(self._repository, here if there else None)
         self._theirs = _Past(self._repository, there if here else None)
 
-    def _files(self, commit: str | None) -> dict[str, str]:
-        """Return the coordinated files of a commit: path → blob id."""
-        found: dict[str, str] = {}
-        for root in self._settings.roots:
-            found |= self._repository.files_at(commit, root)
-        return {path: blob for path, blob in found.items() if classify(path)}
-
     def _merge(self, divergence: Divergence) -> bytes | None:
         place = classify(divergence.path)
         if place is None:
@@ -327,12 +324,7 @@ class TeamMeeting:
     def _data(self, blob: str) -> bytes:
         found = self._repository.objects.read(blob)
         if found is None or found.kind != "blob":
-            raise YoloError(
-                Reason.OBJECT_MISSING,
-                f"blob {blob} cannot be read",
-                hint="See 'yolo-fs doctor'.",
-                exit_code=Exit.GIT_FAILED,
-            )
+            raise missing(f"blob {blob}")
         return found.body
 
     def _tell(self, found: TeamStanding) -> None:
