@@ -112,6 +112,25 @@ def test_a_rename_inside_is_gone_and_ready(root: Path, seen: Seen) -> None:
 
 
 @pytest.mark.usefixtures("watcher")
+@pytest.mark.parametrize("draft", [".plan.jsonl.yolo-tmp.7.ab12", "plan.jsonl.lock"])
+def test_a_draft_of_ours_or_of_git_is_told_of_once_when_it_gets_its_name(
+    root: Path, seen: Seen, draft: str
+) -> None:
+    (root / draft).write_text("{}\n")
+    (root / draft).rename(root / "plan.jsonl")
+    (root / "last").write_text("")
+    seen.until(lambda: ("last", Hint.CLOSED) in seen.hints)
+    assert [hint for hint in seen.hints if hint[0] != "last"] == [("plan.jsonl", Hint.CLOSED)]
+
+
+@pytest.mark.usefixtures("watcher")
+def test_a_file_that_is_renamed_to_a_draft_is_gone(root: Path, seen: Seen) -> None:
+    (root / "plan.jsonl").write_text("{}\n")
+    (root / "plan.jsonl").rename(root / "plan.jsonl.lock")
+    seen.until(lambda: ("plan.jsonl", Hint.GONE) in seen.hints)
+
+
+@pytest.mark.usefixtures("watcher")
 @pytest.mark.parametrize(
     "leave", [lambda file: file.unlink(), lambda file: file.rename(file.parent.parent / "away")]
 )

@@ -9,7 +9,9 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 from collections.abc import Callable
+from typing import Any
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers.api import BaseObserver
@@ -28,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 PAIRED_WITHIN_S = 0.01
 """How long the first half of a rename may wait for the second, which the kernel tells at once."""
+_DRAFT = re.compile(rb"\..+\.yolo-tmp\..+|.+\.lock", re.DOTALL)
+"""A name under which a file of ours or of git's is written; it is told of when it gets its own."""
 
 
 class _Reader(InotifyFD):
@@ -51,6 +55,8 @@ class _Reader(InotifyFD):
             # queue again, forever.
             self._on_overflow()
             return
+        if not event.is_directory and _DRAFT.fullmatch(event.name):
+            return  # four events of each file that is replaced, through three threads
         try:
             super().handle_event(event)
         except Exception as error:
@@ -82,6 +88,20 @@ class _Reader(InotifyFD):
         return len(self._watch_for_wd)
 
 
+class _Emitter(InotifyFullEmitter):
+    """Tells of files at once, not through one more queue and thread."""
+
+    def __init__(self, *arguments: Any, heed: Callable[[FileSystemEvent], None], **named: Any):
+        super().__init__(*arguments, **named)
+        self._heed = heed
+
+    def queue_event(self, event: FileSystemEvent) -> None:
+        if event.is_directory:  # to look into it would keep us from the second half of a rename
+            super().queue_event(event)
+        elif type(event) in (self._event_filter or ()):
+            self._heed(event)
+
+
 class InotifySession:
     """The threads of one set of watches.
 
@@ -107,7 +127,7 @@ class InotifySession:
         # threads meet between the two, and each time that a file leaves the tree.
         InotifyMoveEventGrouper.delay = PAIRED_WITHIN_S
         reader = self._reader = _Reader(on_overflow, on_failure, on_refusal)
-        self._observer = BaseObserver(InotifyFullEmitter, inotify_fd=reader)
+        self._observer = BaseObserver(_Emitter, inotify_fd=reader, heed=relay.dispatch)
         self._observer.schedule(relay, root, recursive=True, event_filter=events)
         reader.start()
         try:

@@ -266,7 +266,7 @@ class Watcher:
         except Exception:
             _log.exception("a request to scan %s was lost (%s)", self.root, why)
 
-    # --- events, on watchdog's dispatching thread ---
+    # --- events, on watchdog's threads ---
 
     def _heed(self, event: FileSystemEvent) -> None:
         # An exception here would end watchdog's thread for good, and silently. See
