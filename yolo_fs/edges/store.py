@@ -450,7 +450,8 @@ def _make_folders(root: str, folder: str) -> bool:
     for part in filter(None, folder.split("/")):
         place = os.path.join(place, part)
         with contextlib.suppress(FileExistsError):
-            os.mkdir(place)
+            if not os.path.lexists(place):  # what is there is not made: that locks what it lies in
+                os.mkdir(place)
         if os.path.islink(place) or not os.path.isdir(place):
             return False
     return True

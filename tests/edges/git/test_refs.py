@@ -196,10 +196,10 @@ def die_holding_locks(
     (new,), branches = commits(user, 1), one.branches
     whole = branches._notes.write
 
-    def write_then_die(pid: int, locks: tuple[str, ...]) -> None:
-        whole(pid, locks)
+    def write_then_die(locks: tuple[str, ...]) -> None:
+        whole(locks)
         if kill:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(branches._notes._note.read()["pid"], signal.SIGKILL)
         raise KilledError
 
     monkeypatch.setattr(branches._notes, "write", write_then_die)

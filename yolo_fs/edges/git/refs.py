@@ -134,7 +134,7 @@ class RefUpdater:
         lock, head = (f"{ref}.lock", "HEAD.lock") if is_plain else (REFTABLE_LOCK, REFTABLE_LOCK)
         # A private ref is not what HEAD names: a HEAD.lock is the user's.
         heads = () if self._is_private else (f"{self._repository.git_dir}/{head}",)
-        self._notes.write(helper.pid, (f"{self._repository.common_dir}/{lock}", *heads))
+        self._notes.write((f"{self._repository.common_dir}/{lock}", *heads))
         failpoint.reach("refs.noted")
         with within:
             helper.ask(b"commit\n")
@@ -145,6 +145,8 @@ class RefUpdater:
         reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)
         more = _NO_REFLOG if self._is_private else {}
         self._helper = self._repository.git.converse("update-ref", *reflog, "--stdin", more=more)
+        pid = self._helper.pid
+        self._notes.helper = {"pid": pid, "started": start_time(pid), "boot": boot_id()}
         return self._helper
 
     def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
@@ -185,10 +187,11 @@ class _LockNotes:
 
     def __init__(self, path: str):
         self._note = ScratchRecord(path)
+        self.helper: dict[str, object] = {}
 
-    def write(self, pid: int, locks: tuple[str, ...]) -> None:
+    def write(self, locks: tuple[str, ...]) -> None:
         held = [[path, mark] for path in dict.fromkeys(locks) if (mark := _mark(path))]
-        self._note.write({"pid": pid, "started": start_time(pid), "boot": boot_id(), "locks": held})
+        self._note.write({**self.helper, "locks": held})
 
     def stale(self) -> tuple[str, ...]:
         note = self._note.read()
