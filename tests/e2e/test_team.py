@@ -63,6 +63,18 @@ def test_what_one_daemon_commits_all_others_commit_and_the_branches_merge_withou
     repos[0].yolo_fs("verify")
 
 
+def test_what_is_written_over_a_file_right_after_it_was_received_goes_back_to_all(
+    repos: list[Repo], start: Callable[..., Daemon]
+) -> None:
+    _, second = daemons = [start(repo) for repo in repos[:2]]
+    one, two = artifact("plan", 0), artifact("plan", 0, version=1)
+    repos[0].write(one)
+    second.wait_committed([one])
+    repos[1].write(two)
+    for daemon in daemons:
+        daemon.wait_committed([two])
+
+
 def test_a_killed_daemon_brings_what_it_missed_when_it_comes_back(
     repos: list[Repo], start: Callable[..., Daemon]
 ) -> None:

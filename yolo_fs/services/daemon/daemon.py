@@ -29,7 +29,7 @@ from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.duties import Duty, Schedule
 from yolo_fs.services.daemon.health import WarmKeeper, write_health
 from yolo_fs.services.daemon.recovery import recover
-from yolo_fs.services.daemon.watch_set import EventQueue, WatchSet
+from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
 from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import LoopEscalator, Ticker
 from yolo_fs.services.history.team import Team
@@ -66,8 +66,8 @@ TEAM_EVERY_S = 0.2
 TEAM_REST_S = 0.02
 """Before a commit is offered to a remote: who waits for it, and the next write, go first."""
 TEAM_FOLLOW_S = 0.1
-"""Before what follows on versions of the team is written: the other work trees, which share our
-processors, commit them first."""
+"""Before what follows on commits is written in a team: the other work trees, which share our
+processors, make theirs first."""
 CREW_EVERY_S = 5.0
 """Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
 ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
@@ -198,6 +198,9 @@ class Daemon:
         for path in batch.paths:
             is_young = now - self._committed_at.get(path, -math.inf) < self._settle_s
             self._due[path] = now + self._settle_s if is_young else now
+        if self._only_rests(batch, now):
+            self._schedule.ask("artifacts", in_s=self._settle_s)
+            return
         for why in batch.rescans:
             self._emit("daemon.doubt", "", {"why": why})
             self._schedule.hasten("rescan")
@@ -206,6 +209,13 @@ class Daemon:
             if batch.paths and any(one.duty == "artifacts" for one in troubles):
                 self._schedule.hasten("rescan")
         self._schedule.run_due(self._is_running)
+
+    def _only_rests(self, batch: Batch, now: float) -> bool:
+        """Return whether all that came in was committed a moment ago, as what we put there."""
+        are_young = bool(batch.paths) and all(self._due[path] > now for path in batch.paths)
+        schedule = self._schedule
+        is_else = batch.rescans or batch.is_rung or schedule.troubles or not schedule.sleep_s()
+        return are_young and not is_else
 
     def _process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
         """Check paths and commit what is accepted, and return what was committed."""
@@ -216,11 +226,17 @@ class Daemon:
         now = time.monotonic()
         young = {path: at for path, at in self._committed_at.items() if now - at < self._settle_s}
         self._committed_at = young | {each.path: now for each in results}
-        self._schedule.ask("index", "packs", "projections", "states", "contexts")
+        self._ask_to_follow("packs")
         self._schedule.ask("team", in_s=TEAM_REST_S)
         if self._coordinator.unfinished():
             self._schedule.ask("retries", in_s=RETRY_S)
         return results
+
+    def _ask_to_follow(self, *more: str) -> None:
+        """Ask for what follows on commits; in a team, when the others have had their turn."""
+        rest_s = TEAM_FOLLOW_S if self._team_link.is_joined else 0.0
+        self._schedule.ask("index", in_s=0.0 if self._coordinator.index.pending else rest_s)
+        self._schedule.ask("projections", "states", "contexts", *more, in_s=rest_s)
 
     @property
     def _settle_s(self) -> float:
@@ -284,9 +300,7 @@ class Daemon:
         if standing and standing.done and (head := self._repository.head()) != before:
             parts.take_note(before, head)
             self._committed_at |= dict.fromkeys(standing.received, time.monotonic())
-            self._schedule.ask("index", in_s=0.0 if parts.index.pending else TEAM_FOLLOW_S)
-            follows = ("received", "projections", "states", "contexts")
-            self._schedule.ask(*follows, in_s=TEAM_FOLLOW_S)
+            self._ask_to_follow("received")
         return TEAM_EVERY_S if standing and standing.is_moving else None
 
     def _process_unfinished(self) -> float | None:

@@ -22,6 +22,8 @@ class Batch(NamedTuple):
     """In the order of their first mention; each once, however often it changed."""
     rescans: tuple[str, ...]
     """Why everything has to be looked at; empty when the paths are all there is."""
+    is_rung: bool = False
+    """Whether there is something else to do."""
 
 
 class EventQueue:
@@ -60,7 +62,7 @@ class EventQueue:
         with self._changed:
             if not (self._paths or self._rescans or self._is_woken):
                 self._changed.wait(timeout_s)
-            batch = Batch(tuple(self._paths), tuple(self._rescans))
+            batch = Batch(tuple(self._paths), tuple(self._rescans), self._is_woken)
             self._paths.clear()
             self._rescans.clear()
             self._is_woken = False

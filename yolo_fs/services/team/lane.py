@@ -604,6 +604,11 @@ class TeamLink:
         self._seen: tuple[Head, str | None] | None = None
         """Branch and team as the last look left them."""
 
+    @property
+    def is_joined(self) -> bool:
+        """Whether the last look was at a team."""
+        return self._meeting is not None
+
     def is_due(self) -> bool:
         """Return whether anything has changed since the last look: choice, branch or team's ref.
         What the branch has for a remote is asked for later: who waits for a commit comes first.
