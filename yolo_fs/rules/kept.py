@@ -73,7 +73,7 @@ def entry_of(tree: str, message: str) -> KeptEntry | None:
 
 
 @lru_cache(maxsize=4_096)
-def sharing(paths: tuple[str, ...], cause: KeptCause) -> KeptEntry:
+def draft_of(paths: tuple[str, ...], cause: KeptCause) -> KeptEntry:
     """Return a draft of an entry; the thousands that are alike share what they say."""
     return KeptEntry(0, "", paths, 0, 0, cause, "")
 

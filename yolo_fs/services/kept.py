@@ -21,7 +21,7 @@ from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from yolo_fs.edges.store import environment, link_atomic, locked, private_directory, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import find_secrets
-from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, entry_of, sharing, within_bounds
+from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, draft_of, entry_of, within_bounds
 from yolo_fs.rules.timestamps import iso, moment
 
 REF = "refs/yolo-fs/kept/"
@@ -148,7 +148,7 @@ class Keeper:
             {path: TreeEntry(leaf.mode, blobs[path].oid) for path, leaf in sound.items()}
         )
         size = sum(len(leaf.data) for leaf in sound.values())
-        entry = sharing(tuple(files), cause)
+        entry = draft_of(tuple(files), cause)
         entry = entry._replace(files=len(sound), size_bytes=size, tree=trees[-1].oid)
         return entry, (*blobs.values(), *trees)
 

@@ -39,8 +39,7 @@ from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace import CONFIG, load, stamps_of
 
 RETRY_S = 0.02
-"""Between two looks at what cannot be committed yet; a quarter longer each time that the same
-paths stay so."""
+"""Between two looks at what cannot be committed yet; longer by a quarter while it is the same."""
 LONGEST_RETRY_S = 0.8
 INDEX_EVERY_S = 0.1
 """The longest rest between two updates of the user's index: until then what was committed looks
