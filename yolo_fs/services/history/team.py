@@ -85,7 +85,7 @@ class Versions(Collection[Version]):
         commits = self._commits
         edges = (*self._begins, self._count)
         for number, lines in enumerate(self._contents):
-            for row in self._rows[edges[number] : edges[number + 1]]:
+            for row in map(self._rows.__getitem__, range(edges[number], edges[number + 1])):
                 yield Version(lines, commits.at_s[row], commits.heights[row])
 
     def __contains__(self, version: object) -> bool:
