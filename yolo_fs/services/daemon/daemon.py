@@ -38,7 +38,7 @@ from yolo_fs.services.progress.state_files import Projector, States
 from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace import CONFIG, load, stamps_of
 
-RETRY_S = 0.02
+RETRY_S = 0.01
 """Between two looks at what cannot be committed yet; longer by a quarter while it is the same."""
 LONGEST_RETRY_S = 0.8
 INDEX_EVERY_S = 0.1
