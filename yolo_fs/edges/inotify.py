@@ -10,10 +10,12 @@ import errno
 import logging
 import os
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
+from watchdog.observers import inotify_move_event_grouper
 from watchdog.observers.api import BaseObserver
 from watchdog.observers.inotify import InotifyFullEmitter
 from watchdog.observers.inotify_c import (
@@ -25,11 +27,12 @@ from watchdog.observers.inotify_c import (
     WatchDescriptor,
 )
 from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
+from watchdog.utils.delayed_queue import DelayedQueue
 
 _log = logging.getLogger(__name__)
 
-PAIRED_WITHIN_S = 0.01
-"""How long the first half of a rename may wait for the second, which the kernel tells at once."""
+PAIRED_WITHIN_S = 0.1
+"""How long half a rename, and all behind it, waits for the other; what leaves the tree has none."""
 _DRAFT = re.compile(rb"\..+\.yolo-tmp\..+|.+\.lock", re.DOTALL)
 """A name under which a file of ours or of git's is written; it is told of when it gets its own."""
 
@@ -88,6 +91,22 @@ class _Reader(InotifyFD):
         return len(self._watch_for_wd)
 
 
+class _PairingQueue(DelayedQueue[Any]):
+    """Gives a rename out when its second half comes, and does not sleep on as watchdog's does."""
+
+    def get(self) -> Any:
+        with self._not_empty:
+            while not self._closed:
+                left_s = None
+                if self._queue:
+                    _, put_at, is_half = self._queue[0]
+                    left_s = put_at + self.delay * is_half - time.monotonic()
+                    if left_s <= 0:
+                        return self._queue.popleft()[0]
+                self._not_empty.wait(left_s)
+        return None
+
+
 class _Emitter(InotifyFullEmitter):
     """Tells of files at once, not through one more queue and thread."""
 
@@ -103,10 +122,7 @@ class _Emitter(InotifyFullEmitter):
 
 
 class InotifySession:
-    """The threads of one set of watches.
-
-    What InotifyObserver(generate_full_events=True) is, with our reader.
-    """
+    """The threads of one set of watches: what InotifyObserver is, with our reader and emitter."""
 
     def __init__(
         self,
@@ -123,9 +139,8 @@ class InotifySession:
         Raises:
             OSError: `root` cannot be watched.
         """
-        # All events behind that half wait as well, half a second as watchdog ships: whenever its
-        # threads meet between the two, and each time that a file leaves the tree.
         InotifyMoveEventGrouper.delay = PAIRED_WITHIN_S
+        inotify_move_event_grouper.DelayedQueue = _PairingQueue  # type: ignore[attr-defined]
         reader = self._reader = _Reader(on_overflow, on_failure, on_refusal)
         self._observer = BaseObserver(_Emitter, inotify_fd=reader, heed=relay.dispatch)
         self._observer.schedule(relay, root, recursive=True, event_filter=events)

@@ -24,9 +24,10 @@ from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME
 from yolo_fs.protocol.roster import SIGNS, TURNS, Cause, Circuit, Health
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.agents.circuit import (
+    Breaker,
     BreakerPolicy,
     OutcomeEvent,
-    breakers,
+    as_of,
     in_order,
     left_by,
     outcomes,
@@ -116,7 +117,7 @@ def test_who_only_gives_its_name_is_the_one_agent_that_is_called_so() -> None:
 def test_a_breaker_turns_as_the_scenario_says(case: dict[str, Any]) -> None:
     told = [outcome(*one) for one in case["outcomes"]]
     patience = BreakerPolicy(case["failures"], case["open_s"])
-    (one,) = breakers(told, [Dept.BACKEND], patience, datetime.fromisoformat(case["now"]))
+    (one,) = breakers(told, patience, datetime.fromisoformat(case["now"]))
     said = one.as_message()
     assert {key: said[key] for key in ("state", "failure_count", "opened_at", "last_probe_at")} == {
         key: case[key] for key in ("state", "failure_count", "opened_at", "last_probe_at")
@@ -144,12 +145,7 @@ def test_breakers_of_generated_histories_are_those_of_a_plain_machine() -> None:
             for second, failed in history
         ]
         dice.shuffle(told)
-        (one,) = breakers(
-            sorted(told, key=lambda each: each.at),
-            [Dept.BACKEND],
-            patience,
-            START + timedelta(seconds=now_s),
-        )
+        (one,) = breakers(told, patience, START + timedelta(seconds=now_s))
         expected = plain_machine(history, patience, now_s)
         if len(set(at_s)) == len(at_s):
             assert (one.state.value, one.failures) == expected, (history, patience, now_s)
@@ -261,6 +257,13 @@ def test_a_step_stands_still_for_the_cause_that_the_scenario_has(case: dict[str,
     assert all(json.dumps(to_json(one)) for one in own)
 
 
+def breakers(
+    told: Iterable[OutcomeEvent], patience: BreakerPolicy, now: datetime
+) -> tuple[Breaker, ...]:
+    in_turn = sorted(told, key=lambda each: each.at)
+    return as_of(now, left_by(in_turn, [Dept.BACKEND], patience), patience, {})
+
+
 def scene(case: Mapping[str, Any], now: datetime) -> StallInput:
     known = phase(case)
     agents = judged(crew(seen(case)[0]), now, 600)
@@ -268,7 +271,7 @@ def scene(case: Mapping[str, Any], now: datetime) -> StallInput:
         OutcomeEvent(now - timedelta(seconds=9), Dept.BACKEND, failed=True, what=what)
         for what in case.get("failures", ())
     ]
-    circuits = breakers(told, [Dept.BACKEND], BreakerPolicy(2, 300), now)
+    circuits = breakers(told, BreakerPolicy(2, 300), now)
     asked = escalations(logged(known), now)
     return StallInput(Phase(known), agents, circuits, asked, verdicts(case))
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import groupby, pairwise
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from yolo_fs.ids import TaskRef
@@ -102,22 +101,6 @@ class Breaker(NamedTuple):
         }
 
 
-def breakers(
-    outcomes: Iterable[OutcomeEvent],
-    departments: Iterable[Dept],
-    patience: BreakerPolicy,
-    now: datetime,
-    began: Mapping[str, datetime] = MappingProxyType({}),
-) -> tuple[Breaker, ...]:
-    """Return the breaker of each department; the outcomes may come in any order.
-
-    `began`: key of an open time → when it began, where a better clock than that of the outcomes
-    knows.
-    """
-    left = left_by(sorted(outcomes, key=_AT), departments, patience)
-    return as_of(now, left, patience, began)
-
-
 def left_by(
     outcomes: Iterable[OutcomeEvent], departments: Iterable[Dept], patience: BreakerPolicy
 ) -> tuple[Breaker, ...]:
@@ -146,7 +129,7 @@ def in_order(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[OutcomeEvent]
 def as_of(
     now: datetime, left: Iterable[Breaker], patience: BreakerPolicy, began: Mapping[str, datetime]
 ) -> tuple[Breaker, ...]:
-    """Return what has become of the breakers since; `began`: as in `breakers`."""
+    """Return what has become of them since. `began`: key of an open time → when, if known."""
     return tuple(_waited(one, now, patience, began) for one in left)
 
 
