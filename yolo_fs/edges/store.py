@@ -175,13 +175,15 @@ def _text(value: Mapping[str, Any]) -> bytes:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
-def write_atomic(path: str, data: bytes, *, durable: bool = True, mode: int = OWN) -> None:
+def write_atomic(
+    path: str, *parts: bytes | memoryview, durable: bool = True, mode: int = OWN
+) -> None:
     """Replace the file by a rename: a reader sees the old content or the new, also after a crash.
 
     Raises:
         YoloError: NO_SPACE, STORAGE_FAILED; the file is as it was.
     """
-    _rename_over(path, data, durable=durable, mode=mode)
+    _rename_over(path, *parts, durable=durable, mode=mode)
     if durable:
         _sync_name(path)
 
@@ -212,13 +214,13 @@ def _sync_name(path: str) -> None:
         sync_directory(os.path.dirname(os.path.abspath(path)))
 
 
-def _rename_over(path: str, data: bytes, *, durable: bool, mode: int) -> None:
+def _rename_over(path: str, *parts: bytes | memoryview, durable: bool, mode: int) -> None:
     """Replace the file; when durable, its data is on the disk then, but not yet its name."""
     temporary = _temporary(path)
     with environment(path):
         try:
             failpoint.reach("store.begun")
-            _write_new(temporary, data, durable=durable, mode=mode)
+            _write_new(temporary, *parts, durable=durable, mode=mode)
             failpoint.reach("store.written")
             os.replace(temporary, path)
             failpoint.reach("store.named")
@@ -228,12 +230,12 @@ def _rename_over(path: str, data: bytes, *, durable: bool, mode: int) -> None:
             raise
 
 
-def _write_new(path: str, data: bytes, *, durable: bool, mode: int) -> None:
+def _write_new(path: str, *parts: bytes | memoryview, durable: bool, mode: int) -> None:
     descriptor = os.open(
         path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode
     )
     with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+        file.writelines(parts)
         file.flush()
         os.fchmod(descriptor, mode)
         if durable:

@@ -12,8 +12,8 @@ import json
 import sys
 import zlib
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import lru_cache
 from itertools import chain, islice
@@ -34,7 +34,7 @@ from yolo_fs.rules.loops.facts import WITH_ROUNDS
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 11 {sys.byteorder} {__version__}".encode()
+_FORMAT = f"yolo-fs history 12 {sys.byteorder} {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -47,7 +47,10 @@ _UNSORTED = 512
 """Rows, and the part of all rows below, that are found one by one before all are put in order."""
 _UNSORTED_SHARE = 64
 _NUMBERS = "I"
-"""Type code of rows, heights and the like: four bytes each."""
+"""Type code of rows and the like: four bytes each."""
+_FEW, _MANY = "H", "q"
+_WIDER = {_FEW: _NUMBERS, _NUMBERS: _MANY}
+"""Type code of a column → of one that holds greater numbers."""
 
 
 class IndexedCommit(NamedTuple):
@@ -86,18 +89,21 @@ def _said_in(saying: str) -> _Said:
 
 
 class CommitTable:
-    """Commits in rows of some forty bytes: a busy team makes 35,000 an hour, and most say what
+    """Commits in rows of some thirty bytes: a busy team makes 35,000 an hour, and most say what
     others have said before.
     """
 
     def __init__(self) -> None:
         self.at_s = array(_NUMBERS)
         """Row → committer time, seconds since the epoch; eight bytes once a clock says 2106."""
-        self.heights = array(_NUMBERS)
+        self._bends = array(_NUMBERS)
+        """Rows whose height is not one more than that of the row before: few, in a line."""
+        self._heights = array(_NUMBERS)
+        """Heights of these rows."""
         self._names = bytearray()
         self._width = 20
         """Bytes of a name."""
-        self._said = array(_NUMBERS)
+        self._said = array(_FEW)
         self._sayings: list[str] = []
         self._numbers: dict[str, int] = {}
         """Saying → its number; empty until a commit is added."""
@@ -111,7 +117,7 @@ class CommitTable:
 
     def __getitem__(self, row: int) -> IndexedCommit:
         said = _said_in(self._sayings[self._said[row]])
-        return IndexedCommit(self.oid(row), self.at_s[row], self.heights[row], *said)
+        return IndexedCommit(self.oid(row), self.at_s[row], self.height(row), *said)
 
     def copy(self) -> CommitTable:
         """Return another one with the same rows."""
@@ -124,11 +130,11 @@ class CommitTable:
         row, name = len(self), bytes.fromhex(one.oid)
         self._width = len(name)
         self._names += name
-        if one.at_s >> 32 and self.at_s.typecode == _NUMBERS:
-            self.at_s = array("q", self.at_s)
-        self.at_s.append(one.at_s)
-        self.heights.append(one.height)
-        self._said.append(self._number(_as_saying(one)))
+        self.at_s = _and(self.at_s, one.at_s)
+        if not row or self.height(row - 1) + 1 != one.height:
+            self._bends.append(row)
+            self._heights.append(one.height)
+        self._said = _and(self._said, self._number(_as_saying(one)))
         self._unsorted[name] = row
         if len(self._unsorted) > max(_UNSORTED, len(self) // _UNSORTED_SHARE):
             self._sort()
@@ -137,6 +143,11 @@ class CommitTable:
     def oid(self, row: int) -> str:
         """Return the name of a commit."""
         return self._name(row).hex()
+
+    def height(self, row: int) -> int:
+        """Return the length of the longest way from a commit to a root."""
+        bend = bisect_right(self._bends, row) - 1
+        return self._heights[bend] + row - self._bends[bend]
 
     def is_ours(self, row: int) -> bool:
         """Return whether a coordinator made a commit."""
@@ -163,7 +174,7 @@ class CommitTable:
 
     def rank(self, row: int) -> tuple[int, int, bytes]:
         """Return the position of a commit in the one order of a history, however that was read."""
-        return self.heights[row], self.at_s[row], self._name(row)
+        return self.height(row), self.at_s[row], self._name(row)
 
     def row(self, oid: str) -> int | None:
         """Return where a commit is; None for one that is not here."""
@@ -190,8 +201,7 @@ class CommitTable:
         return {
             "names": self._names,
             "width": self._width,
-            "times": self.at_s.typecode,
-            "columns": (self.at_s, self.heights, self._said, self._sorted),
+            "columns": {name: (column.typecode, column) for name, column in self._columns()},
             "sayings": self._sayings,
         }
 
@@ -200,12 +210,14 @@ class CommitTable:
         """Return the table that `as_json` has told, as `unpacked` gives it."""
         table = cls()
         table._names = bytearray(columns[slice(*content["names"])])
-        table._width, table.at_s = content["width"], array(content["times"])
-        numbers = (table.at_s, table.heights, table._said, table._sorted)
-        for column, place in zip(numbers, content["columns"], strict=True):
-            column.frombytes(columns[slice(*place)])
+        table._width = content["width"]
+        for name, (typecode, place) in content["columns"].items():
+            setattr(table, name, array(typecode, bytes(columns[slice(*place)])))
         table._sayings = content["sayings"]
         return table
+
+    def _columns(self) -> Iterator[tuple[str, array[int]]]:
+        return ((name, each) for name, each in vars(self).items() if isinstance(each, array))
 
     def _number(self, saying: str) -> int:
         if not self._numbers:
@@ -219,15 +231,28 @@ class CommitTable:
         return bytes(self._names[row * self._width : (row + 1) * self._width])
 
     def _sort(self) -> None:
-        """Put the others in order, too, without a list of all names or rows."""
-        ordered, at = array(_NUMBERS), 0
-        for name, row in sorted(self._unsorted.items()):
-            to = bisect_left(self._sorted, name, at, key=self._name)
-            ordered += self._sorted[at:to]
-            ordered.append(row)
-            at = to
-        self._sorted = ordered + self._sorted[at:]
+        """Put the others in order, too, and no list of all names or rows beside it: what grows
+        with a history must not be there twice.
+        """
+        fresh = sorted(self._unsorted.items())
+        end = len(self._sorted)
+        self._sorted.extend(row for _, row in fresh)
+        for before in reversed(range(len(fresh))):
+            name, row = fresh[before]
+            to = bisect_left(self._sorted, name, 0, end, key=self._name)
+            self._sorted[to + before + 1 : end + before + 1] = self._sorted[to:end]
+            self._sorted[to + before] = row
+            end = to
         self._unsorted = {}
+
+
+def _and(column: array[int], number: int) -> array[int]:
+    """Return a column with a number behind, a wider one where it needs more room."""
+    try:
+        column.append(number)
+    except OverflowError:
+        return _and(array(_WIDER[column.typecode], column), number)
+    return column
 
 
 _DICTS = ("_by_path", "by_task", "_by_step", "_by_words", "_signed_off")
@@ -359,7 +384,7 @@ class HistoryIndex:
         for none.
         """
         row = self.commits.row(oid)
-        return 0 if row is None else self.commits.heights[row]
+        return 0 if row is None else self.commits.height(row)
 
     def last_change(self, path: str) -> str:
         """Return the last commit that changed a path below the planning root; nothing when there is
@@ -508,7 +533,7 @@ class HistoryIndex:
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
             path = f"{self._repository.own_dir}/{FILE}"
-            write_atomic(path, packed(content), durable=False)
+            write_atomic(path, *packed(content), durable=False)
 
     def _remember(self) -> None:
         found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)
@@ -539,8 +564,8 @@ def _has_rounds(path: str) -> bool:
     return place is not None and place.artifact.kind in WITH_ROUNDS
 
 
-def packed(content: dict[str, Any]) -> bytes:
-    """Return a cache: JSON in which each column is its place among the bytes behind."""
+def packed(content: dict[str, Any]) -> list[bytes | memoryview]:
+    """Return a cache in parts: JSON in which each column is its place among the bytes behind."""
     columns: list[memoryview] = []
     size = 0
 
@@ -555,7 +580,7 @@ def packed(content: dict[str, Any]) -> bytes:
     crc = 0
     for part in parts:
         crc = zlib.crc32(part, crc)
-    return b"".join((_head(crc), *parts))
+    return [_head(crc), *parts]
 
 
 def _head(crc: int) -> bytes:

@@ -86,7 +86,7 @@ class Versions(Collection[Version]):
         edges = (*self._begins, self._count)
         for number, lines in enumerate(self._contents):
             for row in map(self._rows.__getitem__, range(edges[number], edges[number + 1])):
-                yield Version(lines, commits.at_s[row], commits.heights[row])
+                yield Version(lines, commits.at_s[row], commits.height(row))
 
     def __contains__(self, version: object) -> bool:
         return any(one == version for one in self)
