@@ -20,6 +20,11 @@ import pytest
 from watchdog.observers.api import EventQueue, ObservedWatch
 from watchdog.observers.inotify import InotifyEmitter, InotifyWatchGroup
 from watchdog.observers.inotify_c import WatchDescriptor
+from watchdog.observers.inotify_move_event_grouper import (
+    InotifyMoveEventGrouper,
+    PathedInotifyEvent,
+)
+from watchdog.utils.delayed_queue import DelayedQueue
 
 from yolo_fs.edges import IS_LINUX, inotify, watch
 from yolo_fs.edges.watch import Hint, Watcher
@@ -87,11 +92,12 @@ def check_until(watcher: Watcher, is_so: Callable[[], bool]) -> None:
         os.sched_yield()
 
 
-def is_watched_anew(watcher: Watcher, seen: Seen) -> bool:
-    """Whether a renamed directory was met by new watches: at load its halves may come apart, and a
-    count of watches may be quicker.
-    """
-    return watcher._lost is None and bool({"moved", "moved_out", "unwatched"} & {*seen.doubts})
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait for what a thread does that tells nobody of it."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        os.sched_yield()
 
 
 # --- hints ------------------------------------------------------------------------------------------------------------
@@ -172,13 +178,37 @@ def test_a_rename_is_told_as_soon_as_its_second_half_comes(
     root: Path, seen: Seen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long the first may wait for it; watchdog waits all that time once it has begun to."""
+    put = InotifyMoveEventGrouper.put_event
+    late: list[PathedInotifyEvent] = []
+
+    def put_late(group: InotifyMoveEventGrouper, event: PathedInotifyEvent) -> None:
+        if event.ev.is_moved_to:
+            late.append(event)
+            time.sleep(0.05)  # the other half is waited for by now
+        put(group, event)
+
+    monkeypatch.setattr(InotifyMoveEventGrouper, "put_event", put_late)
     monkeypatch.setattr("yolo_fs.edges.inotify.PAIRED_WITHIN_S", 10 * DEADLINE_S)
     watcher = Watcher(str(root), seen.on_path, seen.on_doubt)
     watcher.start()
-    for number in range(300):
-        (root / "draft").write_text("x")
-        (root / "draft").rename(root / f"{number}")
-    seen.until(lambda: {f"{number}" for number in range(300)} <= seen.paths(Hint.CLOSED))
+    (root / "draft").write_text("x")
+    (root / "draft").rename(root / "plan.jsonl")
+    seen.until(lambda: "plan.jsonl" in seen.paths(Hint.CLOSED))
+    assert late
+    watcher.stop()
+
+
+def test_a_watchdog_whose_queue_differs_inside_is_watched_with_as_it_ships(
+    root: Path, seen: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def put(queue: DelayedQueue[Any], element: Any, delay: bool = False) -> None:
+        queue._queue.append((element, delay))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DelayedQueue, "put", put)
+    watcher = Watcher(str(root), seen.on_path, seen.on_doubt)
+    watcher.start()
+    assert not isinstance(watcher._session, inotify.InotifySession)
+    monkeypatch.undo()
     watcher.stop()
 
 
@@ -415,10 +445,7 @@ def test_directories_reported_gone_out_of_order_are_no_loss(
     os.close(kept_open)
     (root / "f").write_text("")
     seen.until(lambda: "f" in seen.paths(Hint.CLOSED))
-    deadline = time.monotonic() + DEADLINE_S
-    while not errors:  # whoever looks into the directory lets go of it last
-        assert time.monotonic() < deadline, "the fault did not fire"
-        os.sched_yield()
+    wait_until(lambda: bool(errors))  # whoever looks into the directory lets go of it last
     assert seen.doubts == []
 
 
@@ -450,7 +477,8 @@ def test_a_renamed_directory_is_watched_as_deep_as_before(
 ) -> None:
     subprocess.run([sys.executable, "-c", RENAMER, str(root)], check=True)
     seen.until(lambda: watcher._lost is not None)
-    check_until(watcher, lambda: is_watched_anew(watcher, seen))
+    check_until(watcher, lambda: watcher._lost is None)
+    assert "moved" in seen.doubts
     for i in range(100):
         (root / f"{i}" / "deep" / "f").write_text("")
     seen.until(lambda: {f"{i}/deep/f" for i in range(100)} <= seen.paths(Hint.CLOSED))
@@ -474,7 +502,9 @@ def test_a_directory_renamed_while_watchdog_walks_it_is_no_blind_spot(
         (root / "last").write_text("")
         seen.until(lambda: "last" in seen.paths(Hint.CLOSED))
     assert seen.paths() == {"last"}
-    check_until(watcher, lambda: is_watched_anew(watcher, seen))
+    wait_until(lambda: watcher._lost is not None)
+    watcher.check()
+    assert "moved" in seen.doubts
     (root / "after" / "deep" / "f").write_text("")
     seen.until(lambda: "after/deep/f" in seen.paths(Hint.CLOSED))
 

@@ -26,7 +26,6 @@ from watchdog.observers.inotify_c import (
     WatchCallback,
     WatchDescriptor,
 )
-from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
 from watchdog.utils.delayed_queue import DelayedQueue
 
 _log = logging.getLogger(__name__)
@@ -139,7 +138,9 @@ class InotifySession:
         Raises:
             OSError: `root` cannot be watched.
         """
-        InotifyMoveEventGrouper.delay = PAIRED_WITHIN_S
+        (tried := _PairingQueue(0.0)).put(None, delay=True)
+        tried.get()  # where watchdog differs inside, it fails here and not in a thread
+        inotify_move_event_grouper.InotifyMoveEventGrouper.delay = PAIRED_WITHIN_S
         inotify_move_event_grouper.DelayedQueue = _PairingQueue  # type: ignore[attr-defined]
         reader = self._reader = _Reader(on_overflow, on_failure, on_refusal)
         self._observer = BaseObserver(_Emitter, inotify_fd=reader, heed=relay.dispatch)

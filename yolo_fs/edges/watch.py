@@ -237,7 +237,7 @@ class Watcher:
                     partial(self._lose, Doubt.EMITTER_DIED),
                     self._refused,
                 )
-            except (ImportError, AttributeError, TypeError):
+            except (ImportError, AttributeError, TypeError, ValueError):
                 _log.warning("watchdog differs inside; its public observer is used", exc_info=True)
         return _PublicSession(self.root, relay)
 

@@ -174,7 +174,6 @@ class Daemon:
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
             ours = (self._team_link, self._coordinator, self._sinks, self._packs, self._warm)
-            # Where one cannot be closed, the others are.
             for part in ours:
                 parts.callback(part.close)
             self._watch_set.stop()
@@ -359,9 +358,7 @@ class Daemon:
         self._projector.bring_up_to_date(self._tip, self._coordinator.unsettled)
 
     def _write_states(self) -> None:
-        """Write and commit state files until they say what history says, one transition at a
-        time.
-        """
+        """Write and commit state files until they say what history says, one step at a time."""
         while path := self._states.write_next(self._tip, self._coordinator.known):
             if not self._process((path,)):
                 return  # held like any artifact; the next is written once this one is committed
