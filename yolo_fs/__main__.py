@@ -46,9 +46,7 @@ def main() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Put nothing in the place of a stream that the caller closed: its number would go to a file of
-    ours.
-    """
+    """Put nothing in the place of a closed stream: its number would go to a file of ours."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)  # open to the end, like the streams themselves

@@ -37,9 +37,7 @@ class SecretPattern(NamedTuple):
 
 
 def _token(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
-    """Return the rule of a token: one of the anchors (separated by blanks), then `rest`, as a whole
-    word.
-    """
+    """Return the rule of a token: one of the anchors (words), then `rest`, as a whole word."""
     starts = tuple(anchor.encode() for anchor in anchors.split())
     either = b"|".join(
         (b"" if len(start) >= _LONG and start[-1:] in b"_-" else _START) + re.escape(start)

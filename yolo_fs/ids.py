@@ -126,9 +126,7 @@ _SPELLINGS = (
 
 
 def read_scope(text: str) -> SubjectScope:
-    """Return the phase and plan that a scope names in any historical spelling (`phase-3`,
-    `03-auth`, …).
-    """
+    """Return the phase and plan that a scope names in any spelling (`phase-3`, `03-auth`, …)."""
     for spelling in _SPELLINGS:
         if found := spelling.fullmatch(text):
             phase = found["phase"].zfill(2)

@@ -170,9 +170,7 @@ def resolve(
     "--phase", default="", help="Number or directory name of the phase; all of them by default."
 )
 def list_(asked: Invocation, *, phase: str) -> Reply:
-    """Show each escalation: who holds it, since when, what is owed, and how it came there, level by
-    level.
-    """
+    """Show each escalation: who holds it, since when, what is owed, and how it came there."""
     with Repository(asked.start) as repository:
         service = Escalations(repository, load(repository.root))
         phases = [find_phase(repository.root, phase)] if phase else phases_in(repository.root)

@@ -131,9 +131,7 @@ def _show_all(console: Console, found: Gates) -> None:
 
 
 def _waited_as_json(waited: GateWaitResult) -> dict[str, Any]:
-    """Return how the waiting ended: with open gates, by the daemon's word or by a look, or with a
-    report.
-    """
+    """Return how the waiting ended: with open gates, as the daemon or a look said, or a report."""
     look, notice = waited.look, waited.notice
     gates = [{**gate, "open": True, "missing": []} if notice else dict(gate) for gate in look.gates]
     return {

@@ -113,9 +113,7 @@ def check(
     help="Default: what the configuration requires.",
 )
 def emit_(asked: Invocation, **fields: str | None) -> Reply:
-    """Write a complete packet or nothing: HANDOFF.md of the session, and the text for the chat on
-    stdout.
-    """
+    """Write a whole packet or nothing: HANDOFF.md of the session; text for the chat on stdout."""
     given = {name: text for name, text in fields.items() if text is not None}
     with Repository(asked.start) as repository:
         emitted = emit(repository, load(repository.root), given)

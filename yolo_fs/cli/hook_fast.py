@@ -312,9 +312,7 @@ def _is_named(given: Question, cwd: str) -> bool:
 
 
 def may_destroy(given: Question) -> bool:
-    """Return whether there is a command, and it has words by which one may destroy what no commit
-    has.
-    """
+    """Return whether a command has words by which one may destroy what no commit has."""
     command = read_command_of(given)
     return bool(command) and re.search(_MAY_DESTROY, command) is not None
 

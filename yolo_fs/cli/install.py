@@ -90,9 +90,7 @@ def init(
 
 
 def _disagreement(config: dict[str, Any], departments: Sequence[Dept]) -> list[Finding]:
-    """Return a finding when departments were asked for that the configuration, which is kept, does
-    not have.
-    """
+    """Return a finding when departments were asked for that the kept configuration has not."""
     active = {name for name in _CHOICES if config.get(name)} | {DEFAULT_DEPARTMENT.value}
     wanted = {*departments, DEFAULT_DEPARTMENT.value}
     if not departments or active == wanted:

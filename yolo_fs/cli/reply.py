@@ -103,9 +103,7 @@ _COMMON = (
 
 
 def refuse_secrets(options: Mapping[str, Any]) -> None:
-    """Refuse options that look like credentials: what a command is given may be kept, and shown to
-    agents.
-    """
+    """Refuse options that look like credentials: they may be kept, and shown to agents."""
     from yolo_fs.credentials import is_secret
 
     for name, value in options.items():

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @click.group("schema")
 def schema() -> None:
-    """Every kind of message, line and file has a name, such as message/critique_result or
-    artifact/plan.
-    """
+    """Every kind of message, line and file has a name, such as message/dev_progress."""
 
 
 @verb("list", example="yolo-fs schema list", parent=schema)

@@ -289,9 +289,7 @@ def _is_told_to_quit(heard: int | None, change: int, within_s: float) -> bool:
 
 @contextlib.contextmanager
 def _page() -> Iterator[Callable[[str], None]]:
-    """Lend a page: what is put on it replaces what was there; where there is no terminal, it
-    follows below.
-    """
+    """Lend a page: what is put on it replaces what was there, or follows without a terminal."""
     if not sys.stdout.isatty():
         yield _put_below
         return

@@ -84,9 +84,7 @@ def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
 
 
 def _is_short(console: Console, asked: Invocation) -> bool:
-    """Return whether a screen is all that there is room for; `-v` and whoever reads a pipe get
-    everything.
-    """
+    """Return whether only a screen has room; `-v` and whoever reads a pipe get everything."""
     return console.is_terminal and not asked.verbose
 
 

@@ -61,9 +61,7 @@ def _scene(asked: Invocation, phase: str) -> Iterator[_PhaseLook]:
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
 @_PHASE
 def next_(asked: Invocation, *, phase: str) -> Reply:
-    """Name the next agent of the phase and of each department, its inputs, and what its step still
-    lacks.
-    """
+    """Name the next agent of the phase and each department, its inputs, and what its step lacks."""
     with _scene(asked, phase) as scene:
         progress, found = scene.phase.progress, scene.looks
         loops = [one for one in scene.loops if not one.is_over]
@@ -117,9 +115,7 @@ def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
 @click.argument("step")
 @_PHASE
 def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
-    """Return whether a step is complete by evidence; nothing is marked. Exit 1 with each missing
-    piece.
-    """
+    """Return whether a step is complete by evidence; marks nothing. Exit 1 with what is missing."""
     chosen = find_step(step)
     with _scene(asked, phase) as scene:
         found = [one for one in scene.looks if one.progress.step == chosen]
@@ -132,9 +128,7 @@ def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
 @verb("routes", example="yolo-fs workflow routes /yolo:fix", parent=workflow)
 @click.argument("command", required=False)
 def routes(asked: Invocation, *, command: str | None) -> Reply:
-    """Tell where a command enters, whom it spawns, and how it escalates; all of them without
-    COMMAND.
-    """
+    """Tell where a command enters, whom it spawns, how it escalates; of all without COMMAND."""
     found = [
         row
         for row in ROUTES
@@ -157,9 +151,7 @@ def routes(asked: Invocation, *, command: str | None) -> Reply:
 
 
 def _needs_of(phase: Phase, department: str) -> list[str]:
-    """Return what a department that has nobody to go on waits for, or what lacks the gate that it
-    stands at.
-    """
+    """Return what a department waits for that has nobody to go on, or what its gate lacks."""
     gates = {f"gate:{gate.name}": gate for gate in phase.gates}
     waits = [one for one in phase.waits if one.waiter == department]
     at_gate = [one for one in waits if one.on.startswith("gate:")]

@@ -310,9 +310,7 @@ def _old_keys(renamed: Mapping[str, str], value: Mapping[str, Any]) -> Iterator[
 
 
 def _files(target: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield files with their kinds; of a directory those of a known kind, and a single file
-    whatever it is.
-    """
+    """Yield files with their kinds; of a directory those of a known kind, a single file always."""
     if os.path.isdir(target) and kind in ("", *ROWS):
         yield from _below(target, kind, DEPTH)
     else:

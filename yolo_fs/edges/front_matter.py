@@ -59,9 +59,7 @@ def read_front_matter(data: bytes, path: str, limits: Limits = Limits()) -> Read
 
 
 def _end(lines: Sequence[str], report: FindingList) -> int:
-    """Return how many lines the front matter takes with both its fences, or 0 when there is none to
-    read.
-    """
+    """Return how many lines the front matter takes with both its fences; 0 without any to read."""
     if lines[0] != FENCE:
         report.add(Reason.FRONT_MATTER_MISSING, 1, _why_missing(lines))
         return 0

@@ -62,9 +62,7 @@ UNKNOWN_HOLDER = Holder(pid=0, started_at="", start_time=None, boot_id="", versi
 
 
 class HeldLock:
-    """A lock held until `release`, or until this process and every child that inherited `fd` have
-    ended.
-    """
+    """A lock held until `release`, or until all processes that have `fd` have ended."""
 
     __slots__ = ("fd", "path")
 

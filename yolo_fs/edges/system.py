@@ -41,9 +41,7 @@ def boot_id() -> str:
 
 
 def start_time(pid: int) -> int | None:
-    """Return when a process started, in ticks since boot, or None: with the pid it names a process
-    for good.
-    """
+    """Return when a process started, in ticks since boot, or None: pid and this name it."""
     try:
         with open(f"{PROC}/{pid}/stat", "rb") as file:
             return int(file.read().rsplit(b")", 1)[1].split()[19])

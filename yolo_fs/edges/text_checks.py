@@ -168,9 +168,7 @@ def read_text(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 
 
 def examine_controls(lines: Sequence[str], report: FindingList, first: int = 1) -> None:
-    """List the control and bidirectional characters of lines, the first of which has the number
-    `first`.
-    """
+    """List the control and bidirectional characters of lines; `first`: number of the first."""
     for number, line in enumerate(lines, first):
         if found := _CONTROL.search(line):
             report.add(

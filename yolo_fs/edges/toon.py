@@ -158,9 +158,7 @@ def _bounded(max_digits: int) -> Any:
 
 
 def _too_deep_line(lines: list[str], max_depth: int) -> int | None:
-    """Return the number of the first line that is indented, or opens nested field groups, beyond
-    the limit.
-    """
+    """Return the first line that is indented, or opens nested field groups, beyond the limit."""
     for number, line in enumerate(lines, 1):
         indent = len(line) - len(line.lstrip(" "))
         if indent > max_depth * _INDENT or line.count("{") > max_depth:

@@ -125,9 +125,7 @@ def _text_encoding() -> str:
 
 
 def own_folder(root: str) -> str:
-    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside of a
-    repository.
-    """
+    """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside any."""
     git = os.path.join(root, ".git")
     try:
         with open(git, "rb") as file:

@@ -14,9 +14,7 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 
 class Cut(IntEnum):
-    """What goes first when a context is above its budget, in this order; `label` as document 002
-    has it.
-    """
+    """What goes first when a context is above its budget; `label` as document 002 has it."""
 
     label: str
 
@@ -46,9 +44,7 @@ class SectionForm(StrEnum):
 
 
 class Feed(StrEnum):
-    """What the lines of a section are taken from; each is bound to a function in
-    `rules.context.extractors`.
-    """
+    """What the lines of a section are taken from, by functions of `rules.context.extractors`."""
 
     RECORDS = "one line for each record of the artifacts"
     ITEMS = "one line for each entry of a list in the records"
@@ -115,9 +111,7 @@ class Section(NamedTuple):
     departments: tuple[Dept, ...] = ()
     """The departments whose agents get it; empty for everybody."""
     cut: Cut | None = None
-    """The cut from which on it is left out; of indented text and of lists, the cut that leaves its
-    headings.
-    """
+    """The cut from which on it is left out; of indented text and lists, that leaves headings."""
     most: int = 0
     """Lines that it has at most; 0 for all."""
     is_vital: bool = False

@@ -13,9 +13,7 @@ from typing import NamedTuple
 
 
 class Role(StrEnum):
-    """What somebody does, whatever the department; value as in agent names, `label` as in the other
-    tables.
-    """
+    """What somebody does, in any department; value as in agent names, `label` as in tables."""
 
     label: str
 
@@ -87,9 +85,7 @@ class Department(NamedTuple):
     nicknames: tuple[str, ...] = ()
     """What people write for its prefix by mistake."""
     other_sentinels: tuple[str, ...] = ()
-    """Further accepted names of the file that says that it has handed over; the first is the
-    preferred one.
-    """
+    """Further names of the file that says that it has handed over; the first is preferred."""
     off_limits: tuple[str, ...] = ()
     """Folders outside the planning tree in which its agents may not write."""
 

@@ -176,9 +176,7 @@ _ROLE_BY_LABEL = {role.label.lower().replace(" ", "-"): role.value for role in R
 
 
 def plain_name(spelled: str) -> str:
-    """Return a name as the roster spells it, as far as it can: `yolo-fe-dev` is `fe-dev`, `QA Lead`
-    is `qa`.
-    """
+    """Return a name as the roster has it: `yolo-fe-dev` is `fe-dev`, `QA Lead` is `qa`."""
     name = spelled.strip().lower().removeprefix("yolo-").replace(" ", "-")
     return _ROLE_BY_LABEL.get(name, name)
 
@@ -191,9 +189,7 @@ def department_said(spelled: str) -> Dept | None:
 
 
 def agent(name: str) -> Agent:
-    """Return the agent of that name, with or without `yolo-`; raise `unknown_name` when there is
-    none.
-    """
+    """Return the agent of that name, with or without `yolo-`; raise `unknown_name` without one."""
     found = AGENT_BY_NAME.get(name.removeprefix("yolo-"))
     if found is None:
         raise YoloError(

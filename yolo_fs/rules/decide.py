@@ -44,9 +44,7 @@ Action = Commit | Emit
 
 
 def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
-    """Return what is to be done, in the order in which the paths were seen, but plans after those
-    they need.
-    """
+    """Return what is to be done, in the order seen, but plans after those that they need."""
     actions = [
         action
         for path, verdict in seen.items()

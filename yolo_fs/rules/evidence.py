@@ -129,9 +129,7 @@ class PhaseFacts:
         return f"{self.home}/phases/{self.phase}"
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
-        """Return the valid artifacts of a kind, of one department or of all, in the order of their
-        paths.
-        """
+        """Return the valid artifacts of a kind, of one department or of all, ordered by path."""
         found = self._valid_by_kind.get(kind, ())
         if department is None:
             return tuple(found)

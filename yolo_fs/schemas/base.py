@@ -508,9 +508,7 @@ class _Nested(NamedTuple):
 
 @functools.cache
 def _keys_of(shape: type[Wire]) -> dict[str, _Nested]:
-    """Return the keys of a shape and what lies below each. Asked for every line, so it is worked
-    out once.
-    """
+    """Return the keys of a shape and what lies below each; asked for each line, made once."""
     keys = {}
     for name, field in shape.model_fields.items():
         nested = tuple(_shapes_in(field.annotation))

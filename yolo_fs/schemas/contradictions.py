@@ -79,9 +79,7 @@ def _beside(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[
 
 
 def _below(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[Contradicted]:
-    """A line with the verdict's key begins a new verdict, unless that key is also the one of the
-    findings.
-    """
+    """A line with the verdict's key begins a new verdict, unless it is the findings' key too."""
     verdict: Mapping[str, Any] = {}
     for index, line in enumerate(lines):
         if row.key in line and (index == 0 or row.key != row.against):

@@ -119,9 +119,7 @@ class Keeper:
             yield path, Leaf(found.body, mode)
 
     def prune(self, older: timedelta) -> int:
-        """Drop the entries that are older, and whatever is beyond the bounds; return how many
-        entries went.
-        """
+        """Drop entries that are older, and what is beyond the bounds; return how many went."""
         with self._locked():
             chain = self._read()
             since = datetime.now(UTC) - older

@@ -273,9 +273,7 @@ def _unknown(root: str, specs: Sequence[str]) -> list[str]:
 
 
 def _patient(root: str, arguments: Sequence[str]) -> GitOutput:
-    """Run git again while it was only too early: the daemon may have moved the branch at the same
-    moment.
-    """
+    """Run git again while it was only too early: the daemon may have moved the branch as well."""
     answer = run_as_user(root, arguments)
     for try_ in range(1, _TRIES):
         if answer.code == 0 or not any(words in answer.err for words in _BUSY):

@@ -273,9 +273,7 @@ class AskedAgent:
 
     agent: AgentHealth
     answer: str = ""
-    """`status` of its `shutdown_response`, `stopped` when it ended without one; empty while it is
-    silent.
-    """
+    """`status` of its `shutdown_response`, `stopped` if it ended without; empty before."""
     pending: tuple[str, ...] = ()
     """What it says is not done."""
     committed: bool | None = None

@@ -142,9 +142,7 @@ def in_force(files: Mapping[str, str], home: str) -> dict[str, str]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
-    """Return the place of a path (POSIX, relative to the repository), or None when it is not an
-    artifact.
-    """
+    """Return the place of a path (POSIX, relative to the repository); None of no artifact."""
     if not path.isascii():
         return None
     if not path.startswith(root + "/"):
@@ -272,9 +270,7 @@ def kind_of_content(value: Mapping[str, Any]) -> Kind | None:
 
 
 def has_own_name(name: str) -> bool:
-    """Return whether a name is ours outside a planning tree too; `config.json` or `ROADMAP.md` are
-    not.
-    """
+    """Return whether a name is ours outside a planning tree too; `config.json` is not."""
     return name.endswith((".jsonl", ".toon")) or name.startswith(".") or name == "HANDOFF.md"
 
 
@@ -329,9 +325,7 @@ def misnamed(path: str) -> Finding | None:
 
 
 def _intended_handoff(path: str) -> str | None:
-    """Return the form of a handoff's name for what lies among the product handoffs under another
-    one.
-    """
+    """Return the form of a handoff's name for what lies among product handoffs under another."""
     folder, _, name = path.rpartition("/")
     is_data = name.endswith(".json") and not name.startswith(".")
     if folder != HANDOFF_FOLDER or not is_data or classify(path) is not None:

@@ -217,9 +217,7 @@ def first_word(row: Stored) -> str:
 
 
 def _rows(path: str, wanted: Wanted) -> Iterator[Stored]:
-    """Yield the rows that a path may be meant for: those that its own words name, else all of its
-    writer's.
-    """
+    """Yield the rows that a path may be meant for: those that it names, or its writer's."""
     rows = [row for row in STORAGE if row is not HANDOFF_ROW and _may_be(row, wanted)]
     letters = _letters(path.rpartition("/")[2])
     named = [row for row in rows if first_word(row).casefold() in letters]

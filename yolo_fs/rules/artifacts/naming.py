@@ -46,9 +46,7 @@ def entries_in(state: Mapping[str, Any]) -> tuple[Entry, ...]:
 
 
 def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed]:
-    """Yield which escalations were taken in or closed between two versions, in the order of the
-    later one.
-    """
+    """Yield which escalations were taken in or closed between two versions, in its order."""
     was_open = {str(one.get("id")): _is_open(one) for one in before}
     for one in after:
         name = str(one.get("id"))
@@ -322,9 +320,7 @@ def is_sound(subject: str) -> bool:
 
 
 def first_line(message: str, comment: str = "#") -> str:
-    """Return the subject of a message as the user's editor leaves it: the first line that git would
-    keep.
-    """
+    """Return the subject of a message as an editor leaves it: the first line that git keeps."""
     lines = (line.rstrip() for line in message.splitlines())
     return next((line for line in lines if line.strip() and not line.startswith(comment)), "")
 

@@ -301,9 +301,7 @@ def _repository(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _tool(actor: Actor, target: Target) -> AccessDecision | None:
-    """A role without Write or Edit writes nothing but what it produces, and that through Bash if at
-    all.
-    """
+    """A role without Write or Edit writes only what it produces, through Bash if at all."""
     if (
         actor.agent is None
         or not actor.agent.tools
@@ -346,9 +344,7 @@ def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _lead_of(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
-    """Return a no that a Lead takes to the other Lead, where he may, and anybody else to his
-    report-to.
-    """
+    """Return a no that a Lead takes to the other Lead, where he may, others to their report-to."""
     other = Actor(Role.LEAD, owner, Mode.MULTI)
     is_open = (
         actor.role is Role.LEAD and may_contact(actor._replace(mode=Mode.MULTI), other).allowed

@@ -290,9 +290,7 @@ def _departments_are_apart(sender: Actor, receiver: Actor) -> AccessDecision | N
 
 
 def _towards(sender: Actor, receiver: Actor, rule: str, ask: Role | None) -> AccessDecision:
-    """Return a no with the way that is open: a Lead asks the other Lead, anybody else goes up to
-    his own.
-    """
+    """Return a no with the open way: a Lead asks the other Lead, all others go up to their own."""
     if ask is None or sender.role is not Role.LEAD:
         return refusal(sender, rule)
     return AccessDecision(False, rule, (receiver.peer(Role.LEAD).name,), ())
@@ -344,9 +342,7 @@ def _why_not(sender: Role, receiver: Role) -> str:
 
 
 def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:
-    """Return whether an issue may go from one to the other; `is_fail`: it is the FAIL of a security
-    audit.
-    """
+    """Return whether an issue may go from one to the other; `is_fail`: it is a FAIL of security."""
     row = ESCALATES_BY_ROLE.get(sender.role)
     if row and row.on_fail:
         if is_fail:

@@ -157,9 +157,7 @@ def _by_lines(head: Sequence[Line], blocks: Sequence[Block], budget: int, write:
 
 
 def _without_giants(block: Block, budget: int) -> Block:
-    """Return a block without the rows that are larger than all the budget: those behind them may
-    still fit.
-    """
+    """Return a block without rows larger than all the budget: those behind them may still fit."""
     most = budget * BYTES_PER_TOKEN
     rows = tuple(row for row in block.rows if sum(len(str(value)) for value in row.values) <= most)
     return Block(block.section, block.columns, rows)

@@ -28,9 +28,7 @@ Numbered = tuple[int, str]
 
 
 def below(lines: Sequence[str], heading: str) -> Iterator[Numbered]:
-    """Yield the lines below the first heading that matches a pattern, up to the next heading of its
-    rank.
-    """
+    """Yield the lines below the first heading that matches, up to the next one of its rank."""
     rank = 0
     for number, line in enumerate(lines, 1):
         if found := _HEADING.match(line):
@@ -164,9 +162,7 @@ def _text(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
 
 
 def _heading(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
-    """Yield what a planning file says below a heading, unless the artifacts that take its place are
-    there.
-    """
+    """Yield what a planning file says below a heading, unless artifacts take its place."""
     _, heading, instead = section.of
     if any(one.kind == instead for one in chosen.sources):
         return
@@ -183,9 +179,7 @@ def _phase(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterat
 
 
 def _requirements(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
-    """Yield the requirements, of the phase alone where the roadmap names them and the reader may
-    read it.
-    """
+    """Yield the requirements, of the phase alone where a readable roadmap names them."""
     wanted = frozenset(_ids_of_phase(gathered))
     sources = [one for one in chosen.sources if one.records] or chosen.sources
     rows = [

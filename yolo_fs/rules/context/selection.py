@@ -35,9 +35,7 @@ class Origin:
     line: int = 0
     """From 1; 0 for the file as a whole: that it is there."""
     commit: str = ""
-    """The commit that has it, where the work tree says otherwise; the commit itself where there is
-    no path.
-    """
+    """The commit that has it, where the work tree says otherwise; the commit where no path is."""
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else self.path

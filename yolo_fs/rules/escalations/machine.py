@@ -162,9 +162,7 @@ def _wrong_beginning(
 
 
 def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
-    """Yield what is wrong with whom a report turns to: only a security FAIL goes past the direct
-    report-to.
-    """
+    """Yield what is wrong with whom a report turns to: only a security FAIL goes further up."""
     may_bypass = first.role is Role.SECURITY and first.move == "fail" and first.to is Role.USER
     if first.to is None:
         yield unknown(first, first.target, "tgt")
@@ -178,9 +176,7 @@ def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
 
 
 def advance(one: EscalationProgress, line: LogEntry, known: EscalationLog) -> Step:
-    """Return the escalation after one more line, or the same with the reason why the line does not
-    count.
-    """
+    """Return the escalation after one more line, or the same with why the line does not count."""
     if line.role is None:
         return one, (unknown(line, line.agent, "agent"),)
     if _is_foreign(one, line):

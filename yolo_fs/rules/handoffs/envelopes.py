@@ -164,9 +164,7 @@ class Sent(NamedTuple):
 def read(
     value: Mapping[str, Any], path: str, now: datetime, mode: Strictness = Strictness()
 ) -> tuple[Sent | None, list[Fault]]:
-    """Return the envelope, or None when its shape or route is wrong, with all that is wrong with it
-    alone.
-    """
+    """Return the envelope, or None of a wrong shape or route, with what is wrong with it."""
     shaped, faults = read_envelope(value, mode)
     found = [*_without_doubles(faults, route := list(_route_faults(value))), *route]
     if shaped is None or any(fault.level is Level.ERROR for fault in found):

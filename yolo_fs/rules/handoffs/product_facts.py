@@ -51,9 +51,7 @@ class Fact(NamedTuple):
 
 
 def _in(*places: str) -> tuple[Field, ...]:
-    """Return fields written as `number pointer`; of a numbered handoff the pointer begins below
-    `/payload`.
-    """
+    """Return fields written as `number pointer`; that of a numbered handoff is below `/payload`."""
     split = (place.split(" ") for place in places)
     return tuple(
         Field(int(number), at if number == "0" else f"/payload{at}") for number, at in split

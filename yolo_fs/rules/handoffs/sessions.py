@@ -159,9 +159,7 @@ def _nearest(own: _Mention, origin: list[_Mention]) -> list[_Mention]:
 
 
 def _is_strange(text: str, earlier: str) -> bool:
-    """Return whether a text speaks of something else: hardly a word of the shorter one stands in
-    the other.
-    """
+    """Return whether a text speaks of something else: hardly a word of the shorter is in it."""
     own, others = _words(text), _words(earlier)
     return bool(own and others) and len(own & others) <= min(len(own), len(others)) * _KINSHIP
 
@@ -200,9 +198,7 @@ def _figures(text: str) -> dict[str, set[tuple[str, float]]]:
 
 
 def _amount(digits: str) -> float:
-    """Return the number that digits spell; a comma before three digits groups them, any other is a
-    point.
-    """
+    """Return the number that digits spell; a comma before three groups, any other is a point."""
     whole = re.sub(r",(?=[0-9]{3}(?![0-9]))", "", digits).replace(",", ".")
     return float(whole) if whole.count(".") <= 1 else float(whole.replace(".", ""))
 

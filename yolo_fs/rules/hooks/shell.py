@@ -272,9 +272,7 @@ class _Reader:
         self.commands.append(command)
 
     def _without_syntax(self, words: list[Word]) -> list[Word]:
-        """Return a command without the keywords before it; the variable of a `for` loop takes its
-        values.
-        """
+        """Return a command without keywords before it; the variable of a `for` takes its values."""
         while words and words[0].text in _KEYWORDS:
             words = words[1:]
         match [word.text for word in words[:3]]:
@@ -396,9 +394,7 @@ class _Reader:
         return ["".join(texts) for texts in product(*pieces)]
 
     def _read_dollar(self) -> list[str]:
-        """Read what an unquoted dollar begins; its value is split into words, and its patterns
-        match files.
-        """
+        """Read what an unquoted dollar begins; its value is split, and its patterns match files."""
         if self._text.startswith("'", self._at):
             return [self._read_escapes()]
         if self._text.startswith('"', self._at):

@@ -242,9 +242,7 @@ class _Program(NamedTuple):
         return operands
 
     def values(self, *options: str) -> list[Word]:
-        """Return the values of options, as in `-o FILE`, `-oFILE`, `--output FILE` and
-        `--output=FILE`.
-        """
+        """Return the values of options, as in `-o FILE`, `-oFILE`, `--out FILE`, `--out=FILE`."""
         values: list[Word] = []
         for at, word in enumerate(self.arguments):
             for option in options:
@@ -800,9 +798,7 @@ def _of_code(program: _Program, code: str) -> _Seen:
 
 
 def _of_find(program: _Program, variables: Mapping[str, str], depth: int) -> _Seen:
-    """`find` with `-delete` or `-exec`: of the files that may match, those of the planning tree are
-    judged.
-    """
+    """`find` with `-delete` or `-exec`: files of the planning tree that may match are judged."""
     texts = [word.text for word in program.arguments]
     actions = [
         at for at, text in enumerate(texts) if text in ("-exec", "-execdir", "-ok", "-x", "-X")

@@ -72,9 +72,7 @@ def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Rev
 
 
 def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> bool:
-    """Return whether a review was only written anew: its cycle is the same, and nobody worked in
-    between.
-    """
+    """Return whether a review was only written anew: the same cycle, and no work in between."""
     between = any(one.plan == plan and before.order < one.order < after.order for one in facts.work)
     return before.cycle == after.cycle and before.order != after.order and not between
 

@@ -76,9 +76,7 @@ class Phase:
 
     @property
     def _behind_gates(self) -> dict[Dept, GateStatus | None]:
-        """The departments that wait at a gate; None for the gate where it is the end of another
-        department.
-        """
+        """The departments that wait at a gate; None where another department ends at it."""
         gates = {f"gate:{gate.name}": gate for gate in self.gates}
         active = set(self.facts.switches.departments)
         found = [one for one in self.waits if one.waiter in active and one.on.startswith("gate:")]

@@ -265,9 +265,7 @@ def _next_of_department(
 
 
 def _owing(view: View, step: Step) -> Role:
-    """Return who of those that do a step has not written its part; the first of them while all or
-    none have.
-    """
+    """Return who that does a step has not written its part; the first while all or none have."""
     made = {name.partition(".")[0] for name in step.outputs}
     for role in step.agents:
         own = {name.partition(".")[0] for name in AGENT_BY_NAME[role].produces} & made

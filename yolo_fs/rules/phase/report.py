@@ -60,9 +60,7 @@ def tokens(text: str) -> int:
 
 
 def cut(brief: Brief, budget: int, render: Callable[[Brief], str]) -> Brief:
-    """Return the brief without the least weighty sections that do not fit the budget, as `render`
-    writes it.
-    """
+    """Return the brief without the least weighty sections beyond the budget, as rendered."""
     size = tokens(render(brief))
     if size <= budget or not brief:
         return brief

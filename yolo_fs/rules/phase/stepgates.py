@@ -33,9 +33,7 @@ def exit_lacks(view: View, gate: ExitGate) -> tuple[str, ...]:
 
 
 def stage_outcome(view: View) -> Outcome:
-    """Return what the gate between Architect and Lead decides: open critique entries send the
-    design back.
-    """
+    """Return what the gate from Architect to Lead decides: open critique sends the design back."""
     decided = str(
         next((line.get("stage_gate", "") for line in view.lines("architecture")), "")
     ).lower()
@@ -117,9 +115,7 @@ def _after_security(view: View, passed: Passed) -> Iterator[str]:
 
 
 def _signed_off(_: View, passed: Passed) -> Iterator[str]:
-    """Document 002 puts the gate after security, the protocol after sign-off; both states open it
-    (10 #6).
-    """
+    """Document 002 puts it after security, the protocol after sign-off; both open it (10 #6)."""
     if not (passed & {"security", "signoff"} and "code_review" in passed):
         yield "neither security nor sign-off is done"
 
@@ -265,9 +261,7 @@ def _failing(view: View, step: str = "") -> Iterator[str]:
 
 
 def _security_may_pause(_: View) -> Iterator[str]:
-    """A WARN pauses for a person where the configuration says so; it closes no gate (see
-    `progress.pauses`).
-    """
+    """A WARN pauses for a person where configured; it closes no gate (see `progress.pauses`)."""
     yield from ()
 
 

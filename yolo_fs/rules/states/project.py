@@ -131,9 +131,7 @@ def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str,
 
 
 def claims(phases: Phases, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return what a `state.json` declares beyond the evidence: key → what it says, what the
-    evidence says.
-    """
+    """Return what a `state.json` declares beyond the evidence: key → what either says."""
     derived = {key: value for key, value in _derived(phases).items() if key != "tt"}
     ahead = declared_in(said, ((key, said[key]) for key in derived if key in said), derived, _rank)
     return {key: (value, derived[key]) for key, value in ahead.items()}
@@ -145,9 +143,7 @@ def current(phases: Phases) -> Phase:
 
 
 def summary_line(phases: Phases) -> str:
-    """Return the phase, its step and percentage, and who is next, for a status line; empty without
-    a phase.
-    """
+    """Return phase, step, percentage, and who is next, for a status line; empty without a phase."""
     if not phases:
         return ""
     progress = current(phases).progress
@@ -196,9 +192,7 @@ _ORDER: Mapping[str, tuple[object, ...]] = {
 
 
 def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the content of a phase's orchestration state; None when it says already what the
-    evidence says.
-    """
+    """Return the content of a phase's orchestration state; None when it agrees with evidence."""
     facts, old = phase.facts, dict(before or {})
     gates = {gate.name: gate for gate in phase.gates}
     first = {

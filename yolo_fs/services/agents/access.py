@@ -37,9 +37,7 @@ if TYPE_CHECKING:
 
 
 class Access:
-    """The rules of access in one repository, or outside of any: then for one department and its
-    defaults.
-    """
+    """The rules of access in one repository; outside of any, for one department and defaults."""
 
     def __init__(
         self,
@@ -49,9 +47,7 @@ class Access:
         *,
         start: str = "",
     ):
-        """`start`: the directory that relative paths are spelled from; empty for the root of the
-        repository.
-        """
+        """`start`: the directory that relative paths are spelled from; empty for the root."""
         self._repository = repository
         self._start = start
         self._settings = settings or (load(repository.root) if repository else None)
@@ -175,9 +171,7 @@ _OPEN = (
 
 
 def _artifact_named(name: str) -> str:
-    """Return a path at which an artifact of that name would lie; the name itself when it is no
-    artifact's.
-    """
+    """Return a path at which an artifact of that name would lie; the name when it is none's."""
     places = (f"{PLANNING_ROOT}/{name}", f"{PLANNING_ROOT}/phases/00-any/{name}")
     return next((path for path in places if "/" not in name and classify(path)), name)
 

@@ -134,9 +134,7 @@ class ProductHandoffs:
         return (data,) if isinstance(data, Finding) else self.examine(path, data)
 
     def _paths(self, session_id: str = "") -> Iterator[str]:
-        """Yield the handoffs of a session, or of all, and every misnamed file, whose content alone
-        tells.
-        """
+        """Yield the handoffs of a session, or of all, and misnamed files, whose content tells."""
         for name in sorted(self.snapshot.names(HANDOFF_FOLDER)):
             path = f"{HANDOFF_FOLDER}/{name}"
             said = read_name(path)

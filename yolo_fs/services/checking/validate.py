@@ -191,9 +191,7 @@ class Validator:
         return self._check(shown, data, location, snapshot)
 
     def _location(self, full: str) -> InTree | None:
-        """Return the place of a file in its planning tree; a HANDOFF.md has one anywhere in the
-        repository.
-        """
+        """Return the place of a file in its planning tree; a HANDOFF.md has one anywhere."""
         found = in_tree(full)
         if found or self._repository is None or os.path.basename(full) != HANDOFF:
             return found

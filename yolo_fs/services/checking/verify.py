@@ -264,9 +264,7 @@ _MOST = 200
 
 
 def hooks_since(repository: Repository) -> str:
-    """Return the commit at which the hooks were installed; nothing when they are not, or there was
-    none yet.
-    """
+    """Return the commit at which the hooks were installed; nothing without hooks or commits."""
     note = HOOKS.read(repository)
     since = note["since"] if isinstance(note, dict) else ""
     return since if since and repository.commits_exist([since])[since] else ""

@@ -65,9 +65,7 @@ class SourceSnapshot(NamedTuple):
     """Wall clock, to be compared with the times of files."""
 
     def is_racy(self, stamps: Iterable[Stamp]) -> bool:
-        """Return whether a file may have changed since without its stamp showing it. See
-        docs/faults.md#f18.
-        """
+        """Return whether a file may have changed since without its stamp showing it (F18)."""
         return any(one.is_racy(self.at_ns) for one in stamps)
 
 
@@ -185,9 +183,7 @@ class Gatherer:
         return replace(source, commit=commit) if source else None
 
     def _understood(self, path: str, data: bytes) -> ContextSource | None:
-        """Return what valid bytes say; None when they are not what the protocol asks of such a
-        file.
-        """
+        """Return what valid bytes say; None when the protocol asks for something else."""
         place = classify(path)
         if place is None and find_secrets(
             data, path, frozenset(self._settings.policy.secrets_allowed)

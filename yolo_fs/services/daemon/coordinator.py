@@ -242,9 +242,7 @@ class Coordinator:
         return tuple(results)
 
     def sync_index(self) -> bool:
-        """Bring the user's index up to date for what was committed; False while somebody holds
-        index.lock.
-        """
+        """Let the user's index follow what was committed; False while somebody holds index.lock."""
         if not self.index.pending:
             return True
         is_synced = self.index.follow()
@@ -284,17 +282,13 @@ class Coordinator:
             self._reconciled = head
 
     def close(self) -> None:
-        """End the helper processes that were started here; the repository stays open for whoever
-        opened it.
-        """
+        """End the helper processes that were started here; the repository is left open."""
         self._surveyor.close()
         self.index.close()
         self._branches.close()
 
     def _waiting_for(self, arrived: Sequence[str]) -> list[str]:
-        """Return the held paths that wait for an artifact of a folder in which one has just been
-        looked at.
-        """
+        """Return the held paths that wait for an artifact of a folder that was just looked into."""
         # What was looked at in an earlier chunk did not know of a later one.
         looked_at = frozenset(arrived if len(arrived) <= LARGEST_CHUNK else ())
         folders = {path.rpartition("/")[0] for path in arrived if path.endswith(".plan.jsonl")}

@@ -302,9 +302,7 @@ class Daemon:
         return TEAM_EVERY_S if standing and standing.is_moving else None
 
     def _process_unfinished(self) -> float | None:
-        """Look again at what time alone brings further, ever more rarely: a disk may stay full for
-        hours.
-        """
+        """Look again at what time alone brings on, ever more rarely: a disk may long be full."""
         if late := (*self._coordinator.waiting(), *self._coordinator.released()):
             self._process(late)
         unfinished = self._coordinator.unfinished()

@@ -256,9 +256,7 @@ class Escalations:
         return PhaseLog(self._repository.root, phase, self._settings)
 
     def list(self, phase: PhaseId) -> tuple[tuple[EscalationProgress, ...], tuple[Finding, ...]]:
-        """Return how the escalations of a phase stand, and what is wrong with what is written of
-        them.
-        """
+        """Return how the escalations of a phase stand, and what is wrong with what they say."""
         log = self.phase_log(phase)
         found = log.look()
         now = self._clock().wall
@@ -307,9 +305,7 @@ class Escalations:
         return self._move(name, lambda one, _: resolved(said, to, one), said)
 
     def _require_task(self, task: TaskRef) -> None:
-        """Refuse a task that the plans of its phase do not have; before the first plan nothing can
-        be said.
-        """
+        """Refuse a task that the plans of its phase do not have, once there is a plan."""
         phase = find_phase(self._repository.root, task.plan.phase)
         folder = f"{PLANNING_ROOT}/phases/{phase}"
         tree = WorkTree(self._repository.root, self._settings.policy.max_file_bytes)

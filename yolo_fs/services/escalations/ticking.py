@@ -96,9 +96,7 @@ class Ticker:
     # --- looking ---
 
     def _open(self) -> list[PhaseId]:
-        """Return the phases with an open escalation; a phase is read again only after a file of it
-        changed.
-        """
+        """Return the phases with an open escalation; each is read again when a file changed."""
         present = phases_in(self._repository.root)
         for gone in self._logs.keys() - set(present):
             del self._logs[gone]

@@ -78,9 +78,7 @@ class Override(NamedTuple):
 def find_override(
     repository: Repository, data: bytes, branch: str, wrong: Sequence[Finding]
 ) -> Override | None:
-    """Return the youngest override of exactly these bytes that covers everything that is wrong with
-    them.
-    """
+    """Return the youngest override of exactly these bytes that covers all their faults."""
     kept = _kept(OVERRIDES.read(repository))
     digest = _digest(data)
     return next((one for one in reversed(kept) if one.covers(digest, branch, wrong)), None)
@@ -473,9 +471,7 @@ class DirectiveHandoffs:
             yield from (entry for entry in found if _is_handoff(entry.path))
 
     def _why_absent(self, path: str, folders: Sequence[str]) -> str:
-        """Return why no file is at a path, looked for in `folders`; nothing when one is. It is not
-        opened.
-        """
+        """Return why no file is at a path, looked for in `folders`; nothing when one is."""
         places = [f"{folder}/{path}".lstrip("/") for folder in folders]
         found = [read(self._root, place, 0) for place in places]
         if any(

@@ -319,9 +319,7 @@ def _faults_of_text(settings: Settings, packet: Packet, path: str) -> tuple[Find
 
 
 def _replaced(handoffs: DirectiveHandoffs, full: str, path: str, text: str) -> bool:
-    """Write HANDOFF.md unless it says so already; the folder was reached without following a link
-    before.
-    """
+    """Write HANDOFF.md unless it says so already; the folder was reached by no link."""
     before = handoffs.sessions.open(path)
     if isinstance(before, PacketSource) and before.data == text.encode():
         return False

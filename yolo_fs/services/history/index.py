@@ -380,16 +380,12 @@ class HistoryIndex:
         return 0 if row is None else self.commits.at_s[row]
 
     def height(self, oid: str) -> int:
-        """Return how far from a root a commit of this history is: what came after it is higher; 0
-        for none.
-        """
+        """Return how far from a root a commit is: what came after it is higher; 0 for none."""
         row = self.commits.row(oid)
         return 0 if row is None else self.commits.height(row)
 
     def last_change(self, path: str) -> str:
-        """Return the last commit that changed a path below the planning root; nothing when there is
-        none.
-        """
+        """Return the last commit that changed a path below the planning root; empty without any."""
         return self._oid(self._by_path.get(path))
 
     def row_of_change(self, path: str) -> int:
@@ -415,9 +411,7 @@ class HistoryIndex:
         return self._oid(self._signed_off.get(str(phase)))
 
     def past_of(self, path: str) -> array[int]:
-        """Return the rows of the commits that changed an artifact of a kind that has rounds, oldest
-        first.
-        """
+        """Return the rows of the commits that changed an artifact that has rounds, oldest first."""
         return self.past.get(path, array(_NUMBERS))
 
     def mark_of(self, path: str) -> tuple[object, int]:

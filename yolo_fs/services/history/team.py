@@ -181,9 +181,7 @@ class Team:
                 self._lines_read = kept._lines_read
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
-        """Return the phases as of a commit; what was folded of the same facts before is not folded
-        again.
-        """
+        """Return the phases as of a commit; the same facts are not folded again."""
         chosen = switches or Switches(self._settings.config)
         asked = self._asked(commit, chosen)
         before, known = self._phases or (None, ())

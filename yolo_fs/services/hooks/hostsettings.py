@@ -26,9 +26,7 @@ class SettingsFile:
     """A text file of the user, with our part in it."""
 
     def __init__(self, repository: Repository, name: str, kept_as: str):
-        """Take the file `name`, relative to the work tree; `kept_as` tells ours apart from each
-        other.
-        """
+        """Take the file `name`, relative to the work tree; `kept_as` tells ours apart."""
         self._repository = repository
         self.name = name
         self.path = os.path.realpath(os.path.join(repository.root, name))

@@ -232,9 +232,7 @@ def _find(asked: HookRequest, command: Destruction, allowed: frozenset[str], fou
 
 
 def _places(asked: HookRequest, command: Destruction) -> Iterator[str]:
-    """Yield the paths that a command names, relative to the repository; the whole tree where it is
-    unknown.
-    """
+    """Yield the paths that a command names, relative to the repository; all where unknown."""
     for path in command.paths:
         if UNKNOWN in path or path.startswith(":"):
             yield "."
@@ -289,9 +287,7 @@ class Guard:
         self._asked = asked
 
     def answer(self) -> HookAnswer:
-        """Refuse what would be written or read against the rules, with the reason and what to do
-        instead.
-        """
+        """Refuse what would be written or read against the rules, with why and what to do."""
         if self._asked.said.unchecked and is_installed(self._asked.repository.root):
             return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
         if refusal := self._told_across():
@@ -364,9 +360,7 @@ class Guard:
         return (row is None or is_removed) and _is_ignored(self._asked.repository, path)
 
     def _guarded(self, touch: Touch, path: str) -> Guarded | None:
-        """Return the row of a file that only a command writes, or of the first that a removed
-        folder holds.
-        """
+        """Return the row of a file that only a command writes, or of the first in a lost folder."""
         row = guarded(path)
         if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
             for name in _names_below(self._asked.full(path)):
@@ -374,9 +368,7 @@ class Guard:
         return None if row and row.is_state and not self._is_kept(path) else row
 
     def _is_kept(self, path: str) -> bool:
-        """Return whether the daemon keeps a state file; where it does not, the team begins it by
-        writing it.
-        """
+        """Return whether the daemon keeps a state file; if not, the team begins it."""
         settings = self._asked.settings
         wanted, several = settings.policy.state_files, Switches(settings.config).several_departments
         if wanted == "never":

@@ -245,9 +245,7 @@ esac
 
 
 def script(python: str, module: str, directive_roots: Sequence[str]) -> bytes:
-    """Return the script for an interpreter, our module in it, and the folders whose sessions hold
-    handoffs.
-    """
+    """Return the script for an interpreter, our module in it, and folders with handoffs."""
     ours = (PLANNING_ROOT, HANDOFF_FOLDER, ":(top,glob)**/HANDOFF.md")
     handoffs = [f"{PLANNING_ROOT}/HANDOFF.md", f"{PLANNING_ROOT}/phases/*/HANDOFF.md"]
     handoffs += [f"{root}/*/HANDOFF.md" for root in directive_roots]

@@ -81,9 +81,7 @@ def launch(repository: Repository) -> Launched:
 
 
 def wait_locked(repository: Repository, launched: Launched) -> bool:
-    """Wait until the launched daemon holds its lock, so that `stop` finds it; False when it ended
-    instead.
-    """
+    """Wait until the launched daemon holds its lock, so that `stop` finds it; False if it ended."""
 
     def holds() -> bool:
         found = running(repository)

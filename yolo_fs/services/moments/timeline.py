@@ -302,9 +302,7 @@ def _lane(one: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
 def bars_of(
     seen: Sequence[tuple[TimelineMoment, TimelineSample]], refusals: Sequence[tuple[str, int, int]]
 ) -> Iterator[LaneBar]:
-    """Yield the stretches of each department in order; what was refused meanwhile is cut out of its
-    work.
-    """
+    """Yield the stretches of each department in order; what was refused is cut out of its work."""
     departments = dict.fromkeys(name for _, sample in seen for name in sample.lanes)
     for name in departments:
         states = [(moment.at_ms, sample.lanes.get(name)) for moment, sample in seen]
@@ -363,9 +361,7 @@ def event_ms(event: Mapping[str, Any]) -> int:
 def marks_of(
     events: Iterable[Mapping[str, Any]], phase: str, moments: Sequence[TimelineMoment]
 ) -> Iterator[TimelineMark]:
-    """Yield the marks of a phase in the order of the journal; the last moment shows what came after
-    it, too.
-    """
+    """Yield the marks of a phase as the journal has them; the last shows what came after, too."""
     if not moments:
         return
     for event in events:

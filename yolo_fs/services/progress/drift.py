@@ -114,9 +114,7 @@ def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
 
 
 def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
-    """Yield the settings that are in force and not in history, which then cannot tell who worked by
-    them.
-    """
+    """Yield the settings in force that history has not, which cannot tell who worked by them."""
     if committed is None or committed == in_force:
         return
     proved = dict(_leaves(committed.model_dump(mode="json")))

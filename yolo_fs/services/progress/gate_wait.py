@@ -239,9 +239,7 @@ class _Sleep:
         self._is_first = True
 
     def until_news(self, deadline: float) -> Notice | None:
-        """Return the notice that all gates are open; None when another look is due, or at the
-        deadline.
-        """
+        """Return the notice that all gates are open; None when a look is due, or time is over."""
         check_at = 0.0
         while True:
             is_served = False

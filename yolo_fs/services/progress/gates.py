@@ -82,9 +82,7 @@ def _damaged(folder: ListedFolder, phase: Phase) -> Iterator[str]:
 
 
 def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
-    """Look at gates for somebody who waits for them; what may change the answer is noted before it
-    is found.
-    """
+    """Look at gates for somebody who waits; what may change the answer is noted before."""
     with Repository(start) as repository:
         stamps = {path: stamp_at(path) for path in _sources(repository)}
         judged, notice = stamp_at(notice_path(repository)), read_notice(notice_path(repository))

@@ -66,9 +66,7 @@ def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[st
 
 
 def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
-    """Return our own sentinel files of which the evidence is no more in force: the daemon takes
-    them away.
-    """
+    """Return our own sentinel files whose evidence is out of force: the daemon takes them away."""
 
     def changed_by(name: str) -> frozenset[str]:
         commit = team.history_index.commit(name)

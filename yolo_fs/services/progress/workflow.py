@@ -62,9 +62,7 @@ class StepLook:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What keeps it from being complete, piece by piece; nothing for a step that is complete or
-        skipped.
-        """
+        """What keeps it from being complete, piece by piece; nothing if complete or skipped."""
         if self.progress.is_passed:
             return ()
         return tuple(

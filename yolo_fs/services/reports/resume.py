@@ -154,9 +154,7 @@ class _Look:
     def _drift(
         self, settings: Settings, found: Board, team: Team, lives: tuple[HandoffLifecycle, ...]
     ) -> Iterator[str]:
-        """Yield what the work tree declares; how late a handoff is, is left out, for it changes by
-        itself.
-        """
+        """Yield what the work tree declares, but how late a handoff is, which changes by itself."""
         for one in asides(self.repository.root, settings, found, team, lives):
             place = f"{one.phase}: " if one.phase else ""
             yield from (f"{place}{each}" for each in one.drifts)

@@ -170,9 +170,7 @@ class Reporter:
 
 
 def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
-    """Return the verdict, saying so where the user has staged another version of a committed
-    artifact (F22).
-    """
+    """Return the verdict, saying so where the user has staged another version (F22)."""
     if isinstance(verdict, Committed) and staged not in (None, verdict.blob):
         return Committed(verdict.blob, Reason.INDEX_DIVERGED)
     return verdict
