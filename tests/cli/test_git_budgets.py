@@ -20,11 +20,11 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.services.moments.moment import StatusObserver
 
 BUDGETS = {
-    "validate .yolo-planning": 2,
-    "may dev decide architecture": 1,
-    "gate why all-depts --phase 1": 2,
-    "resume": 3,
-    "status": 5,
+    "validate .yolo-planning": 1,
+    "may dev decide architecture": 0,
+    "gate why all-depts --phase 1": 0,
+    "resume": 0,
+    "status": 0,
 }
 """Command → the most processes that it may start where nothing waits for a commit, and what was
 read of the history is kept. A number may only be lowered.
@@ -80,7 +80,7 @@ def asked(team: Team, line: str) -> str:
 def test_a_command_starts_no_more_processes_than_its_budget(team: Team, line: str) -> None:
     with processes() as started:
         assert asked(team, line)
-    assert 0 < len(started) <= BUDGETS[line], "\n".join(" ".join(one[-6:]) for one in started)
+    assert len(started) <= BUDGETS[line], "\n".join(" ".join(one[-6:]) for one in started)
 
 
 def test_the_number_of_processes_does_not_grow_with_the_artifacts(team: Team) -> None:

@@ -113,6 +113,7 @@ def test_a_check_that_fails_by_a_defect_of_ours_still_refuses_what_is_certainly_
 
 def test_a_check_that_hangs_is_answered_before_the_host_gives_up(tmp_path: Path) -> None:
     team = Team(tmp_path / "work")
+    team.git("config", "extensions.worktreeConfig", "true")  # with extensions, git has to be asked
     slow = tmp_path / "bin"
     slow.mkdir()
     (slow / "git").write_text(

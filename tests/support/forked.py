@@ -171,7 +171,7 @@ def import_all() -> None:
     """Import what any command may import, build every shape, and compile every pattern."""
     from yolo_fs.cli.main import VERBS
     from yolo_fs.compat.scripts import SCRIPTS
-    from yolo_fs.edges.git.runner import _load_git_python
+    from yolo_fs.edges.git.runner import load_git_python
     from yolo_fs.rules.artifacts.classify import classify
     from yolo_fs.schemas.base import build_shapes
 
@@ -181,7 +181,7 @@ def import_all() -> None:
         importlib.import_module(f"yolo_fs.compat.{function.partition('.')[0]}")
     for late in ("rich.table", "rich.progress"):
         importlib.import_module(late)
-    _load_git_python.__wrapped__()  # each process asks for itself whether there is a git
+    load_git_python.__wrapped__()  # each process asks for itself whether there is a git
     build_shapes()
     classify(".yolo-planning/phases/01-any/plan.jsonl")
 

@@ -30,6 +30,7 @@ import yolo_fs
 from yolo_fs.cli.entry import finish, run_here
 from yolo_fs.edges import warm_path
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.git.runner import load_git_python
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.warm_path import FRAME_BYTES, GO, HELLO, SOCKET
 from yolo_fs.reasons import YoloError
@@ -166,6 +167,8 @@ def _prepare() -> None:
                 importlib.import_module(module.name)
     for name in ("rich.table", "rich.progress", "pydantic.json_schema"):
         importlib.import_module(name)
+    with contextlib.suppress(YoloError):
+        load_git_python()
     build_shapes()
 
 

@@ -92,7 +92,8 @@ def _tail(out: int) -> bytes:
     """Return the end of the file. Another process may be in the middle of a write, so try again."""
     for _ in range(_LOOKS):
         size_bytes = os.fstat(out).st_size
-        tail = os.pread(out, _TAIL_BYTES, max(0, size_bytes - _TAIL_BYTES)) if size_bytes else b""
+        start = max(0, size_bytes - _TAIL_BYTES)
+        tail = os.pread(out, _TAIL_BYTES, start) if size_bytes else b""
         if tail[-1:] in (b"\n", b""):
             break
         time.sleep(_LOOK_S)

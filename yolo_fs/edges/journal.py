@@ -38,9 +38,7 @@ _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Journal:
-    """Numbered events in `events.jsonl` and its rotated predecessors, `events.1.jsonl` being the
-    youngest.
-    """
+    """Numbered events in `events.jsonl` and what it was rotated to, `events.1.jsonl` youngest."""
 
     def __init__(
         self,
@@ -244,7 +242,8 @@ class _Out:
         if size_bytes == self.size_bytes:
             return False
         self.size_bytes = size_bytes
-        self._torn = bool(size_bytes) and os.pread(self._descriptor, 1, size_bytes - 1) != b"\n"
+        last = os.pread(self._descriptor, 1, size_bytes - 1) if size_bytes else b"\n"
+        self._torn = last != b"\n"
         return True
 
     def write(self, line: bytes) -> tuple[bool, int]:

@@ -96,6 +96,8 @@ class Pipeline:
         in_head = self._repository.blob_at(head.tip, path)
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if isinstance(content, Finding):
+            if content.reason is Reason.FILE_MISSING:
+                self._quiet_timer.forget(path)
             return Observation(path, _unread(content, in_head))
         verdict = self._judge(place, content, in_head, obstacle)
         if isinstance(verdict, Rejected | Held):
@@ -103,9 +105,7 @@ class Pipeline:
         return Observation(path, verdict, content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
-        """Name the paths of a round: git is asked about all of them at once, when the first has
-        to be known.
-        """
+        """Name the paths of a round: git is asked about all at once, when one has to be known."""
         self._asked = tuple(paths)
 
     def close(self) -> None:
@@ -499,5 +499,5 @@ class QuietTimer:
         return now - since
 
     def forget(self, path: str) -> None:
-        """Forget a path that is gone or done."""
+        """Forget a path that is gone."""
         self._since.pop(path, None)

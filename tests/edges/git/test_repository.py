@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.edges.git.conftest import NEEDS_REF_FILES, Engines, Make, User
+from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Head, Repository
 from yolo_fs.reasons import Reason, YoloError
 
@@ -106,6 +108,57 @@ def test_a_submodule_is_a_repository_of_its_own(user: User, make: Make, engine: 
     assert head.root == os.path.realpath(user.root / "sub")
     assert head.git_dir == os.path.realpath(user.root / ".git/modules/sub")
     assert head.head().tip == inner.tip()
+
+
+def _linked(user: User) -> None:
+    user.git("worktree", "add", "--quiet", "../linked", "-b", "side")
+
+
+def _with_a_link(user: User) -> None:
+    (user.root / ".git").rename(user.root.parent / "away")
+    (user.root / ".git").symlink_to("../away")
+
+
+LAYOUTS: dict[str, tuple[Callable[[User], object], str, bool]] = {
+    "plain": (lambda user: None, ".", True),
+    "below": (lambda user: (user.root / "a/b").mkdir(parents=True), "a/b", True),
+    "a file": (lambda user: user.write("a/b", ""), "a/b", True),
+    "through a link": (lambda user: (user.root.parent / "to").symlink_to(user.root), "../to", True),
+    "not bare": (lambda user: user.git("config", "core.bare", "FALSE"), ".", True),
+    "below a HEAD": (lambda user: user.write("a/HEAD", ""), "a", False),
+    "in git's folder": (lambda user: None, ".git/refs", False),
+    "linked": (_linked, "../linked", False),
+    "beside a linked one": (_linked, ".", True),
+    "a folder that is a link": (_with_a_link, ".", False),
+    "hooks elsewhere": (lambda user: user.git("config", "core.hooksPath", "own"), ".", False),
+    "the user's hooks": (
+        lambda _: (Path.home() / ".gitconfig").write_text("[Core]\n\tHooksPath = ~/own\n"), ".", False,
+    ),
+    "a work tree elsewhere": (lambda user: user.git("config", "core.worktree", ".."), ".", False),
+    "included": (lambda user: user.git("config", "include.path", "more"), ".", False),
+    "no HEAD": (lambda user: (user.root / ".git/HEAD").unlink(), ".", False),
+    "no refs": (lambda user: (user.root / ".git/refs").rename(user.root / "refs"), ".", False),
+    "nowhere": (lambda user: None, "none", False),
+}  # fmt: skip
+"""Name → what makes it, where one starts, and whether GitPython need not be asked."""
+
+
+@NEEDS_REF_FILES
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_found_without_git_python_is_what_it_finds(
+    user: User, layout: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    make_it, start, is_ordinary = LAYOUTS[layout]
+    make_it(user)
+    place = str(user.root / start)
+
+    found = runner._ordinary(place)
+
+    assert (found is not None) == is_ordinary
+    if is_ordinary:
+        assert found == runner._found_by_git_python(place)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from itertools import dropwhile, pairwise, takewhile
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
-from yolo_fs.edges.git.repository import Repository, content_of
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import content_of
 
 _FORMAT = "%H%x00%P%x00%ct%x00%s%x00%b"
 _TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")
@@ -159,9 +160,7 @@ def _is_status(field: str) -> bool:
 
 
 def _trailers(body: str) -> tuple[tuple[str, str], ...]:
-    """Return the trailers of a body. Read by ourselves: the user's settings change what git takes
-    for one.
-    """
+    """Return the trailers of a body, read by us: settings change what git takes for one."""
     last = body.strip("\n").rpartition("\n\n")[2].split("\n")
     found = [_TRAILER.fullmatch(line) for line in last]
     return tuple((pair["key"], pair["value"]) for pair in found if pair) if all(found) else ()
@@ -218,9 +217,7 @@ def _has_passed(repository: Repository, tip: str, commits: Iterable[str]) -> boo
 
 
 def last_good_tip(repository: Repository, ref: str) -> str | None:
-    """Return the youngest commit that the reflog file of a broken branch names and that can be read
-    (F04).
-    """
+    """Return the youngest readable commit that the reflog file of a broken branch names (F04)."""
     try:
         with open(os.path.join(repository.common_dir, "logs", ref), "rb") as file:
             lines = file.read().splitlines()

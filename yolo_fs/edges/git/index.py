@@ -145,9 +145,7 @@ class IndexDraft:
 
 
 class IndexSync:
-    """Keeps the entries that the index still has to follow, across crashes, and lets it follow in
-    batches.
-    """
+    """Keeps what the index still has to follow, across crashes, and lets it follow in batches."""
 
     def __init__(self, repository: Repository, *, lives_long: bool = False):
         """`lives_long`: many commits will come, so let git begin with each draft beforehand; ended

@@ -10,7 +10,7 @@ import hashlib
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -56,7 +56,12 @@ class ObjectFormat(NamedTuple):
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _KINDS = {number: kind for kind, number in _TYPES.items()}
-_OFFSET_DELTA = 6
+_OFFSET_DELTA, _NAME_DELTA = 6, 7
+LARGEST_READ = 1 << 22
+"""Bytes of the largest object that is read in process."""
+_WINDOW = 4096
+"""Bytes that are read of a pack at once: most entries are smaller."""
+_INDEX_SIGN = b"\377tOc" + struct.pack(">I", 2)
 _LONGEST_CHAIN = 50
 """Differences upon differences; the depth at which git itself stops."""
 _LONGEST_INSERT = 127
@@ -82,7 +87,17 @@ class Pack(NamedTuple):
     """Where each object is. See gitformat-pack(5), version 2."""
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """An entry of a pack."""
+
+    kind: str
+    """As of `GitObject`; empty for a difference, and for what is none of these."""
+    base: int | bytes
+    """What a difference is one to: the entry at an offset, or a name. Empty without one."""
+    body: bytes
+
+
+class _IndexEntry(NamedTuple):
     oid: bytes
     checksum: int
     offset: int
@@ -91,7 +106,7 @@ class _Entry(NamedTuple):
 def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     """Return a pack of the objects; each object's base comes before it, or is in the repository."""
     pack = bytearray(12)
-    entries: list[_Entry] = []
+    entries: list[_IndexEntry] = []
     offsets: dict[str, int] = {}
     depths: dict[str, int] = {}
     bodies: dict[str, bytes] = {}
@@ -104,7 +119,7 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
             depth = 0
             stored = _head(_TYPES[each.kind], len(each.body)) + deflated(each.body)
         pack += stored
-        entries.append(_Entry(bytes.fromhex(each.oid), zlib.crc32(stored), at))
+        entries.append(_IndexEntry(bytes.fromhex(each.oid), zlib.crc32(stored), at))
         offsets[each.oid], depths[each.oid], bodies[each.oid] = at, depth, each.body
     pack[:12] = b"PACK" + struct.pack(">II", 2, len(offsets))
     checksum = object_format.checksum(pack)
@@ -113,36 +128,108 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     )
 
 
-def objects_in(pack: bytes, object_format: ObjectFormat) -> Iterator[GitObject]:
-    """Yield the objects that a small pack of ours holds whole, named by what was read.
+def entry_at(read: Callable[[int, int], bytes], at: int, name_size: int) -> Entry:
+    """Return an entry of a pack; `read`: its bytes, so many from there on. See gitformat-pack(5).
 
     Raises:
-        ValueError, IndexError, zlib.error: it is cut off, or no pack.
+        ValueError, IndexError, zlib.error: it is cut off, or larger than is read in process.
     """
-    at = 12
-    if pack[:4] != b"PACK" or len(pack) < at:
-        raise ValueError(pack[:at])
-    for _ in range(int.from_bytes(pack[8:12], "big")):
-        type_ = pack[at] >> 4 & 0x07
-        at = _after_number(pack, at)
-        if type_ == _OFFSET_DELTA:
-            at = _after_number(pack, at)
-        stream = zlib.decompressobj()
-        body = stream.decompress(pack[at:])
-        if not stream.eof:
+    data = read(at, _WINDOW)
+    type_, size, to = data[0] >> 4 & 0x07, data[0] & 0x0F, 1
+    while data[to - 1] & 0x80:
+        size |= (data[to] & 0x7F) << (7 * to - 3)
+        to += 1
+    base: int | bytes = b""
+    if type_ == _OFFSET_DELTA:
+        back, to = data[to] & 0x7F, to + 1
+        while data[to - 1] & 0x80:
+            back, to = back + 1 << 7 | data[to] & 0x7F, to + 1
+        base = at - back
+    elif type_ == _NAME_DELTA:
+        base, to = data[to : to + name_size], to + name_size
+    if size > LARGEST_READ:
+        raise ValueError(size)
+    body, stream, end = b"", zlib.decompressobj(), at + len(data)
+    data = data[to:]
+    while not stream.eof and len(body) <= size:
+        if not data:
+            data = read(end, _WINDOW)
+            end += len(data)
+        if not data:
             raise ValueError("cut off")
-        at = len(pack) - len(stream.unused_data)
-        if type_ in _KINDS:
-            yield object_format.hash_object(_KINDS[type_], body)
+        body += stream.decompress(data, size + 1 - len(body))
+        data = stream.unconsumed_tail
+    return Entry(_KINDS.get(type_, ""), base, body)
 
 
-def _after_number(pack: bytes, at: int) -> int:
-    while pack[at] & 0x80:
-        at += 1
-    return at + 1
+def with_difference(base: bytes, said: bytes) -> bytes:
+    """Return what a difference makes of its base; a wrong one shows in the name of what is made.
+
+    Raises:
+        ValueError, IndexError: it is cut off, or makes more than it says or than is read.
+    """
+    _, at = _number(said, 0)
+    left, at = _number(said, at)
+    if left > LARGEST_READ:
+        raise ValueError(left)
+    made: list[bytes] = []
+    while at < len(said):
+        word, at = said[at], at + 1
+        if word & 0x80:
+            numbers = bytearray(7)
+            for bit in range(7):
+                if word >> bit & 1:
+                    numbers[bit], at = said[at], at + 1
+            offset = int.from_bytes(numbers[:4], "little")
+            size = int.from_bytes(numbers[4:], "little") or 0x10000
+            made.append(base[offset : offset + size])
+        else:
+            made.append(said[at : at + word])
+            at += word
+        left -= len(made[-1])
+        if left < 0:
+            raise ValueError("more than it says")
+    return b"".join(made)
 
 
-def _index(entries: Sequence[_Entry], pack: bytes, object_format: ObjectFormat) -> bytes:
+def _number(said: bytes, at: int) -> tuple[int, int]:
+    """Return a number of seven bits in each byte, the lowest first, and where it ends."""
+    number, shift = said[at] & 0x7F, 0
+    while said[at] & 0x80:
+        at, shift = at + 1, shift + 7
+        number |= (said[at] & 0x7F) << shift
+    return number, at + 1
+
+
+def offset_of(name: bytes, index: Callable[[int, int], bytes]) -> int | None:
+    """Return where a pack has an object, by its index; None where it has it not, or the index is
+    not of version 2. `index`: its bytes, so many from there on.
+
+    Raises:
+        struct.error: it is cut off.
+    """
+    if index(0, len(_INDEX_SIGN)) != _INDEX_SIGN:
+        return None
+    counts, size, first = len(_INDEX_SIGN), len(name), name[0]
+    before, count = struct.unpack(">II", index(counts + 4 * first - 4, 8))
+    if first == 0:
+        before = 0  # what stands there belongs to the sign
+    (total,) = struct.unpack(">I", index(counts + 4 * 255, 4))
+    names = counts + 4 * 256
+    bucket = index(names + before * size, (count - before) * size)
+    at = bucket.find(name)
+    while at > 0 and at % size:
+        at = bucket.find(name, at + 1)
+    if at < 0:
+        return None
+    offsets = names + total * (size + 4)
+    (offset,) = struct.unpack(">I", index(offsets + 4 * (before + at // size), 4))
+    if offset & _FAR:
+        (offset,) = struct.unpack(">Q", index(offsets + 4 * total + 8 * (offset - _FAR), 8))
+    return int(offset)
+
+
+def _index(entries: Sequence[_IndexEntry], pack: bytes, object_format: ObjectFormat) -> bytes:
     """Return the index of a pack, given its checksum."""
     counts = Counter(entry.oid[0] for entry in entries)
     far = [entry.offset for entry in entries if entry.offset >= _FAR]
@@ -152,7 +239,7 @@ def _index(entries: Sequence[_Entry], pack: bytes, object_format: ObjectFormat) 
     )
     index = b"".join(
         (
-            b"\377tOc" + struct.pack(">I", 2),
+            _INDEX_SIGN,
             struct.pack(">256I", *accumulate(counts[first] for first in range(256))),
             *(entry.oid for entry in entries),
             struct.pack(f">{len(entries)}I", *(entry.checksum for entry in entries)),

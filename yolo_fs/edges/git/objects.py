@@ -13,18 +13,31 @@ import fcntl
 import os
 import secrets
 import stat
+import struct
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, Pack, objects_in, pack_of
+from yolo_fs.edges.git.object_format import (
+    LARGEST_READ,
+    GitObject,
+    ObjectFormat,
+    Pack,
+    entry_at,
+    offset_of,
+    pack_of,
+    with_difference,
+)
 from yolo_fs.edges.git.runner import Conversation, Git, GitError
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 KEEP_NOTE = b"yolo-fs\n"
 """What a `.keep` of ours says. It is what tells our packs from the user's, also after a crash."""
@@ -34,8 +47,10 @@ _ASKED_AHEAD = 64
 """Objects in one question, which has to fit into a pipe, or we and git would each wait for the
 other to read."""
 
-_SMALL_PACK_BYTES = 1 << 16
-_FRESH_MOST = 500
+_KINDS_READ = ("blob", "tree", "commit")
+_SMALL_INDEX_BYTES = 4096
+"""An index of some hundred objects is kept, a larger one is read where it is asked."""
+_PACKS_MOST = 500
 _TICK_NS = 20_000_000
 """Longer than the clock of a file system needs to tell two changes of a folder apart."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -68,7 +83,7 @@ class _Draft(NamedTuple):
 
 
 class ObjectStore:
-    """Reads objects through one `cat-file --batch`, and writes them itself."""
+    """Reads objects where they lie, or through one `cat-file --batch`, and writes them itself."""
 
     def __init__(
         self,
@@ -77,30 +92,29 @@ class ObjectStore:
         object_format: ObjectFormat,
         *,
         durable: bool = True,
-        shared: int = 0,
+        shared: Callable[[], int] = lambda: 0,
     ):
-        """Store objects in `directory`; `shared` are the permissions that others are given beside
+        """Store objects in `directory`; `shared` tells the permissions that others are given beside
         the user's umask.
         """
         self._git = git
         self.object_format = object_format
         self.is_durable = durable
         """Whether what is written survives power loss."""
-        self._shared = shared
-        self._syncers = ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="sync")
+        self._ask_shared = shared
         self.pack_folder = f"{directory}/pack"
         self.packs_written = 0
         """By this process; every git has to look into each of them until it is merged."""
         self._reader: Conversation | None = None
-        self._fresh = _FreshPacks(self.pack_folder, object_format)
+        self._stored = _StoredObjects(directory, object_format)
         self._in_doubt: dict[str, _DoubtfulPack] = {}
 
     # --- reading ---
 
     def read(self, name: str) -> GitObject | None:
         """Return the object that a name (an id or a revision) refers to, or None."""
-        if fresh := self._fresh.read(name):
-            return fresh
+        if stored := self._stored.read(name):
+            return stored
         try:
             return self._ask(name)
         except YoloError:
@@ -120,20 +134,21 @@ class ObjectStore:
         """
         for at in range(0, len(oids), _ASKED_AHEAD):
             some = oids[at : at + _ASKED_AHEAD]
-            fresh = {oid: self._fresh.read(oid) for oid in some}
-            rest = [oid for oid, found in fresh.items() if found is None]
+            stored = {oid: self._stored.read(oid) for oid in some}
+            rest = [oid for oid, found in stored.items() if found is None]
             try:
                 reader = self._put(rest) if rest else None
                 asked = {oid: _answer(reader) for oid in rest if reader}
             except YoloError:
                 self.close()
                 asked = {oid: self.read(oid) for oid in rest}
-            yield from ((fresh | asked)[oid] for oid in some)
+            yield from ((stored | asked)[oid] for oid in some)
 
     def end(self) -> None:
         """End the reading process and the threads."""
         self.close()
-        self._syncers.shutdown()
+        if "_syncers" in vars(self):
+            self._syncers.shutdown()
 
     def close(self) -> None:
         """End the reading process."""
@@ -151,6 +166,16 @@ class ObjectStore:
         return self._reader
 
     # --- writing ---
+
+    @cached_property
+    def _syncers(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor  # most commands write nothing
+
+        return ThreadPoolExecutor(_SYNCS_AT_ONCE, thread_name_prefix="sync")
+
+    @cached_property
+    def _shared(self) -> int:
+        return self._ask_shared() & 0o044
 
     @contextlib.contextmanager
     def unnamed(self) -> Iterator[None]:
@@ -192,9 +217,7 @@ class ObjectStore:
         return stamp_at(f"{os.path.dirname(objects)}/gc.pid")
 
     def has_ended(self, collection: Stamp | None, since: float) -> bool:
-        """Return whether a `git gc`, seen at `since` on the monotonic clock, takes nothing away any
-        more.
-        """
+        """Return whether a `git gc`, seen at `since` (monotonic), takes nothing away any more."""
         if collection is None:
             return True
         is_late = time.monotonic() - since > COLLECTED_WITHIN_S
@@ -276,58 +299,106 @@ class ObjectStore:
         cleanup.callback(discard, temporary)
         cleanup.callback(os.close, descriptor)
         if self._shared:
-            os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | self._shared & 0o044)
+            os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | self._shared)
         _write_all(descriptor, data)
         return _Draft(descriptor, temporary, final)
 
 
-class _FreshPacks:
-    """The small packs that other daemons of the repository have written of late: for an object that
-    it does not know, git looks through its whole store.
+class _StoredObjects:
+    """Objects where they lie, loose or in packs, read in process: to start a git costs more than
+    most answers. Each is checked by its name; whatever is odd is left to git.
     """
 
-    def __init__(self, folder: str, object_format: ObjectFormat):
-        self._folder = folder
+    def __init__(self, directory: str, object_format: ObjectFormat):
+        self._directory = directory
+        self._folder = f"{directory}/pack"
         self._format = object_format
         self._listed_at: int | None = None
         """When the folder was changed last before it was listed; None where that is uncertain."""
-        self._known: set[str] | None = None
-        self._unread: list[str] = []
-        """Paths of packs, the youngest last."""
-        self._objects: dict[str, GitObject] = {}
+        self._packs: dict[str, int] = {}
+        """Name of each pack, the youngest first → when it was made, in nanoseconds."""
+        self._indexes: dict[str, bytes] = {}
+        """The small ones among their indexes."""
 
     def read(self, name: str) -> GitObject | None:
-        """Return an object, or None where it is in none of them, or as a difference."""
-        if name not in self._objects:
-            self._list()
-        while name not in self._objects and self._unread:
-            self._take_in(self._unread.pop())
-        return self._objects.get(name)
+        """Return the object of an id; None where git has to be asked."""
+        try:
+            raw = bytes.fromhex(name)
+            if len(raw) == self._format.size:
+                found = self._format.hash_object(*(self._loose(name) or self._packed(raw)))
+                return found if found.oid == name else None
+        except OSError:  # of a pack that was merged or collected
+            self._listed_at, self._packs = None, {}
+        except (ValueError, LookupError, RecursionError, struct.error, zlib.error):
+            pass
+        return None
 
-    def _list(self) -> None:
-        with contextlib.suppress(OSError):
-            changed = os.stat(self._folder).st_mtime_ns
-            if changed == self._listed_at:
-                return
-            self._listed_at = changed if time.time_ns() - changed > _TICK_NS else None
-            # The index of a pack gets its name last.
-            names = {name for name in os.listdir(self._folder) if name.endswith(".idx")}
-            fresh = names - (names if self._known is None else self._known)
-            self._known = names
-            paths = [f"{self._folder}/{name.removesuffix('.idx')}.pack" for name in fresh]
-            facts = sorted((os.stat(path).st_mtime_ns, path) for path in paths)
-            self._unread = [*self._unread, *(path for _, path in facts)][-_FRESH_MOST:]
+    def _loose(self, name: str) -> tuple[str, bytes] | None:
+        try:
+            with open(f"{self._directory}/{name[:2]}/{name[2:]}", "rb", buffering=0) as file:
+                data = file.read(LARGEST_READ)
+        except FileNotFoundError:
+            return None
+        stream = zlib.decompressobj()
+        head, _, body = stream.decompress(data, LARGEST_READ).partition(b"\0")
+        kind = head.partition(b" ")[0].decode()
+        if kind not in _KINDS_READ or not stream.eof:
+            raise LookupError(name)
+        return kind, body
 
-    def _take_in(self, path: str) -> None:
-        if len(self._objects) > _FRESH_MOST:
-            self._objects.clear()
-        with (
-            contextlib.suppress(OSError, ValueError, IndexError, zlib.error),
-            open(path, "rb", buffering=0) as file,
-        ):
-            if os.fstat(file.fileno()).st_size <= _SMALL_PACK_BYTES:
-                found = objects_in(file.readall(), self._format)
-                self._objects |= {each.oid: each for each in found}
+    def _packed(self, raw: bytes) -> tuple[str, bytes]:
+        place = self._place(raw) or (self._list() and self._place(raw))
+        if not place:
+            raise LookupError(raw)
+        with open(f"{self._folder}/{place[0]}.pack", "rb", buffering=0) as pack:
+            return self._content(pack.fileno(), place[1])
+
+    def _content(self, pack: int, at: int) -> tuple[str, bytes]:
+        entry = entry_at(lambda start, size: os.pread(pack, size, start), at, self._format.size)
+        if isinstance(entry.base, int):
+            kind, base = self._content(pack, entry.base)
+            return kind, with_difference(base, entry.body)
+        if entry.base:
+            whole = self.read(entry.base.hex())
+            if whole is None:
+                raise LookupError(entry.base)
+            return whole.kind, with_difference(whole.body, entry.body)
+        if not entry.kind:
+            raise LookupError(at)
+        return entry.kind, entry.body
+
+    def _place(self, raw: bytes) -> tuple[str, int] | None:
+        """Return which pack has an object, and where."""
+        for name in self._packs:
+            at = self._offset(name, raw)
+            if at is not None:
+                return name, at
+        return None
+
+    def _offset(self, pack: str, raw: bytes) -> int | None:
+        index = self._indexes.get(pack)
+        if index is None:
+            with open(f"{self._folder}/{pack}.idx", "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size > _SMALL_INDEX_BYTES:
+                    return offset_of(raw, lambda at, size: os.pread(file.fileno(), size, at))
+                index = self._indexes[pack] = file.readall()
+        return offset_of(raw, lambda at, size: index[at : at + size])
+
+    def _list(self) -> bool:
+        """List the packs, and return whether there may be others than at the last time."""
+        changed = os.stat(self._folder).st_mtime_ns
+        if changed == self._listed_at:
+            return False
+        self._listed_at = changed if time.time_ns() - changed > _TICK_NS else None
+        # The index of a pack gets its name last.
+        indexes = (name for name in os.listdir(self._folder) if name.endswith(".idx"))
+        ages = {name.removesuffix(".idx"): 0 for name in indexes}
+        for name in ages:
+            ages[name] = self._packs.get(name) or os.stat(f"{self._folder}/{name}.idx").st_mtime_ns
+        youngest = sorted(ages, key=lambda name: -ages[name])[:_PACKS_MOST]
+        self._packs = {name: ages[name] for name in youngest}
+        self._indexes = {name: self._indexes[name] for name in youngest if name in self._indexes}
+        return True
 
 
 @contextlib.contextmanager
@@ -345,7 +416,7 @@ def storage_error(what: str, error: OSError) -> YoloError:
     return YoloError(reason, f"{what}: {error.strerror}", exit_code=Exit.TRY_AGAIN)
 
 
-def missing(what: str) -> YoloError:
+def missing_error(what: str) -> YoloError:
     """Return the error of an object that should be there and cannot be read."""
     return YoloError(
         Reason.OBJECT_MISSING,

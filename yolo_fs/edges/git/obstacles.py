@@ -14,8 +14,8 @@ from fnmatch import fnmatchcase
 
 from yolo_fs.edges import PROC
 from yolo_fs.edges.files import Stamp, stamp_at
-from yolo_fs.edges.git.repository import Head, Repository, content_of
-from yolo_fs.edges.git.runner import OWN_MARK, Conversation
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.git.runner import OWN_MARK, Conversation, content_of
 from yolo_fs.edges.lock import holder
 from yolo_fs.edges.system import (
     commands,
@@ -122,9 +122,7 @@ class Obstacles:
         return self._repository.head() != head or self.find(head, now_ns) is not None
 
     def _has_a_past(self, head: Head) -> bool:
-        """Tell a branch that power loss tore (F04) from one that was never born: it has a file, or
-        a reflog.
-        """
+        """Tell a branch torn by power loss (F04) from an unborn one: it has a file, or a reflog."""
         log = f"{self._repository.common_dir}/logs/{head.ref}"
         return os.path.isfile(f"{self._repository.common_dir}/{head.ref}") or (
             os.path.isfile(log) and os.path.getsize(log) > 0
@@ -166,9 +164,7 @@ class Obstacles:
         return True
 
     def _index_is_unmerged(self, index: Stamp | None) -> bool:
-        """Return whether the index holds conflicts, as `git stash pop` leaves them without any
-        MERGE_HEAD.
-        """
+        """Return whether the index holds conflicts, as `git stash pop` leaves (no MERGE_HEAD)."""
         if index != self._index_seen:
             self._unmerged = index is not None and self._repository.has_conflicts()
             self._index_seen = index
@@ -265,9 +261,7 @@ def _is_marked(path: str) -> bool:
 
 
 def _stores_nothing(folder: str) -> Reason | None:
-    """Return why the file system can store nothing at all. See docs/faults.md#f06 and
-    docs/faults.md#f07.
-    """
+    """Return why the file system can store nothing at all. See docs/faults.md#f06 and #f07."""
     facts = os.statvfs(folder)
     if facts.f_flag & os.ST_RDONLY:
         return Reason.STORAGE_FAILED
@@ -294,9 +288,7 @@ _NOT_SET = (b"unspecified", b"unset")
 
 
 class PathRules:
-    """Asks `check-ignore` and `check-attr`, which run as long as the files that they read stay the
-    same.
-    """
+    """Asks `check-ignore` and `check-attr`, which run on while the files that they read stay."""
 
     def __init__(self, repository: Repository, *, commit_ignored: bool = False):
         self._repository = repository

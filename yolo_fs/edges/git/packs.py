@@ -18,8 +18,8 @@ from typing import NamedTuple, Self
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
-from yolo_fs.edges.git.repository import Repository, content_of
-from yolo_fs.edges.git.runner import Conversation
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import Conversation, content_of
 from yolo_fs.edges.store import reap_temporaries, sync_directory
 from yolo_fs.edges.system import try_lock
 from yolo_fs.reasons import YoloError
@@ -142,13 +142,14 @@ class PackMerger:
                 return  # another daemon is writing
             reap_temporaries(self._folder, 0)
             for name in self._notes():
-                if os.path.exists(f"{self._folder}/{name}.idx"):
+                place = f"{self._folder}/{name}"
+                if os.path.exists(f"{place}.idx"):
                     continue
-                if os.path.exists(f"{self._folder}/{name}.pack"):
+                if os.path.exists(f"{place}.pack"):
                     with contextlib.suppress(YoloError):
-                        self._repository.git.run("index-pack", f"{self._folder}/{name}.pack")
+                        self._repository.git.run("index-pack", f"{place}.pack")
                 else:
-                    discard(f"{self._folder}/{name}.keep")
+                    discard(f"{place}.keep")
 
     def _own(self) -> list[OwnPack]:
         """Return our packs, the smallest first, without those that a multi-pack index refers to."""
@@ -228,7 +229,8 @@ class PackMerger:
             for name in names:
                 merged = self._merged.pop(name)
                 into = f"{self._folder}/{merged.into}"
-                if not (os.path.exists(f"{into}.idx") and os.path.exists(f"{into}.pack")):
+                is_there = os.path.exists(f"{into}.idx") and os.path.exists(f"{into}.pack")
+                if not is_there:
                     continue
                 if name.encode() in indexed:
                     continue

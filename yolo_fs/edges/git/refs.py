@@ -37,9 +37,7 @@ class RefUpdater:
     """Moves branches of one repository."""
 
     def __init__(self, repository: Repository, *, durable: bool = True, is_private: bool = False):
-        """Move branches, or a private ref: one without a reflog, which a lock of ours lets one
-        process move.
-        """
+        """Move branches, or a private ref: one without a reflog, moved under a lock of ours."""
         self._repository = repository
         self._durable = durable
         self._is_private = is_private

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 from yolo_fs.edges.git.object_format import ObjectFormat
-from yolo_fs.edges.git.objects import ObjectStore, missing
-from yolo_fs.edges.git.runner import Git, GitOutput, discover
+from yolo_fs.edges.git.objects import ObjectStore, missing_error
+from yolo_fs.edges.git.runner import Git, GitOutput, config_texts, content_of, discover
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -79,29 +79,34 @@ class Repository:
         `keep_open`: descriptors that git children inherit. `durable`: objects survive power loss.
 
         Raises:
-            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, GIT_MISSING.
+            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY.
         """
         found = discover(start)
         self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
         self._configuration: Mapping[str, str] = {}
         self._configured_by: tuple[bytes, ...] = ()
-        self.objects = ObjectStore(
+        self.object_format = ObjectFormat(self._extension("objectFormat") or "sha1")
+        """The hash that names this repository's objects."""
+        self._is_durable = durable
+        self._root_trees: dict[str, str] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def objects(self) -> ObjectStore:
+        """What is stored."""
+        return ObjectStore(
             self.git,
             f"{self.common_dir}/objects",
             self.object_format,
-            durable=durable,
-            shared=self._shared_bits(),
+            durable=self._is_durable,
+            shared=self._shared_bits,
         )
-        self.trees = Trees(self.objects)
-        self._root_trees: dict[str, str] = {}
-        self._parents: dict[str, tuple[str, ...]] = {}
-        """The index as it was last read, and its entries."""
 
     @cached_property
-    def object_format(self) -> ObjectFormat:
-        """The hash that names this repository's objects."""
-        return ObjectFormat(self.config("extensions.objectFormat") or "sha1")
+    def trees(self) -> Trees:
+        """The trees among them."""
+        return Trees(self.objects)
 
     @property
     def own_dir(self) -> str:
@@ -111,12 +116,15 @@ class Repository:
     @cached_property
     def has_plain_refs(self) -> bool:
         """Whether HEAD and branches are plain files; of a reftable git is asked (F37)."""
-        return self.config("extensions.refStorage") in ("", "files")
+        return self._extension("refStorage") in ("", "files")
+
+    def _extension(self, name: str) -> str:
+        """Return what the repository's own configuration, the one that counts, says of a format."""
+        own = content_of(f"{self.common_dir}/config").lower()
+        return self.config(f"extensions.{name}") if b"[extensions" in own else ""
 
     def head(self) -> Head:
-        """Return the branch that HEAD points at and its tip. The compare-and-swap catches a stale
-        answer.
-        """
+        """Return the branch of HEAD and its tip; the compare-and-swap catches a stale answer."""
         ref = self._head_ref()
         return Head(ref, self.tip(ref or "HEAD"))
 
@@ -166,7 +174,7 @@ class Repository:
         if commit not in self._root_trees:
             self._read_commit(commit)
             if commit not in self._root_trees:
-                raise missing(f"commit {commit}")
+                raise missing_error(f"commit {commit}")
         return self._root_trees[commit]
 
     def parents(self, commit: str) -> tuple[str, ...]:
@@ -307,7 +315,7 @@ class Repository:
 
         A file that includes others does not tell what they say, so git is asked each time.
         """
-        texts = self._config_texts()
+        texts = config_texts(self.git_dir, self.common_dir)
         if texts != self._configured_by or any(b"include" in text.lower() for text in texts):
             fields = self.git.run("config", "--null", "--list", "--show-scope").out.split(b"\0")
             scopes = fields[:-1:2]
@@ -322,14 +330,6 @@ class Repository:
             self._configuration = {key: value for key, _, value in settings}
             self._configured_by = texts
         return self._configuration
-
-    def _config_texts(self) -> tuple[bytes, ...]:
-        """Return the configuration files as they are: reading them costs less than asking git."""
-        home = os.path.expanduser("~")
-        more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-        own = (f"{self.common_dir}/config", f"{self.git_dir}/config.worktree")
-        places = ("/etc/gitconfig", *own, f"{home}/.gitconfig", f"{more}/git/config")
-        return tuple(content_of(place) for place in places)
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository of another user, or one that others may write to.
@@ -346,14 +346,16 @@ class Repository:
             if _open_to_others(facts) and not self.config("core.sharedRepository"):
                 why = f"{place} may be written by others"
                 hint = (
-                    "Take that permission of group and others away, or set core.sharedRepository."
+                    "Take the write permission of group and others away, or set "
+                    "core.sharedRepository."
                 )
                 raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
 
     def close(self) -> None:
         """End the helper processes."""
-        self.objects.settle()
-        self.objects.end()
+        if "objects" in vars(self):
+            self.objects.settle()
+            self.objects.end()
 
     def __enter__(self) -> Self:
         return self
@@ -395,15 +397,6 @@ def _open_to_others(facts: os.stat_result) -> bool:
     return bool(facts.st_mode & 0o002) or bool(
         facts.st_mode & 0o020 and facts.st_gid != os.getegid()
     )
-
-
-def content_of(path: str) -> bytes:
-    """Return what a file of git's holds; nothing where it cannot be read."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.readall()
-    except OSError:
-        return b""
 
 
 _INDEX_READ: list[tuple[bytes, tuple[StagedEntry, ...] | None]] = [(b"", None)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
 import select
 import signal
 import subprocess
@@ -214,8 +215,8 @@ def _inherited_environment_set_aside() -> Iterator[None]:
 
 
 @functools.cache
-def _load_git_python() -> ModuleType:
-    """Import GitPython, a third of what a command may import, when the first git is to run.
+def load_git_python() -> ModuleType:
+    """Import GitPython, a third of what a command may cost, when the first git is to run.
 
     Raises:
         YoloError: GIT_MISSING, since as it is imported, it runs `git version`.
@@ -284,6 +285,10 @@ _NETWORK_SETTINGS = (
     "push.gpgSign=false",
     "push.followTags=false",
 )
+_OPTIONS, _NETWORK_OPTIONS = (
+    [part for setting in settings for part in ("-c", setting)]
+    for settings in (_SETTINGS, _NETWORK_SETTINGS)
+)
 
 
 class Git:
@@ -294,16 +299,8 @@ class Git:
         daemon's lock, F02).
         """
         forget_inherited_environment()
-        git = _load_git_python()
-        executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
-        if not executable:
-            raise _no_git()
-        place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []
-        self._prefix, self._network_prefix = (
-            [executable, *(part for setting in settings for part in ("-c", setting)), *place]
-            for settings in (_SETTINGS, _NETWORK_SETTINGS)
-        )
-        self._git = git.Git(root)
+        self._root = root
+        self._place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []
         self._keep_open = tuple(keep_open)
         self.identity: dict[str, str] = {}
         """`GIT_COMMITTER_*` for children when the user has configured no identity."""
@@ -356,13 +353,16 @@ class Git:
     def _start(
         self, arguments: Sequence[str], more: Mapping[str, str] = {}, *, networked: bool = False
     ) -> subprocess.Popen[bytes]:
-        git = _load_git_python()
+        git = load_git_python()
+        executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
+        if not executable:
+            raise _no_git()
         if networked:
             more = {**NETWORK, **more}
-        prefix = self._network_prefix if networked else self._prefix
+        options = _NETWORK_OPTIONS if networked else _OPTIONS
         try:
-            started = self._git.execute(
-                [*prefix, *arguments],
+            started = git.Git(self._root).execute(
+                [executable, *options, *self._place, *arguments],
                 istream=subprocess.PIPE,
                 as_process=True,
                 env={**ENVIRONMENT, **self.identity, **more},
@@ -409,6 +409,10 @@ class RepositoryPaths(NamedTuple):
     """Where the user's hooks are. We run none, and our own commands point the setting elsewhere."""
 
 
+_ELSEWHERE = re.compile(rb"worktree|hookspath|include|bare(?!\s*=\s*false\b)", re.IGNORECASE)
+"""Words without which no configuration puts a part of a repository elsewhere."""
+
+
 def open_repository(start: str) -> git_python.Repo:
     """Return the repository that `start` lies in, to be closed by the caller.
 
@@ -416,7 +420,7 @@ def open_repository(start: str) -> git_python.Repo:
         YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree.
     """
     forget_inherited_environment()
-    git = _load_git_python()
+    git = load_git_python()
     try:
         found: git_python.Repo = git.Repo(
             os.path.abspath(start), search_parent_directories=True, expand_vars=False
@@ -435,7 +439,52 @@ def open_repository(start: str) -> git_python.Repo:
 def discover(start: str) -> RepositoryPaths:
     """Find the repository that `start` lies in. Raises as `open_repository`, and BARE_REPOSITORY
     when its configuration names a work tree elsewhere.
+
+    GitPython is asked of all but the ordinary one: to import it costs more than most commands.
     """
+    forget_inherited_environment()
+    return _ordinary(start) or _found_by_git_python(start)
+
+
+def _ordinary(start: str) -> RepositoryPaths | None:
+    """Return where a repository lies whose parts are all where git puts them; None of any other."""
+    place = os.path.abspath(start)
+    while not os.path.lexists(f"{place}/.git"):
+        if os.path.lexists(f"{place}/HEAD") or place == os.path.dirname(place):
+            return None
+        place = os.path.dirname(place)
+    root = os.path.realpath(place)
+    git_dir = f"{root}/.git"
+    is_whole = all(os.path.isdir(f"{git_dir}{part}") for part in ("", "/objects", "/refs"))
+    is_linked = os.path.islink(git_dir) or os.path.lexists(f"{git_dir}/commondir")
+    if is_linked or not is_whole or not os.path.isfile(f"{git_dir}/HEAD"):
+        return None
+    if not os.path.exists(start) or any(map(_ELSEWHERE.search, config_texts(git_dir, git_dir))):
+        return None
+    return RepositoryPaths(root, git_dir, git_dir, f"{git_dir}/hooks")
+
+
+def config_texts(git_dir: str, common_dir: str) -> tuple[bytes, ...]:
+    """Return the files of git's configuration as they are: reading them costs less than asking git.
+    The repository's own comes first.
+    """
+    home = os.path.expanduser("~")
+    more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    own = (f"{common_dir}/config", f"{git_dir}/config.worktree")
+    places = (*own, "/etc/gitconfig", f"{home}/.gitconfig", f"{more}/git/config")
+    return tuple(content_of(place) for place in places)
+
+
+def content_of(path: str) -> bytes:
+    """Return what a file of git's holds; nothing where it cannot be read."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
+    except OSError:
+        return b""
+
+
+def _found_by_git_python(start: str) -> RepositoryPaths:
     with open_repository(start) as found, found.config_reader() as config:
         root, common_dir = (
             os.path.realpath(str(found.working_tree_dir)),

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
-from yolo_fs.edges.git.objects import ObjectStore, missing
+from yolo_fs.edges.git.objects import ObjectStore, missing_error
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
@@ -119,7 +119,7 @@ class Trees:
         unseen = [oid for oid in oids if oid not in self._seen]
         for oid, found in zip(unseen, self._store.read_many(unseen), strict=True):
             if found is None or found.kind != "tree":
-                raise missing(f"tree {oid}")
+                raise missing_error(f"tree {oid}")
             self._keep(oid, Tree.parse(found.body, self._store.object_format.size))
 
     def evict_caches(self) -> None:
@@ -139,7 +139,8 @@ class Trees:
             if entry is None:
                 return None
             tree = self.get(entry.oid)
-        return tree.get(name) or tree.get(name + b"/")
+        file = tree.get(name)
+        return file or tree.get(name + b"/")
 
     def build(self, leaves: Mapping[str, TreeEntry]) -> tuple[GitObject, ...]:
         """Return the trees that hold these files and links and no other; the root comes last."""

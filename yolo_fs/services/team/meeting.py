@@ -28,7 +28,7 @@ from yolo_fs.edges.git.history import (
     read_commit,
 )
 from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.objects import missing
+from yolo_fs.edges.git.objects import missing_error
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
@@ -324,7 +324,7 @@ class TeamMeeting:
     def _data(self, blob: str) -> bytes:
         found = self._repository.objects.read(blob)
         if found is None or found.kind != "blob":
-            raise missing(f"blob {blob}")
+            raise missing_error(f"blob {blob}")
         return found.body
 
     def _tell(self, found: TeamStanding) -> None:
