@@ -207,9 +207,7 @@ class Hit(NamedTuple):
 
 
 def find_hits(data: bytes) -> Iterator[tuple[int, Hit]]:
-    """Yield the line, and the place, of each credential; one that only its escapes hide has that of
-    its line.
-    """
+    """Yield line and place of each credential; one that only its escapes hide has its line."""
     seen = set()
     for text in _readings(data):
         for hit in _hits(text):

@@ -129,9 +129,7 @@ def emit_(asked: Invocation, **fields: str | None) -> Reply:
 @verb("parse", example="yolo-fs handoff parse chat.txt", parent=handoff)
 @click.argument("path", metavar="FILE|-")
 def parse(asked: Invocation, *, path: str) -> Reply:
-    """Read a packet from a chat text or a HANDOFF.md and show its fields. What it points at is not
-    looked at.
-    """
+    """Read a packet from a chat text or a HANDOFF.md and show its fields, and nothing else."""
     source = _text() if path == STDIN else _file(os.path.join(asked.start, path), path)
     if isinstance(source, Finding):
         return Reply(None, (source,), Exit.FINDINGS)

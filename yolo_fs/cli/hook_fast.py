@@ -135,9 +135,7 @@ def _without_halves(told: Any, data: bytes) -> Any:
 
 
 def in_time(asked: Asked) -> Answer:
-    """Answer in full, in the warm process where there is one; what guards, before the host goes on
-    without it.
-    """
+    """Answer in full, in the warm process if any; a guard, before the host goes on without it."""
     if asked[0] != GUARD:
         return _warm(asked) or _fully(asked)
     from yolo_fs.cli.hook_late import OutOfTimeError, answer_late, limit_time

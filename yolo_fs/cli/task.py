@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 @click.group("task", short_help="tasks: claimed files, the next task, the totals of a plan")
 def task() -> None:
-    """Claim tasks, so that no two Devs change the same file at once; complete them, and see what
-    they come to.
-    """
+    """Claim tasks, so that no two Devs change one file at once; complete them, and see them."""
 
 
 @verb("claim", example="yolo-fs task claim 01-02/T3 --as dev-1", parent=task)

@@ -65,9 +65,7 @@ def validate_commit(_: Sequence[str]) -> int:
 
 
 def _subject(command: str) -> str:
-    """Return the first line of the message that a commit is given; nothing when it is given none on
-    the line.
-    """
+    """Return the first line of the message that a commit is given on its line, if any."""
     if "git commit" not in command or "cat <<" in command:
         return ""
     found = next((texts for pattern in _TEXTS if (texts := pattern.findall(command))), [])

@@ -57,9 +57,7 @@ class Stamp(NamedTuple):
         )
 
     def is_racy(self, read_at_ns: int) -> bool:
-        """Return whether what was read then (wall clock) may have changed since without the stamp
-        showing it.
-        """
+        """Return whether what was read then (wall clock) may have changed without a new stamp."""
         return read_at_ns - max(self.mtime_ns, self.ctime_ns) <= RACY_NS
 
 

@@ -89,9 +89,7 @@ class Column(NamedTuple):
     name: str
     """Name in the context."""
     keys: tuple[str, ...]
-    """Keys of the record, of which the first that is there counts; `plan` also stands for the
-    file's own plan.
-    """
+    """Keys of the record, the first that is there counts; `plan` may be the file's own plan."""
     cut: Cut | None = None
     """The cut from which on the column is left out."""
 

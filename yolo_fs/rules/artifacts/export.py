@@ -110,9 +110,7 @@ def _checks_of(kind: Kind) -> dict[str, Any]:
 
 
 def _described(shape: type[Wire]) -> dict[str, Any]:
-    """Return the schema of a shape with descriptions and old names, its own and those of the shapes
-    within it.
-    """
+    """Return the schema of a shape with descriptions and old names, of shapes within it too."""
     schema = shape.model_json_schema(by_alias=True, mode="validation")
     within = {inner.__name__: inner for inner in _shapes_within(shape)}
     for name, part in schema.get("$defs", {}).items():

@@ -201,9 +201,7 @@ class Wanted(NamedTuple):
 
 
 def right_names(path: str, wanted: Wanted) -> tuple[str, ...]:
-    """Return the names that a file should have: none when its own is right, several when nothing
-    tells which.
-    """
+    """Return the names that a file should have: none when its own is right, several in doubt."""
     found = read_name(path)
     rows = tuple(_rows(path, wanted))
     if found and _suits(found, wanted, rows):

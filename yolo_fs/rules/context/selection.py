@@ -165,9 +165,7 @@ def _wanted(section: Section, gathered: ContextSources) -> Iterator[ContextSourc
 
 
 def _is_own(source: ContextSource, gathered: ContextSources) -> bool:
-    """Return whether a source is of the reader's department, or of none, or serves it in the place
-    of its own.
-    """
+    """Return whether a source is of the reader's department, or of none, or serves as its own."""
     own, theirs = gathered.actor.department, Target(source.path).department
     if own is None or theirs is None:
         shared = (

@@ -117,9 +117,7 @@ def _fold(
 
 
 def _clamped(found: LogEntry, earliest: datetime, known: EscalationLog, now: datetime) -> datetime:
-    """Return when a line was written: not after the log was, not after now, and not before the line
-    before it.
-    """
+    """Return when a line was written: not after the log or now, not before the line before."""
     latest = min(known.written_at or now, now)
     return (
         min(max(found.at or latest, earliest), now)

@@ -366,9 +366,7 @@ def _upward(one: EscalationProgress, line: LogEntry) -> Finding:
 
 
 def wanting(one: EscalationProgress, line: LogEntry) -> Iterator[Finding]:
-    """Yield what a level owes and does not say: evidence, a recommendation, and options from the
-    Architect on.
-    """
+    """Yield what a level owes and does not say: evidence, a recommendation, later options."""
     if line.goes_down or line.move:
         return
     if not line.evidence:

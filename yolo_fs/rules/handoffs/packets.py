@@ -113,9 +113,7 @@ def from_front_matter(
 def packet_of(
     written: ParsedPacket, mode: Strictness = Strictness()
 ) -> tuple[Packet | None, tuple[Finding, ...]]:
-    """Return the packet, or None when it is no complete one, with everything that is wrong with it
-    by itself.
-    """
+    """Return the packet, None when it is not complete, with all that is wrong with it."""
     if written.findings and not written.texts:
         return None, written.findings
     shaped, faults = check(DirectivePacket if written.top else Packet, written.texts, mode)

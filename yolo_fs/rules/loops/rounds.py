@@ -353,9 +353,7 @@ def _about(loop: LoopProgress) -> str:
 
 
 def _task_of(facts: LoopFacts, one: LoopProgress, role: Role) -> tuple[Plan, str] | None:
-    """Return the plan of a loop, and the task to escalate; None while one of that role is open
-    there already.
-    """
+    """Return the plan of a loop, and the task to escalate; None while that role has one open."""
     task, plan = TaskRef.parse(one.of), PlanId.parse(one.of)
     plans = [
         each

@@ -88,9 +88,7 @@ _OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
 
 
 def _plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
-    """Yield the plans of other phases that are asked for: the facts of one phase do not tell which
-    there are.
-    """
+    """Yield the plans of other phases that are asked for: the facts of one do not tell them."""
     for plan in plans_of(facts):
         yield from (
             f"{item.get('p')}-{item.get('n')}"

@@ -511,9 +511,7 @@ class HistoryIndex:
     # --- from one process to the next ---
 
     def keep(self) -> None:
-        """Leave what was read to the next process; where that cannot be done, the next one only
-        needs longer.
-        """
+        """Leave what was read to the next process, which needs longer where that cannot be done."""
         fresh = len(self.commits) - self._cached
         if not self._tip or fresh * _SHARE <= self._cached:
             return

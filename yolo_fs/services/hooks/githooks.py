@@ -115,9 +115,7 @@ class Layout(NamedTuple):
 
     @property
     def is_husky(self) -> bool:
-        """Whether git looks into a folder that husky generates, whose scripts call those of the
-        folder above.
-        """
+        """Whether git looks into a folder made by husky, whose scripts call those above it."""
         return (
             os.path.basename(self.git_folder) == "_"
             and os.path.basename(os.path.dirname(self.git_folder)) == ".husky"

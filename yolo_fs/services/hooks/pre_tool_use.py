@@ -62,9 +62,7 @@ class HookRequest:
             return None
 
     def paths(self, touch: Touch) -> Iterator[str]:
-        """Yield the files that are meant, relative to the repository, patterns replaced by what
-        matches them.
-        """
+        """Yield the files meant, relative to the repository, patterns replaced by what matches."""
         spelled = [touch.path]
         if (
             above := f"{UNKNOWN}/{PLANNING_ROOT}/"

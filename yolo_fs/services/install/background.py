@@ -367,9 +367,7 @@ def _systemd(root: str) -> Unit:
 
 
 def _quoted(word: str) -> str:
-    """Return the word as `ExecStart=` reads it: specifiers, variables, quotes and backslashes are
-    plain text.
-    """
+    """Return the word as `ExecStart=` reads it: specifiers, variables, quotes are plain text."""
     for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("$", "$$")):
         word = word.replace(char, escaped)
     return f'"{word}"'
