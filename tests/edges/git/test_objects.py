@@ -277,8 +277,6 @@ def test_a_pack_that_was_collected_between_two_objects_is_looked_for_anew(user: 
     user.commit_file("more.txt", "more\n")
     user.git("gc", "-q", "--prune=now")
     assert store.read(blob) is not None
-    store.close()
-    assert store.read(blob) is not None
     assert store.read(user.tip()) is not None
     assert store._reader is None
     store.end()

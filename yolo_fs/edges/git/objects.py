@@ -18,7 +18,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from io import FileIO
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
@@ -32,7 +33,7 @@ from yolo_fs.edges.git.object_format import (
     pack_of,
     with_difference,
 )
-from yolo_fs.edges.git.runner import Conversation, Git, GitError
+from yolo_fs.edges.git.runner import Conversation, Git, GitError, content_of
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -51,6 +52,9 @@ _KINDS_READ = ("blob", "tree", "commit")
 _SMALL_INDEX_BYTES = 4096
 """An index of some hundred objects is kept, a larger one is read where it is asked."""
 _PACKS_MOST = 500
+_FILES_MOST = 16
+_BASES_MOST = 256
+_BASE_BYTES = 1 << 13
 _TICK_NS = 20_000_000
 """Longer than the clock of a file system needs to tell two changes of a folder apart."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -152,6 +156,7 @@ class ObjectStore:
 
     def close(self) -> None:
         """End the reading process."""
+        self._stored.close()
         if self._reader is not None:
             self._reader.close()
             self._reader = None
@@ -319,24 +324,50 @@ class _StoredObjects:
         """Name of each pack, the youngest first → when it was made, in nanoseconds."""
         self._indexes: dict[str, bytes] = {}
         """The small ones among their indexes."""
+        self._files: dict[str, FileIO] = {}
+        self._bases: dict[tuple[Any, int], tuple[str, bytes]] = {}
+        """Pack and place of an entry → kind and body: others are differences to it."""
 
     def read(self, name: str) -> GitObject | None:
         """Return the object of an id; None where git has to be asked."""
-        try:
-            raw = bytes.fromhex(name)
-            if len(raw) == self._format.size:
-                found = self._format.hash_object(*(self._loose(name) or self._packed(raw)))
-                return found if found.oid == name else None
-        except OSError:  # of a pack that was merged or collected
-            self._listed_at, self._packs = None, {}
-        except (ValueError, LookupError, RecursionError, struct.error, zlib.error):
-            pass
+        for _ in ("as it was listed", "after a pack was merged or collected"):
+            try:
+                return self._checked(name)
+            except OSError:
+                self.close()
+                self._listed_at, self._packs = None, {}
+            except (ValueError, LookupError, RecursionError, struct.error, zlib.error):
+                return None
         return None
+
+    def _checked(self, name: str) -> GitObject | None:
+        raw = bytes.fromhex(name)
+        if len(raw) != self._format.size:
+            return None
+        found = self._format.hash_object(*self._found(name, raw))
+        return found if found.oid == name else None
+
+    def close(self) -> None:
+        """Close the files that are open."""
+        while self._files:
+            self._files.popitem()[1].close()
+
+    def _found(self, name: str, raw: bytes) -> tuple[str, bytes]:
+        place = self._place(raw)
+        loose = None if place else self._loose(name)
+        if loose:
+            return loose
+        if place is None and self._list():
+            place = self._place(raw)
+        if place is None:
+            raise LookupError(name)
+        return self._content(self._file(f"{place[0]}.pack"), place[1])
 
     def _loose(self, name: str) -> tuple[str, bytes] | None:
         try:
             with open(f"{self._directory}/{name[:2]}/{name[2:]}", "rb", buffering=0) as file:
-                data = file.read(LARGEST_READ)
+                is_large = os.fstat(file.fileno()).st_size > LARGEST_READ
+                data = b"" if is_large else file.readall()
         except FileNotFoundError:
             return None
         stream = zlib.decompressobj()
@@ -346,15 +377,27 @@ class _StoredObjects:
             raise LookupError(name)
         return kind, body
 
-    def _packed(self, raw: bytes) -> tuple[str, bytes]:
-        place = self._place(raw) or (self._list() and self._place(raw))
-        if not place:
-            raise LookupError(raw)
-        with open(f"{self._folder}/{place[0]}.pack", "rb", buffering=0) as pack:
-            return self._content(pack.fileno(), place[1])
+    def _file(self, name: str) -> FileIO:
+        """Return a file of the folder of packs, left open for what is read next."""
+        if name not in self._files:
+            if len(self._files) >= _FILES_MOST:
+                self.close()
+            self._files[name] = FileIO(f"{self._folder}/{name}")
+        return self._files[name]
 
-    def _content(self, pack: int, at: int) -> tuple[str, bytes]:
-        entry = entry_at(lambda start, size: os.pread(pack, size, start), at, self._format.size)
+    def _content(self, pack: FileIO, at: int) -> tuple[str, bytes]:
+        known = self._bases.get((pack.name, at))
+        if known is None:
+            known = self._read_content(pack, at)
+            if len(self._bases) >= _BASES_MOST:
+                self._bases.clear()
+            if len(known[1]) <= _BASE_BYTES:
+                self._bases[pack.name, at] = known
+        return known
+
+    def _read_content(self, pack: FileIO, at: int) -> tuple[str, bytes]:
+        file = pack.fileno()
+        entry = entry_at(lambda start, size: os.pread(file, size, start), at, self._format.size)
         if isinstance(entry.base, int):
             kind, base = self._content(pack, entry.base)
             return kind, with_difference(base, entry.body)
@@ -378,10 +421,10 @@ class _StoredObjects:
     def _offset(self, pack: str, raw: bytes) -> int | None:
         index = self._indexes.get(pack)
         if index is None:
-            with open(f"{self._folder}/{pack}.idx", "rb", buffering=0) as file:
-                if os.fstat(file.fileno()).st_size > _SMALL_INDEX_BYTES:
-                    return offset_of(raw, lambda at, size: os.pread(file.fileno(), size, at))
-                index = self._indexes[pack] = file.readall()
+            if os.stat(f"{self._folder}/{pack}.idx").st_size > _SMALL_INDEX_BYTES:
+                file = self._file(f"{pack}.idx").fileno()
+                return offset_of(raw, lambda at, size: os.pread(file, size, at))
+            index = self._indexes[pack] = content_of(f"{self._folder}/{pack}.idx")
         return offset_of(raw, lambda at, size: index[at : at + size])
 
     def _list(self) -> bool:
@@ -390,6 +433,7 @@ class _StoredObjects:
         if changed == self._listed_at:
             return False
         self._listed_at = changed if time.time_ns() - changed > _TICK_NS else None
+        self.close()
         # The index of a pack gets its name last.
         indexes = (name for name in os.listdir(self._folder) if name.endswith(".idx"))
         ages = {name.removesuffix(".idx"): 0 for name in indexes}
