@@ -170,9 +170,7 @@ def _timeout(path: str) -> float:
 
 
 def _entries(path: str) -> Sequence[Mapping[str, Any]]:
-    """Return the escalations; none, with a warning, when the file cannot be read: 1 means "timed
-    out".
-    """
+    """Return the escalations; none, with a warning, of an unreadable file: 1 is "timed out"."""
     try:
         entries = (read_object(path) or {}).get("escalations") or []
     except YoloError as error:

@@ -128,9 +128,7 @@ def process_name(pid: int) -> str:
 
 
 def flock_holders(lock: str) -> tuple[int, ...]:
-    """Return the pids that hold a flock on the file, as far as /proc/locks tells (not on btrfs or
-    overlayfs).
-    """
+    """Return the pids that hold a flock on the file, if /proc/locks tells (not on btrfs)."""
     try:
         found = os.stat(lock, follow_symlinks=False)
         with open(f"{PROC}/locks", encoding="ascii", errors="replace") as file:

@@ -148,9 +148,7 @@ class IndexSync:
     """Keeps what the index still has to follow, across crashes, and lets it follow in batches."""
 
     def __init__(self, repository: Repository, *, lives_long: bool = False):
-        """`lives_long`: many commits will come, so let git begin with each draft beforehand; ended
-        by `close`.
-        """
+        """`lives_long`: many commits will come, so drafts are begun before; ended by `close`."""
         self._repository = repository
         self._lives_long = lives_long
         self._begun: _Begun | None = None

@@ -10,7 +10,7 @@ import hashlib
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -199,6 +199,19 @@ def _number(said: bytes, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         number |= (said[at] & 0x7F) << shift
     return number, at + 1
+
+
+def places_in(index: bytes, size: int) -> Iterator[tuple[bytes, int]]:
+    """Yield each object of a small index of version 2, and where its pack has it; `size`: bytes of
+    an id. Raises struct.error when it is cut off.
+    """
+    if index.startswith(_INDEX_SIGN):
+        names = len(_INDEX_SIGN) + 4 * 256
+        (total,) = struct.unpack_from(">I", index, names - 4)
+        offsets = struct.unpack_from(f">{total}I", index, names + total * (size + 4))
+        for number, at in enumerate(offsets):
+            if not at & _FAR:
+                yield index[names + number * size : names + (number + 1) * size], at
 
 
 def offset_of(name: bytes, index: Callable[[int, int], bytes]) -> int | None:

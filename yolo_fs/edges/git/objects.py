@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from io import FileIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
@@ -31,6 +31,7 @@ from yolo_fs.edges.git.object_format import (
     entry_at,
     offset_of,
     pack_of,
+    places_in,
     with_difference,
 )
 from yolo_fs.edges.git.runner import Conversation, Git, GitError, content_of
@@ -50,7 +51,7 @@ other to read."""
 
 _KINDS_READ = ("blob", "tree", "commit")
 _SMALL_INDEX_BYTES = 4096
-"""An index of some hundred objects is kept, a larger one is read where it is asked."""
+"""What an index of some hundred objects says is kept, a larger one is read where it is asked."""
 _PACKS_MOST = 500
 _FILES_MOST = 16
 _BASES_MOST = 256
@@ -320,12 +321,13 @@ class _StoredObjects:
         self._format = object_format
         self._listed_at: int | None = None
         """When the folder was changed last before it was listed; None where that is uncertain."""
-        self._packs: dict[str, int] = {}
-        """Name of each pack, the youngest first → when it was made, in nanoseconds."""
-        self._indexes: dict[str, bytes] = {}
-        """The small ones among their indexes."""
+        self._packs: set[str] = set()
+        self._places: dict[bytes, tuple[str, int]] = {}
+        """Name of an object of a small pack → the pack, and where in it."""
+        self._large: list[str] = []
+        """The other packs, the youngest first."""
         self._files: dict[str, FileIO] = {}
-        self._bases: dict[tuple[Any, int], tuple[str, bytes]] = {}
+        self._bases: dict[tuple[str, int], tuple[str, bytes]] = {}
         """Pack and place of an entry → kind and body: others are differences to it."""
 
     def read(self, name: str) -> GitObject | None:
@@ -335,7 +337,7 @@ class _StoredObjects:
                 return self._checked(name)
             except OSError:
                 self.close()
-                self._listed_at, self._packs = None, {}
+                self._listed_at, self._packs, self._places, self._large = None, set(), {}, []
             except (ValueError, LookupError, RecursionError, struct.error, zlib.error):
                 return None
         return None
@@ -361,7 +363,7 @@ class _StoredObjects:
             place = self._place(raw)
         if place is None:
             raise LookupError(name)
-        return self._content(self._file(f"{place[0]}.pack"), place[1])
+        return self._content(*place)
 
     def _loose(self, name: str) -> tuple[str, bytes] | None:
         try:
@@ -377,27 +379,27 @@ class _StoredObjects:
             raise LookupError(name)
         return kind, body
 
-    def _file(self, name: str) -> FileIO:
-        """Return a file of the folder of packs, left open for what is read next."""
+    def _bytes_of(self, name: str) -> Callable[[int, int], bytes]:
+        """Return what reads a file of the folder of packs, left open for what is read next."""
         if name not in self._files:
             if len(self._files) >= _FILES_MOST:
                 self.close()
             self._files[name] = FileIO(f"{self._folder}/{name}")
-        return self._files[name]
+        file = self._files[name].fileno()
+        return lambda start, size: os.pread(file, size, start)
 
-    def _content(self, pack: FileIO, at: int) -> tuple[str, bytes]:
-        known = self._bases.get((pack.name, at))
+    def _content(self, pack: str, at: int) -> tuple[str, bytes]:
+        known = self._bases.get((pack, at))
         if known is None:
             known = self._read_content(pack, at)
             if len(self._bases) >= _BASES_MOST:
                 self._bases.clear()
             if len(known[1]) <= _BASE_BYTES:
-                self._bases[pack.name, at] = known
+                self._bases[pack, at] = known
         return known
 
-    def _read_content(self, pack: FileIO, at: int) -> tuple[str, bytes]:
-        file = pack.fileno()
-        entry = entry_at(lambda start, size: os.pread(file, size, start), at, self._format.size)
+    def _read_content(self, pack: str, at: int) -> tuple[str, bytes]:
+        entry = entry_at(self._bytes_of(f"{pack}.pack"), at, self._format.size)
         if isinstance(entry.base, int):
             kind, base = self._content(pack, entry.base)
             return kind, with_difference(base, entry.body)
@@ -412,20 +414,13 @@ class _StoredObjects:
 
     def _place(self, raw: bytes) -> tuple[str, int] | None:
         """Return which pack has an object, and where."""
-        for name in self._packs:
-            at = self._offset(name, raw)
+        if raw in self._places:
+            return self._places[raw]
+        for name in self._large:
+            at = offset_of(raw, self._bytes_of(f"{name}.idx"))
             if at is not None:
                 return name, at
         return None
-
-    def _offset(self, pack: str, raw: bytes) -> int | None:
-        index = self._indexes.get(pack)
-        if index is None:
-            if os.stat(f"{self._folder}/{pack}.idx").st_size > _SMALL_INDEX_BYTES:
-                file = self._file(f"{pack}.idx").fileno()
-                return offset_of(raw, lambda at, size: os.pread(file, size, at))
-            index = self._indexes[pack] = content_of(f"{self._folder}/{pack}.idx")
-        return offset_of(raw, lambda at, size: index[at : at + size])
 
     def _list(self) -> bool:
         """List the packs, and return whether there may be others than at the last time."""
@@ -433,15 +428,24 @@ class _StoredObjects:
         if changed == self._listed_at:
             return False
         self._listed_at = changed if time.time_ns() - changed > _TICK_NS else None
-        self.close()
         # The index of a pack gets its name last.
-        indexes = (name for name in os.listdir(self._folder) if name.endswith(".idx"))
-        ages = {name.removesuffix(".idx"): 0 for name in indexes}
-        for name in ages:
-            ages[name] = self._packs.get(name) or os.stat(f"{self._folder}/{name}.idx").st_mtime_ns
-        youngest = sorted(ages, key=lambda name: -ages[name])[:_PACKS_MOST]
-        self._packs = {name: ages[name] for name in youngest}
-        self._indexes = {name: self._indexes[name] for name in youngest if name in self._indexes}
+        listed = {name[:-4] for name in os.listdir(self._folder) if name.endswith(".idx")}
+        if not self._packs <= listed:
+            self.close()
+            known = self._places.items()
+            self._places = {raw: place for raw, place in known if place[0] in listed}
+            self._large = [name for name in self._large if name in listed]
+        fresh = ((os.stat(f"{self._folder}/{name}.idx"), name) for name in listed - self._packs)
+        youngest = sorted(((each.st_mtime_ns, each.st_size, name) for each, name in fresh))
+        for _, size, name in youngest[-_PACKS_MOST:]:
+            if size > _SMALL_INDEX_BYTES:
+                self._large.insert(0, name)
+                continue
+            index = content_of(f"{self._folder}/{name}.idx")
+            with contextlib.suppress(struct.error):  # torn
+                for raw, at in places_in(index, self._format.size):
+                    self._places[raw] = name, at
+        self._packs = listed
         return True
 
 

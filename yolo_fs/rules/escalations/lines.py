@@ -255,9 +255,7 @@ def resolved(said: EscalationRequest, to: str, one: EscalationProgress | None) -
 def called(
     spelled: str, one: EscalationProgress | None, name: EscalationId, known: EscalationLog
 ) -> str:
-    """Return how whoever speaks is called in the department of the task: plain `senior` may mean
-    `fe-senior`.
-    """
+    """Return a speaker's name in the department of the task: `senior` may mean `fe-senior`."""
     role = role_of(spelled)
     department = (
         one.department if one else known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)

@@ -338,9 +338,7 @@ class _Turns(NamedTuple):
         return None
 
     def _criticised(self, status: DepartmentStatus) -> Next | None:
-        """The Critic goes on until it is sure or out of rounds, while no design is built on what it
-        has said.
-        """
+        """The Critic goes on until it is sure or out of rounds, while no design builds on it."""
         current = status.current
         if current is None or current.step.key not in ("research", "architecture"):
             return None

@@ -119,9 +119,7 @@ def _declared(view: View, step: Step) -> str | None:
 
 
 def _output_exists(view: View, step: Step) -> bool:
-    """What the step ends with is there, though it misses its exit gate (`critique.jsonl` without
-    `cf`).
-    """
+    """What the step ends with is there, but not its exit gate (`critique.jsonl` without `cf`)."""
     kinds = {name.partition(".")[0] for name in step.outputs}
     return any(filed.place.artifact.kind in kinds for filed in view.of_step(step))
 

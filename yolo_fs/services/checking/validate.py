@@ -212,9 +212,7 @@ class Validator:
         return self._check(shown, data, location, snapshot)
 
     def full_path(self, file: CheckedFile, *, of_tree: bool) -> str:
-        """Return the absolute path of a file that was checked, as one of the tree or as the caller
-        spells it.
-        """
+        """Return the absolute path of a checked file, as tree or caller spell it."""
         start = self._own_repository().root if of_tree else self._start
         return os.path.normpath(os.path.join(start, file.path))
 

@@ -178,9 +178,7 @@ class _Known:
     def _of_agents(
         self, facts: PhaseFacts, receiver: str, agents: Sequence[str]
     ) -> Iterator[ReceiverSign]:
-        """Yield when an agent's context was compiled, and when its own handoff was read: it had
-        read by then.
-        """
+        """Yield when an agent's context was compiled, and its own handoff read."""
         names = self._names(_folder(facts))
         for agent in agents:
             if f".ctx-{agent}.toon" not in names:

@@ -294,9 +294,7 @@ class HistoryIndex:
         self._signed_off: dict[str, int] = {}
         """Number of a phase → row of the commit that recorded its sign-off."""
         self.past: dict[str, array[int]] = {}
-        """Path of an artifact whose past tells of rounds → rows of the commits that changed it,
-        oldest first.
-        """
+        """Path of an artifact with rounds → rows of the commits that changed it, oldest first."""
         self.work: dict[str, array[int]] = {}
         """`NN-MM` → rows of the commits whose scope names that plan, oldest first."""
 

@@ -163,9 +163,7 @@ class States:
         return is_asked_for or os.path.lexists(full)
 
     def _committed(self, commit: str, path: str) -> Any:
-        """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has the same,
-        left alone.
-        """
+        """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has it."""
         blob = self._repository.blob_at(commit, path)
         content = read(self._repository.root, path, self._limit)
         if not isinstance(content, Content):
