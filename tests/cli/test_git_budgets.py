@@ -80,7 +80,8 @@ def asked(team: Team, line: str) -> str:
 def test_a_command_starts_no_more_processes_than_its_budget(team: Team, line: str) -> None:
     with processes() as started:
         assert asked(team, line)
-    assert len(started) <= BUDGETS[line], "\n".join(" ".join(one[-6:]) for one in started)
+    least = min(1, BUDGETS[line])  # one that is counted shows that they are
+    assert least <= len(started) <= BUDGETS[line], "\n".join(" ".join(one[-6:]) for one in started)
 
 
 def test_the_number_of_processes_does_not_grow_with_the_artifacts(team: Team) -> None:

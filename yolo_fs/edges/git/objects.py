@@ -1,4 +1,4 @@
-"""git objects built in process: named, written as one kept pack, durable before acknowledged.
+"""git objects, read and built in process: written as one kept pack, durable before acknowledged.
 
 `git gc`, `git repack -ad` and `git prune` spare what a pack with a `.keep` beside it holds, so
 nothing of ours is taken before a branch names it, and nothing has to wait for them. See
@@ -429,14 +429,15 @@ class _StoredObjects:
             return False
         self._listed_at = changed if time.time_ns() - changed > _TICK_NS else None
         # The index of a pack gets its name last.
-        listed = {name[:-4] for name in os.listdir(self._folder) if name.endswith(".idx")}
+        indexes = (name for name in os.listdir(self._folder) if name.endswith(".idx"))
+        listed = {name.removesuffix(".idx") for name in indexes}
         if not self._packs <= listed:
             self.close()
             known = self._places.items()
             self._places = {raw: place for raw, place in known if place[0] in listed}
             self._large = [name for name in self._large if name in listed]
         fresh = ((os.stat(f"{self._folder}/{name}.idx"), name) for name in listed - self._packs)
-        youngest = sorted(((each.st_mtime_ns, each.st_size, name) for each, name in fresh))
+        youngest = sorted((each.st_mtime_ns, each.st_size, name) for each, name in fresh)
         for _, size, name in youngest[-_PACKS_MOST:]:
             if size > _SMALL_INDEX_BYTES:
                 self._large.insert(0, name)
