@@ -1,6 +1,4 @@
-"""`yolo-fs agent`: how the agents are, whose circuit is open, who was asked to stop, what stands
-still and why.
-"""
+"""`yolo-fs agent`: how agents are, whose circuit is open, who was asked to stop, what stalls."""
 
 from __future__ import annotations
 

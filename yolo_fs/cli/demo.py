@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 DEFAULT = PLAYS[:3]
-"""What is played when no play is named: a phase that ships, the same on hold, and one with every
-mishap.
-"""
+"""Played when no play is named: a phase that ships, the same on hold, one with every mishap."""
 
 NAMES = tuple(dict.fromkeys(play.name for play in PLAYS))
 

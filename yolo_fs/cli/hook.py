@@ -1,6 +1,4 @@
-"""`yolo-fs hook`: answers the hooks of agents' hosts; `hook_fast` decides whether anything here is
-needed at all.
-"""
+"""`yolo-fs hook`: answers agents' hosts; `hook_fast` decides whether anything here is needed."""
 
 from __future__ import annotations
 

@@ -178,14 +178,13 @@ def _fully(asked: Asked) -> Answer:
 
 def _options(arguments: Sequence[str]) -> tuple[str, str, str]:
     event, host, start = "", "", ""
-    left = list(arguments)
-    while left:
-        word = left.pop(0)
+    words = iter(arguments)
+    for word in words:
         name, _, value = word.partition("=")
         if name == "--host":
-            host = value or (left.pop(0) if left else "")
+            host = value or next(words, "")
         elif name == "-C":
-            start = left.pop(0) if left else ""
+            start = next(words, "")
         elif not word.startswith("-"):
             event = event or word
     return event, host, start

@@ -66,15 +66,16 @@ def answer_late(
     """
     cause = failure or f"the whole check did not end within {LIMIT_S:g} s"
     _, host, cwd, told = asked
+    is_cursor = host == "cursor"
     why = _forbidden(told, cwd)
     if not why:
         note = f"yolo-fs hook: not checked, {cause}; the tool may run. "
-        is_told = host != "cursor" and may_destroy(read_given(told))
+        is_told = not is_cursor and may_destroy(read_given(told))
         told_agent = _context(UNKEPT) if is_told else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
     first = f"{why} (decided by its name alone: {cause})."
     reason = f"{first}\nInstead: ask again in a moment; 'yolo-fs doctor' says what is slow."
-    if host == "cursor":
+    if is_cursor:
         return {"permission": "deny", "user_message": first, "agent_message": reason}, "", 0
     denied = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}}, "", 0

@@ -1,6 +1,4 @@
-"""`yolo-fs mcp`: the Model Context Protocol on stdio, for hosts without hooks and agents in any
-language.
-"""
+"""`yolo-fs mcp`: the Model Context Protocol on stdio, for hosts without hooks, in any language."""
 
 from __future__ import annotations
 

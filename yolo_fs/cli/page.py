@@ -1,6 +1,4 @@
-"""What a browser shows: `yolo-fs board`, the team, live; and `yolo-fs report`, the record of one
-phase as one file.
-"""
+"""What a browser shows: `yolo-fs board`, the team, live; `yolo-fs report`, a phase as one file."""
 
 from __future__ import annotations
 

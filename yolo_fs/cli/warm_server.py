@@ -42,8 +42,7 @@ from yolo_fs.services.workspace import WARM, load
 
 BACKLOG = 128
 STALE = 3
-"""Exit code of a child that found the package changed: the server then ends, and is started
-anew."""
+"""Exit code of a child that found the package changed: the server then ends and starts anew."""
 REQUEST_S = 10.0
 """How long a client may take to say what it wants."""
 LONGEST_BYTES = 64 << 20

@@ -25,8 +25,7 @@ DEFAULTS: Mapping[str, object] = {
     "context_compiler": True,
     "security_audit": False,
 }
-"""As the reference answers; `schemas.config.Config`, which differs in a few, costs 80 ms to import.
-"""
+"""As the reference answers; `schemas.config.Config` differs in a few, and costs 80 ms to import."""
 _APPROVALS = ("qa_fail", "security_warn")
 _ROUTING: Mapping[str, tuple[str, str, object]] = {
     "config_complexity_routing": ("enabled", "enabled", True),

@@ -226,7 +226,8 @@ def _faults(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, f"must be an object, got {json_type(section)}"
             continue
         for key, rule in rules.items():
-            text = rule(section[key]) if section.get(key) is not None else ""
+            value = section.get(key)
+            text = rule(value) if value is not None else ""
             if text:
                 yield f"{name}.{key}", text
     yield from _thresholds(config.get("complexity_routing"))

@@ -10,5 +10,4 @@ PORTABLE = "YOLO_FS_PORTABLE"
 can be tried here."""
 IS_LINUX = sys.platform == "linux" and not os.environ.get(PORTABLE)
 PROC = "/proc" if IS_LINUX else "/proc.of-linux-alone"
-"""Where the kernel tells of processes. Elsewhere nothing is there, and whoever asks does
-without."""
+"""Where the kernel tells of processes. Elsewhere it is not there, and whoever asks does without."""

@@ -82,8 +82,7 @@ STAGES: Mapping[str, str] = {
     "recovery.booted": "it is noted that this boot was recovered from",
     "daemon.scanned": "the first scan is done; nothing is computed from it",
 }
-"""Stage → what is so when the program comes by. Each is passed at exactly one place in the
-program."""
+"""Stage → what is so when the program comes by. Each is passed at exactly one place."""
 
 
 class Injection(NamedTuple):

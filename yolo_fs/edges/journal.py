@@ -115,9 +115,7 @@ class Journal:
             _close(sources)
 
     def _is_superseded(self, sources: list[_In]) -> bool:
-        """Return whether a file began after those that are open; what those still hold is then
-        under another name.
-        """
+        """Return whether a file began after those that are open, which have another name then."""
         current = identity_at(self._path(0))
         return not sources or (current is not None and sources[-1].identity != current)
 

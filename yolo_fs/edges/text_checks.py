@@ -18,8 +18,7 @@ MAX_FINDINGS = 100
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CONFLICT = re.compile(r"(?:<{7}|\|{7}|>{7})(?: |$)")
-"""The lines of a git conflict, except the middle one, which is also a Markdown heading's underline.
-"""
+"""The lines of a git conflict, except the middle one, which may underline a Markdown heading."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _LISTED_LINES = 10

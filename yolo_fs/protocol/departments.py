@@ -167,9 +167,7 @@ DEPARTMENTS = (
         runs_workflow=False,
     ),
 )
-"""In the order in which lists name them; later departments are spawned before earlier ones of the
-same wave.
-"""
+"""In the order in which lists name them; later ones of a wave are spawned before earlier ones."""
 
 DEPARTMENT_BY_NAME = {row.name: row for row in DEPARTMENTS}
 

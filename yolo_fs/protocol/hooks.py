@@ -131,8 +131,7 @@ class Host(NamedTuple):
     approve: tuple[str, ...]
     """What the user must still do before the host runs the hooks."""
     announced_by: tuple[str, ...] = ()
-    """Environment variables that the host sets for the commands of its agents, and only for
-    those."""
+    """Environment variables that the host sets for the commands of its agents alone."""
     local_settings: str = ""
     """A file of the same form that the host also reads when it is started below the root."""
     servers: str = ""

@@ -285,9 +285,7 @@ class Sealed(NamedTuple):
     folders: tuple[str, ...] = ()
     """Folders, anywhere in the tree, that they lie in."""
     source: str = 'the reference scripts ("security-filter")'
-    """Section that the row restates; unlike it, a whole name is compared, so that `rebuild/x` is no
-    `build/`.
-    """
+    """Section that the row restates; here whole names are compared: `rebuild/x` is no `build/`."""
 
 
 SEALED = (

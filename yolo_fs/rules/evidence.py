@@ -108,8 +108,7 @@ class PhaseFacts:
     task_commits: Mapping[str, str] = field(default_factory=dict)
     """`NN-MM/Tk` → the commit whose subject names that task."""
     handed_over: str = ""
-    """The handoff of the phase before, an input of Critic and Architect; empty when there is
-    none."""
+    """The handoff of the phase before, an input of Critic and Architect; empty without one."""
     earlier_plans: Mapping[str, bool] = field(default_factory=dict)
     """Plan id of another phase → whether its summary says complete, for `xd`."""
     signed_off: str = ""

@@ -423,9 +423,7 @@ _BOUNDS = frozenset(
 
 
 def _described(field: FieldInfo) -> FieldInfo:
-    """Return the field itself, or what an alternative such as `IsoDate | None` or an item says of
-    itself.
-    """
+    """Return the field itself, or what an alternative, as in `IsoDate | None`, or an item says."""
     if field.description or field.examples:
         return field
     inner = (info for part in typing.get_args(field.annotation) for info in _infos(part))

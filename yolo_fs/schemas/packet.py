@@ -122,9 +122,7 @@ class Packet(Wire):
     directive_branch: BranchName
     """Branch that the receiver must be on before any edit."""
     required_reading: FilledPath
-    """What the receiver reads first; the document's is
-    `apps/web/docs/guides/component-paradigm.md`.
-    """
+    """What is read first; the document's is `apps/web/docs/guides/component-paradigm.md`."""
     objective: FilledLine
     """What the receiving role is to reach, in one line."""
     blocking_rule: FilledLine

@@ -41,8 +41,7 @@ class IndexUpdate(NamedTuple):
     path: str
     blob: str
     previous_blobs: frozenset[str | None]
-    """Blobs that the branch had here before; an entry that is none of these was staged by the
-    user."""
+    """Blobs that the branch had here before; any other entry was staged by the user."""
 
     def after(self, earlier: IndexUpdate | None) -> IndexUpdate:
         """Return this step joined with an earlier one that the index has not followed yet."""
@@ -321,16 +320,17 @@ class IndexSync:
         staged = self._staged(self.pending)
         for path, follow in self.pending.items():
             target = self._repository.blob_at(tip, path)
-            if staged[path] == target:
+            there = staged[path]
+            if there == target:
                 self.diverged.discard(path)
                 continue
             # A switch of branches between our look and our update: what we put in is another
             # branch's.
-            if staged[path] is not None and staged[path] == self._placed.get(path):
+            if there is not None and there == self._placed.get(path):
                 yield path, target
             elif target is None or target not in follow.previous_blobs | {follow.blob}:
                 continue
-            elif staged[path] in follow.previous_blobs:
+            elif there in follow.previous_blobs:
                 yield path, target
             else:
                 self.diverged.add(path)

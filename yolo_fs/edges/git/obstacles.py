@@ -151,7 +151,9 @@ class Obstacles:
         """
         if index == self._left_alone:
             return True
-        if not (self._folders and sees_every_process()) or _is_at_work(self._repository):
+        if not (self._folders and sees_every_process()):
+            return False
+        if _is_at_work(self._repository):
             return False
         entries = self._repository.staged(*self._folders)
         staged = {each.path: each.oid for each in entries if each.is_file}
@@ -244,9 +246,7 @@ def _gits() -> Iterator[tuple[str, list[bytes]]]:
 
 
 def _is_marked(path: str) -> bool:
-    """Return whether the process that our prepare-commit-msg hook has noted, by id and start, still
-    runs (F63).
-    """
+    """Return whether the process that our prepare-commit-msg hook noted still runs (F63)."""
     try:
         with open(path) as file:
             if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:
@@ -281,9 +281,7 @@ def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")
 _AT_ONCE = 200
-"""Paths in one question: it has to fit into a pipe, or we and git would each wait for the other to
-read.
-"""
+"""Paths in one question, which has to fit into a pipe: else we and git wait for each other."""
 _NOT_SET = (b"unspecified", b"unset")
 
 
@@ -297,9 +295,7 @@ class PathRules:
         """File that rules are read from → what it was when its rules were read."""
         self._known: dict[str, Reason | None] = {}
         self._learnt: set[str] = set()
-        """Paths whose answer was learnt for the question that comes next, so that it need not be
-        checked again.
-        """
+        """Paths whose answer was learnt for the question that comes next."""
         self._ignore: Conversation | None = None
         self._attributes: Conversation | None = None
         self._everywhere: tuple[str, ...] | None = None

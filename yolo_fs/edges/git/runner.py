@@ -81,8 +81,7 @@ class Conversation:
         self._ahead = b""
         """Read from the process, not yet asked for."""
         self._complaints = b""
-        """The last of what it complained about; read as it comes, or it would fill the pipe and
-        stop."""
+        """The last of what it complained about; read as it comes, or it would fill the pipe."""
 
     def ask(self, question: bytes) -> None:
         """Send bytes.

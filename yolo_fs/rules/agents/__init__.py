@@ -1,3 +1,1 @@
-"""The crew: how its agents are, which departments may go on, who was asked to stop, and what stands
-still.
-"""
+"""The crew: how its agents are, who may go on, who was asked to stop, and what stands still."""

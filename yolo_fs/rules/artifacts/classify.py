@@ -361,9 +361,7 @@ def _form(row: Stored) -> re.Pattern[str]:
 
 
 def _phase_folder(text: str) -> tuple[str, str]:
-    """Return the phase directory that a folder's name means, and its number; placeholders for what
-    it leaves out.
-    """
+    """Return the phase directory that a folder means, and its number; placeholders for the rest."""
     if PHASE_DIRECTORY.fullmatch(text):
         return text, text[:2]
     found = _PHASE_LIKE.fullmatch(text)

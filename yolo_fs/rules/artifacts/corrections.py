@@ -86,8 +86,7 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "tc": ("test_count", "tasks_completed", "tasks_complete", "completed_tasks"),
     "ev": ("evidence",),
 }  # fmt: skip
-"""Required key → words that real planning trees have in its place, beside the shape's own old
-names."""
+"""Required key → words in its place in real planning trees, beside the shape's own old names."""
 
 VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "done": ("complete", "fixed", "addressed"),

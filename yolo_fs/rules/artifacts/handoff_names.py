@@ -149,9 +149,7 @@ def instant(timestamp: str) -> datetime:
 
 
 def slug_of(product_name: str) -> str:
-    """Return a product's name fit for a file name: letters and digits with underscores; empty when
-    none is left.
-    """
+    """Return a product's name fit for a file: letters, digits, underscores; empty without any."""
     return _NOT_PLAIN.sub("_", _plain(product_name)).strip("_")
 
 

@@ -113,8 +113,7 @@ ORIGIN = "Yolo-Origin"
 """Trailer of a copy: which clone made the artifact, and in which commit of its own; absent where it
 was made."""
 WARNINGS = "Yolo-Warnings"
-"""Trailer: how many warnings the artifact had when it was committed; absent when there were
-none."""
+"""Trailer: how many warnings the artifact had when committed; absent when there were none."""
 
 
 def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
@@ -247,8 +246,7 @@ class Purpose(NamedTuple):
     step: str = ""
     """Key of the step whose artifact it says it records; empty for source and anything else."""
     words: str = ""
-    """What it says after the scope where it names no task, to be compared with the words of a task.
-    """
+    """What it says after the scope where it names no task, to compare with the words of a task."""
 
 
 def purpose_of(subject: str) -> Purpose | None:

@@ -75,9 +75,7 @@ def finding(
 
 
 Step = tuple[EscalationProgress, tuple[Finding, ...]]
-"""What became of the escalation, the same value where the line was refused; and what is wrong with
-the line.
-"""
+"""What became of it, the same value where the line was refused; and what is wrong with the line."""
 
 _CHAIN = {chain.mode: chain for chain in CHAINS}
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)

@@ -24,18 +24,14 @@ TOP = "/handoff"
 
 _LONGEST_HEADING = 100
 _NEARLY = re.compile(r"\W*=+\s*auto[\s_-]*handoff\s*=+\W*", re.IGNORECASE)
-"""What is meant to be the heading: a packet under a misspelt one must stop its receiver, not be
-overlooked.
-"""
+"""What is meant for the heading: a packet under a misspelt one must stop its receiver."""
 
 _KEY = re.compile(r"[A-Za-z_]\w*")
 _MEMBER = re.compile(r"""\s+(["']?)(?P<key>\w+)\1\s*:""")
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-"""The characters that the reader of HANDOFF.md refuses: both texts of a packet carry the same
-values.
-"""
+"""What the reader of HANDOFF.md refuses: both texts of a packet carry the same values."""
 
 _PLAIN = re.compile(r"[^\W_](?:[\w ./@+=(),;'-]*[\w./)])?")
 """What YAML reads as it stands, without quotes."""

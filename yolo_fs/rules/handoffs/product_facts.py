@@ -44,8 +44,7 @@ class Fact(NamedTuple):
     None: it may be new.
     """
     fields: tuple[Field, ...]
-    """In the order in which the fact travels: the first that a session has is where it comes from.
-    """
+    """In the order in which the fact travels: the first that a session has is its source."""
     source: str = 'document 003 ("Phase-Specific Payloads")'
     """Section that the row reads."""
 

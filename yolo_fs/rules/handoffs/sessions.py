@@ -143,9 +143,7 @@ _KINSHIP = 0.25
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the beginnings of the words that carry meaning; of a script that sets no spaces
-    nothing can be told.
-    """
+    """Return how the words that carry meaning begin; nothing of a script without spaces."""
     if " " not in text.strip() and not text.isascii():
         return frozenset()
     return frozenset(word[:_STEM] for word in _WORD.findall(text.casefold()))

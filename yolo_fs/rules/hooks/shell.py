@@ -38,8 +38,7 @@ _DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)"
 _LITERAL = re.compile(r"[^\s;&|()<>\\'\"$`*?\[{,}]+")
 _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _UNESCAPED = {"\n": "", **{char: char for char in '"\\$`'}}
-"""What a backslash within double quotes and the next character stand for; other backslashes stay.
-"""
+"""What a backslash within double quotes and the next character mean; other backslashes stay."""
 _C_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'?", re.DOTALL)
 _C_ESCAPE = re.compile(
     rb"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9A-Fa-f]{1,2})|x\{(?P<braced>[0-9A-Fa-f]*)\}?"
@@ -113,9 +112,7 @@ class SimpleCommand:
 
 
 def simple_commands(text: str, variables: Mapping[str, str]) -> list[SimpleCommand]:
-    """Return what a command line runs, in order, commands within `$(…)` before the command that
-    uses their output.
-    """
+    """Return what a command line runs, in order; `$(…)` before the command that uses its output."""
     reader = _Reader(text.translate(_WITHOUT_MARKS), variables)
     reader.read_list("")
     return reader.commands

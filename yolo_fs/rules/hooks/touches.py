@@ -63,8 +63,7 @@ class Destruction:
     what: str
     """The command, for messages."""
     paths: tuple[str, ...] = ()
-    """What it names, spelled relative to where the command begins; empty for the whole work
-    tree."""
+    """What it names, relative to where the command begins; empty for the whole work tree."""
     tracked: bool = True
     """Whether it takes back changes of files that git knows."""
     untracked: bool = False

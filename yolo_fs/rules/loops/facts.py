@@ -131,8 +131,7 @@ class LoopFacts:
     phase: PhaseFacts
     now_s: int
     versions: Mapping[str, Collection[Version]] = field(default_factory=dict)
-    """Path → its versions, oldest first; a path that is missing has one, the content of the
-    facts."""
+    """Path → its versions, oldest first; a missing path has one, the content of the facts."""
     work: tuple[Work, ...] = ()
     """Oldest first."""
 

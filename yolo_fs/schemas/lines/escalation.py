@@ -51,8 +51,7 @@ class EscalationLine(Wire):
     res: str = ""
     """Resolution, on resolved lines only."""
     att: Positive | None = None
-    """Attempt: how many times the task was reported as blocked under this id, this time
-    included."""
+    """Attempt: how many times the task was reported as blocked under this id, with this time."""
     mv: Literal["timeout", "remind", "fail", "stop", "over"] | None = None
     """Move that the other keys do not tell: `timeout` when a level was silent and the next is
     asked, `remind` when no other level may be asked, `fail` for a security FAIL, which goes past

@@ -159,8 +159,7 @@ class DepartmentResult(Message, sender="lead", receiver="owner"):
     qa_result: GateResult
     """Verdict of `qa_result`, or SKIPPED where the step was skipped (document 002, step 9)."""
     security_result: SecurityResult
-    """Verdict of `security_audit`, or SKIPPED where the step was skipped (document 002, step
-    10)."""
+    """Verdict of `security_audit`; SKIPPED where the step was skipped (document 002, step 10)."""
     tdd_coverage: Literal["red_green", "green_only", "no_tests"]
     """How the tests came about, in the words of the summary's `tst`."""
 

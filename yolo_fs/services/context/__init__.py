@@ -1,3 +1,1 @@
-"""Compiled contexts of one work tree: what feeds them is gathered, they are written, kept true and
-proved.
-"""
+"""Compiled contexts of one work tree: gathered, written, kept true and proved."""

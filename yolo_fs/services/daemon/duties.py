@@ -35,8 +35,7 @@ class Duty(Generic[_Owner]):
 
     name: str
     run: Callable[[_Owner], float | None]
-    """Does it once, and returns in how many seconds it is due again (None: when it is asked for).
-    """
+    """Does it once; returns in how many seconds it is due again (None: when it is asked for)."""
     is_wanted: Callable[[_Owner], bool] = lambda _owner: False
     """Whether it is due now, whatever the clock says; asked at every turn."""
     rest: float = 0.0

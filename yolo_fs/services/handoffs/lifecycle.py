@@ -1,6 +1,4 @@
-"""Gathers what files and commits show of handoffs: when each was delivered, and what its receiver
-did since.
-"""
+"""Gathers what files and commits show of handoffs: when each came, and what was done since."""
 
 from __future__ import annotations
 

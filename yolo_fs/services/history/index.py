@@ -257,9 +257,7 @@ def _and(column: array[int], number: int) -> array[int]:
 
 _DICTS = ("_by_path", "by_task", "_by_step", "_by_words", "_signed_off")
 _ROWS = ("past", "work")
-"""Attributes of `HistoryIndex` that the cache holds, beside the commits: one row, or several, of
-each key.
-"""
+"""Attributes of `HistoryIndex` in the cache, beside the commits: a row, or several, of each key."""
 
 
 class HistoryIndex:

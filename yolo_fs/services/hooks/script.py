@@ -24,8 +24,7 @@ PROBED = 77
 """With which a hook ends that was only asked whether it runs, so that the user's part does not."""
 
 HINTED = "yolo-fs/hinted"
-"""Below the common git directory: written when a person was last told of the grammar of subjects.
-"""
+"""Below the common git directory: when a person was last told of the grammar of subjects."""
 REFUSED = 75
 """Exit code of our module for a refusal: any other is a failure of ours, which lets git go on."""
 

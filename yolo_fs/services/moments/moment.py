@@ -1,6 +1,4 @@
-"""Everything that `status` says of one moment, now or in the past: the command and the page show
-the same.
-"""
+"""Everything that `status` says of one moment, now or past: command and page show the same."""
 
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError
 POLL_S = 0.05
 """How often a waiter looks at the stamp of the daemon's notice."""
 DAEMON_POLL_S = 1.0
-"""How often it looks whether the daemon lives and whether the branch moved, while the daemon lives.
-"""
+"""How often it looks whether the daemon lives and, while it does, whether the branch moved."""
 ALONE_POLL_S = 0.1
 """The same while no daemon lives."""
 DOUBT_S = 5.0
