@@ -14,8 +14,8 @@ from yolo_fs.edges.git.object_format import (
     Entry,
     GitObject,
     ObjectFormat,
+    PackIndex,
     entry_at,
-    offset_of,
     pack_of,
     with_difference,
 )
@@ -107,8 +107,11 @@ def test_what_a_pack_holds_is_read_back_and_never_half_wherever_it_is_cut_off(
     last = object_format.hash_object("commit", b"tree\n")
     pack = pack_of([*whole, changed, last], object_format)
 
+    def index_of(data: bytes) -> PackIndex:
+        return PackIndex(lambda at, size: data[at : at + size], object_format.size)
+
     def entry_of(object_: GitObject, size: int) -> Entry:
-        at = offset_of(bytes.fromhex(object_.oid), lambda at, size: pack.idx[at : at + size])
+        at = index_of(pack.idx).offset_of(bytes.fromhex(object_.oid))
         assert at is not None
         data = pack.data[:size]
         return entry_at(lambda at, size: data[at : at + size], at, object_format.size)
@@ -123,11 +126,8 @@ def test_what_a_pack_holds_is_read_back_and_never_half_wherever_it_is_cut_off(
         with pytest.raises((ValueError, IndexError, zlib.error)):
             entry_of(last, size)
     for size in (0, 8, 1031, 1040, len(pack.idx) // 2):
-        index = pack.idx[:size]
         with contextlib.suppress(struct.error):
-            assert not offset_of(
-                bytes.fromhex(last.oid), lambda at, size, index=index: index[at : at + size]
-            )
+            assert not index_of(pack.idx[:size]).offset_of(bytes.fromhex(last.oid))
 
 
 def test_a_difference_that_makes_more_than_it_says_is_refused() -> None:

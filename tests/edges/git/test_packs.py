@@ -22,8 +22,8 @@ from yolo_fs.edges.git.packs import (
     MERGE_FROM,
     REST_MOST,
     OwnPack,
-    PackIndex,
     PackMerger,
+    open_index,
     packs_to_merge,
 )
 
@@ -376,7 +376,7 @@ def test_an_index_that_is_cut_short_is_never_taken_for_a_part_of_another(
     cut = tmp_path / "cut.idx"
     cut.write_bytes(whole.read_bytes()[:cut_to])
     size = one.repository.object_format.size
-    with PackIndex(str(whole), size) as there, PackIndex(str(cut), size) as short:
+    with open_index(str(whole), size) as there, open_index(str(cut), size) as short:
         assert there.has_all_of(there)
         assert not there.has_all_of(short)
 
@@ -393,6 +393,6 @@ def test_a_small_pack_is_compared_with_a_large_one_by_few_reads(
     reads, size = [], one.repository.object_format.size
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda *asked: reads.append(asked) or pread(*asked))
-    with PackIndex(str(merged), size) as there, PackIndex(str(small), size) as asked:
+    with open_index(str(merged), size) as there, open_index(str(small), size) as asked:
         assert there.has_all_of(asked)
     assert len(reads) < 20

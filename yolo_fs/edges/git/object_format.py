@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -62,6 +63,8 @@ LARGEST_READ = 1 << 22
 _WINDOW = 4096
 """Bytes that are read of a pack at once: most entries are smaller."""
 _INDEX_SIGN = b"\377tOc" + struct.pack(">I", 2)
+_NAMES_FROM = len(_INDEX_SIGN) + 4 * 256
+"""Behind the counts: how many names begin with each byte or a lower one."""
 _LONGEST_CHAIN = 50
 """Differences upon differences; the depth at which git itself stops."""
 _LONGEST_INSERT = 127
@@ -201,45 +204,80 @@ def _number(said: bytes, at: int) -> tuple[int, int]:
     return number, at + 1
 
 
-def places_in(index: bytes, size: int) -> Iterator[tuple[bytes, int]]:
-    """Yield each object of a small index of version 2, and where its pack has it; `size`: bytes of
-    an id. Raises struct.error when it is cut off.
+class PackIndex:
+    """Where a pack has its objects, by an index of version 2; of another, it has none.
+
+    It is read a piece at a time, for a large pack has hundreds of thousands of objects, and it is
+    not mapped: cut short under a map it would end the process. See gitformat-pack(5).
     """
-    if index.startswith(_INDEX_SIGN):
-        names = len(_INDEX_SIGN) + 4 * 256
-        (total,) = struct.unpack_from(">I", index, names - 4)
-        offsets = struct.unpack_from(f">{total}I", index, names + total * (size + 4))
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int):
+        """Read how many there are; `read`: its bytes, so many from there on; `size`: of an id."""
+        self._read = read
+        self._size = size
+        head = read(0, _NAMES_FROM)
+        counts = head.removeprefix(_INDEX_SIGN) if head.startswith(_INDEX_SIGN) else b""
+        self._counts: array[int] = array("I", struct.unpack(">256I", counts.ljust(4 * 256, b"\0")))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no id, as one that is cut short before the first."""
+        return not self._counts[255]
+
+    def has_all_of(self, other: PackIndex) -> bool:
+        """Return whether this one has every id that another has; what was cut off is nowhere."""
+        pairs = zip((0, *other._counts), other._counts, strict=False)
+        there = [first for first, (before, count) in enumerate(pairs) if count > before]
+        return not other.is_empty and all(other._ids(first) <= self._ids(first) for first in there)
+
+    def offset_of(self, name: bytes) -> int | None:
+        """Return where the pack has an object; None where it has it not.
+
+        Raises:
+            struct.error: the index is cut off.
+        """
+        before, names = self._names(name[0])
+        at = names.find(name)
+        while at > 0 and at % self._size:
+            at = names.find(name, at + 1)
+        if at < 0:
+            return None
+        offsets = self._offsets_from
+        near = self._read(offsets + 4 * (before + at // self._size), 4)
+        (offset,) = struct.unpack(">I", near)
+        if offset & _FAR:
+            far = self._read(offsets + 4 * self._counts[255] + 8 * (offset - _FAR), 8)
+            (offset,) = struct.unpack(">Q", far)
+        return int(offset)
+
+    def places(self) -> Iterator[tuple[bytes, int]]:
+        """Yield each object and where the pack has it, unless far away; for a small index.
+
+        Raises:
+            struct.error: it is cut off.
+        """
+        total, size = self._counts[255], self._size
+        names = self._read(_NAMES_FROM, total * size)
+        offsets = struct.unpack(f">{total}I", self._read(self._offsets_from, 4 * total))
         for number, at in enumerate(offsets):
             if not at & _FAR:
-                yield index[names + number * size : names + (number + 1) * size], at
+                yield names[number * size : (number + 1) * size], at
 
+    @property
+    def _offsets_from(self) -> int:
+        return _NAMES_FROM + self._counts[255] * (self._size + 4)
 
-def offset_of(name: bytes, index: Callable[[int, int], bytes]) -> int | None:
-    """Return where a pack has an object, by its index; None where it has it not, or the index is
-    not of version 2. `index`: its bytes, so many from there on.
+    def _names(self, first: int) -> tuple[int, bytes]:
+        """Return how many names come before those that begin with a byte, and these."""
+        before = self._counts[first - 1] if first else 0
+        count, size = max(0, self._counts[first] - before), self._size
+        return before, self._read(_NAMES_FROM + before * size, count * size)
 
-    Raises:
-        struct.error: it is cut off.
-    """
-    if index(0, len(_INDEX_SIGN)) != _INDEX_SIGN:
-        return None
-    counts, size, first = len(_INDEX_SIGN), len(name), name[0]
-    before, count = struct.unpack(">II", index(counts + 4 * first - 4, 8))
-    if first == 0:
-        before = 0  # what stands there belongs to the sign
-    (total,) = struct.unpack(">I", index(counts + 4 * 255, 4))
-    names = counts + 4 * 256
-    bucket = index(names + before * size, (count - before) * size)
-    at = bucket.find(name)
-    while at > 0 and at % size:
-        at = bucket.find(name, at + 1)
-    if at < 0:
-        return None
-    offsets = names + total * (size + 4)
-    (offset,) = struct.unpack(">I", index(offsets + 4 * (before + at // size), 4))
-    if offset & _FAR:
-        (offset,) = struct.unpack(">Q", index(offsets + 4 * total + 8 * (offset - _FAR), 8))
-    return int(offset)
+    def _ids(self, first: int) -> set[bytes]:
+        before, names = self._names(first)
+        size = self._size
+        end = (self._counts[first] - before) * size
+        return {names[at : at + size] for at in range(0, end, size)}
 
 
 def _index(entries: Sequence[_IndexEntry], pack: bytes, object_format: ObjectFormat) -> bytes:
@@ -338,9 +376,7 @@ def _size(size: int) -> bytes:
 
 
 def _distance(distance: int) -> bytes:
-    """Return the distance back to the base: most significant bits first, each continued byte
-    counting from one more.
-    """
+    """Return the distance back: most significant bits first, each further byte from one more."""
     said = [distance & 0x7F]
     while distance := distance >> 7:
         distance -= 1

@@ -17,7 +17,7 @@ import struct
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from io import FileIO
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,10 +28,9 @@ from yolo_fs.edges.git.object_format import (
     GitObject,
     ObjectFormat,
     Pack,
+    PackIndex,
     entry_at,
-    offset_of,
     pack_of,
-    places_in,
     with_difference,
 )
 from yolo_fs.edges.git.runner import Conversation, Git, GitError, content_of
@@ -99,9 +98,7 @@ class ObjectStore:
         durable: bool = True,
         shared: Callable[[], int] = lambda: 0,
     ):
-        """Store objects in `directory`; `shared` tells the permissions that others are given beside
-        the user's umask.
-        """
+        """Store in `directory`; `shared`: permissions that others get beside the user's umask."""
         self._git = git
         self.object_format = object_format
         self.is_durable = durable
@@ -134,9 +131,7 @@ class ObjectStore:
             raise
 
     def read_many(self, oids: Sequence[str]) -> Iterator[GitObject | None]:
-        """Yield the object of each id as `read` returns it; none is asked for only when the one
-        before has come.
-        """
+        """Yield the object of each id, as `read` returns it; many are asked for at once."""
         for at in range(0, len(oids), _ASKED_AHEAD):
             some = oids[at : at + _ASKED_AHEAD]
             stored = {oid: self._stored.read(oid) for oid in some}
@@ -324,7 +319,7 @@ class _StoredObjects:
         self._packs: set[str] = set()
         self._places: dict[bytes, tuple[str, int]] = {}
         """Name of an object of a small pack → the pack, and where in it."""
-        self._large: list[str] = []
+        self._large: dict[str, PackIndex] = {}
         """The other packs, the youngest first."""
         self._files: dict[str, FileIO] = {}
         self._bases: dict[tuple[str, int], tuple[str, bytes]] = {}
@@ -337,7 +332,7 @@ class _StoredObjects:
                 return self._checked(name)
             except OSError:
                 self.close()
-                self._listed_at, self._packs, self._places, self._large = None, set(), {}, []
+                self._listed_at, self._packs, self._places, self._large = None, set(), {}, {}
             except (ValueError, LookupError, RecursionError, struct.error, zlib.error):
                 return None
         return None
@@ -379,27 +374,26 @@ class _StoredObjects:
             raise LookupError(name)
         return kind, body
 
-    def _bytes_of(self, name: str) -> Callable[[int, int], bytes]:
-        """Return what reads a file of the folder of packs, left open for what is read next."""
+    def _bytes_of(self, name: str, start: int, size: int) -> bytes:
+        """Return bytes of a file of the folder of packs, left open for what is read next."""
         if name not in self._files:
             if len(self._files) >= _FILES_MOST:
                 self.close()
             self._files[name] = FileIO(f"{self._folder}/{name}")
-        file = self._files[name].fileno()
-        return lambda start, size: os.pread(file, size, start)
+        return os.pread(self._files[name].fileno(), size, start)
 
     def _content(self, pack: str, at: int) -> tuple[str, bytes]:
         known = self._bases.get((pack, at))
         if known is None:
             known = self._read_content(pack, at)
             if len(self._bases) >= _BASES_MOST:
-                self._bases.clear()
+                del self._bases[next(iter(self._bases))]
             if len(known[1]) <= _BASE_BYTES:
                 self._bases[pack, at] = known
         return known
 
     def _read_content(self, pack: str, at: int) -> tuple[str, bytes]:
-        entry = entry_at(self._bytes_of(f"{pack}.pack"), at, self._format.size)
+        entry = entry_at(partial(self._bytes_of, f"{pack}.pack"), at, self._format.size)
         if isinstance(entry.base, int):
             kind, base = self._content(pack, entry.base)
             return kind, with_difference(base, entry.body)
@@ -416,8 +410,8 @@ class _StoredObjects:
         """Return which pack has an object, and where."""
         if raw in self._places:
             return self._places[raw]
-        for name in self._large:
-            at = offset_of(raw, self._bytes_of(f"{name}.idx"))
+        for name, index in self._large.items():
+            at = index.offset_of(raw)
             if at is not None:
                 return name, at
         return None
@@ -435,19 +429,25 @@ class _StoredObjects:
             self.close()
             known = self._places.items()
             self._places = {raw: place for raw, place in known if place[0] in listed}
-            self._large = [name for name in self._large if name in listed]
+            self._large = {name: each for name, each in self._large.items() if name in listed}
         fresh = ((os.stat(f"{self._folder}/{name}.idx"), name) for name in listed - self._packs)
         youngest = sorted((each.st_mtime_ns, each.st_size, name) for each, name in fresh)
         for _, size, name in youngest[-_PACKS_MOST:]:
             if size > _SMALL_INDEX_BYTES:
-                self._large.insert(0, name)
+                index = PackIndex(partial(self._bytes_of, f"{name}.idx"), self._format.size)
+                self._large = {name: index} | self._large
                 continue
-            index = content_of(f"{self._folder}/{name}.idx")
+            data = content_of(f"{self._folder}/{name}.idx")
+            index = PackIndex(partial(_part_of, data), self._format.size)
             with contextlib.suppress(struct.error):  # torn
-                for raw, at in places_in(index, self._format.size):
+                for raw, at in index.places():
                     self._places[raw] = name, at
         self._packs = listed
         return True
+
+
+def _part_of(data: bytes, start: int, size: int) -> bytes:
+    return data[start : start + size]
 
 
 @contextlib.contextmanager

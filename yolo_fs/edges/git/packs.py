@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import struct
 import time
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp
+from yolo_fs.edges.git.object_format import PackIndex
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, content_of
@@ -34,11 +34,8 @@ LINGER_S = 3.0
 HANDED_OVER_BYTES = 32 << 20
 """Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
 _POLL_S = 0.01
-_INDEX_HEAD = 8
-"""Bytes before the counts of an index: its mark and its version."""
 _GROWTH = 2
-"""A pack that stays is so many times as large as all smaller ones: few objects are rewritten
-often."""
+"""A pack that stays is so many times as large as all smaller ones: few objects move often."""
 
 
 class OwnPack(NamedTuple):
@@ -181,9 +178,9 @@ class PackMerger:
         name = f"pack-{checksum}"
         failpoint.reach("packs.merged")
         size = self._repository.object_format.size
-        with PackIndex(f"{self._scratch}/pack/{name}.idx", size) as merged:
+        with open_index(f"{self._scratch}/pack/{name}.idx", size) as merged:
             for each in self._sources:
-                with PackIndex(f"{self._folder}/{each}.idx", size) as source:
+                with open_index(f"{self._folder}/{each}.idx", size) as source:
                     if not merged.has_all_of(source):
                         return
         objects = self._repository.objects
@@ -253,45 +250,11 @@ class PackMerger:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
 
-class PackIndex:
-    """The ids in an index of version 2, a 256th of them at a time: a large pack has hundreds of
-    thousands. It is read, not mapped: cut short under a map it would end the process.
-    """
-
-    def __init__(self, path: str, size: int):
-        """Open it; `size`: bytes of an id. Raises OSError when there is none."""
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115
-        self._size = size
-        counts = self._file_at(_INDEX_HEAD, 4 * 256)
-        self._counts = struct.unpack(">256I", counts.ljust(4 * 256, b"\0"))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has no id, as one that is cut short before the first."""
-        return not self._counts[255]
-
-    def has_all_of(self, other: PackIndex) -> bool:
-        """Return whether this one has every id that another has; what was cut off is nowhere."""
-        pairs = zip((0, *other._counts), other._counts, strict=False)
-        there = [first for first, (before, count) in enumerate(pairs) if count > before]
-        return not other.is_empty and all(
-            other._beginning_with(first) <= self._beginning_with(first) for first in there
-        )
-
-    def _beginning_with(self, first: int) -> set[bytes]:
-        before = self._counts[first - 1] if first else 0
-        count, size = self._counts[first] - before, self._size
-        data = self._file_at(_INDEX_HEAD + 4 * 256 + before * size, max(0, count) * size)
-        return {data[at : at + size] for at in range(0, count * size, size)}
-
-    def _file_at(self, start: int, length: int) -> bytes:
-        return os.pread(self._file.fileno(), length, start)
+@contextlib.contextmanager
+def open_index(path: str, size: int) -> Iterator[PackIndex]:
+    """Open the index of a pack; `size`: bytes of an id. Raises OSError when there is none."""
+    with open(path, "rb", buffering=0) as file:
+        yield PackIndex(lambda start, length: os.pread(file.fileno(), length, start), size)
 
 
 def packs_to_merge(packs: Sequence[OwnPack]) -> Sequence[OwnPack]:
