@@ -13,7 +13,7 @@ import jsonlines
 import pytest
 
 from tests.edges.recogniser import accepts
-from yolo_fs.edges import text_checks
+from yolo_fs.edges import readers, text_checks
 from yolo_fs.edges.readers import read_lines, read_object
 from yolo_fs.edges.text_checks import Limits, Reading, read_text
 from yolo_fs.reasons import Level, Reason, errors
@@ -350,3 +350,15 @@ def test_random_bytes_never_raise() -> None:
         data = b"\n".join(random_garbage(chance) for _ in range(chance.randrange(1, 6)))
         for read in (read_lines, read_object, read_text):
             assert isinstance(read(data, "x", SMALL), Reading)
+
+
+def test_lines_share_their_keys_and_no_more_keys_than_there_may_be() -> None:
+    line = b'{"plan":"01-01","tests":["a"]}\n'
+    (one,), (other,) = (read_lines(line, "a.jsonl").records for _ in range(2))
+    for key, again in zip(one.value, other.value, strict=True):
+        assert key is again
+    for number in range(20):
+        keys = {f"key {number} {at}": at for at in range(200)}
+        read = read_lines(json.dumps(keys).encode() + b"\n", "a.jsonl").records
+        assert read[0].value == keys
+    assert len(readers._KEYS) <= readers._KEYS_MOST

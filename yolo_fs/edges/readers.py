@@ -46,6 +46,9 @@ class Located(NamedTuple):
 
 # --- the quick decoder ---
 
+_KEYS_MOST = 1_000
+_KEYS: dict[str, str] = {}
+
 _ZEROS = bytes(ord("0") if char in b"0123456789" else char for char in range(256))
 _MAYBE_LONE = re.compile(
     r"\\\\u"  # an escaped backslash makes what follows look like an escape
@@ -84,10 +87,15 @@ def _decoder(parse_int: Callable[[str], int]) -> json.JSONDecoder:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
+    value = {_shared(key): one for key, one in pairs}
     if len(value) != len(pairs):
         raise NotVouchedForError
     return value
+
+
+def _shared(key: str) -> str:
+    """Return the one string for a key: the same few are in each line of thousands of artifacts."""
+    return _KEYS.setdefault(key, key) if len(_KEYS) < _KEYS_MOST else _KEYS.get(key, key)
 
 
 def _finite(token: str) -> float:
@@ -338,18 +346,14 @@ def _object(number: int, line: str, limits: Limits, report: FindingList) -> dict
 
 
 def _shielded(data: bytes, lines: list[str]) -> list[str]:
-    """Return the lines so that jsonlines does not strip a mark or separator, which is a fault, from
-    their start.
-    """
+    """Return the lines so that jsonlines strips no mark or separator, a fault, from their start."""
     if BYTE_ORDER_MARK not in data and b"\x1e" not in data:
         return lines
     return [f" {line}" if line.startswith(("\ufeff", "\x1e")) else line for line in lines]
 
 
 def _is_one_value_on_many_lines(text: Text, limits: Limits) -> bool:
-    """Recognise a pretty-printed object, or an array of objects, which deserves one finding and not
-    one per line.
-    """
+    """Recognise a pretty-printed object, or an array of objects: one finding, not one per line."""
     if (
         text.torn
         or text.refused

@@ -169,6 +169,67 @@ def test_find_and_files_below_say_what_ls_tree_says(user: User, engine: Engines)
     assert trees.files_below(root, "x") == {} == trees.files_below(root, "none")
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_lists_that_are_kept_say_what_git_says_of_each_version(
+    user: User, engine: Engines, seed: int
+) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    one = engine(user, durable=False)
+    paths = [f"d/{path}" for path in paths_below(rng, 12)]
+    blob = user.text("hash-object", "-w", "--stdin", given=b"old")
+    roots = [write_tree(user, dict.fromkeys((paths[0], *paths[6:]), ("100644", blob)))]
+    for _ in range(12):
+        roots.append(splice(one, rng.choice(roots), rng.choice(paths), rng.randbytes(4)))
+        root = rng.choice(roots)
+        listed = user.git("ls-tree", "-r", "-z", root, "--", "d/").split(b"\0")[:-1]
+        told = (os.fsdecode(line).split("\t") for line in listed)
+        assert one.repository.trees.files_below(root, "d") == {
+            path: head.split()[2] for head, path in told
+        }
+
+
+def read_from_store(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which each object that is read from here on is added."""
+    read, store = [], engine.repository.objects
+    ask = store.read
+    monkeypatch.setattr(store, "read", lambda name: read.append(name) or ask(name))
+    return read
+
+
+def test_only_folders_that_changed_are_listed_again(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = engine(user)
+    root: str | None = None
+    for name in ("d/a/1", "d/b/1", "d/b/c/1"):
+        root = splice(one, root, name, b"x")
+    one.repository.trees.files_below(root or "", "d")
+    root = splice(one, root, "d/b/2", b"y")
+    later = engine(user)
+    read = read_from_store(later, monkeypatch)
+    assert len(later.repository.trees.files_below(root, "d")) == 4
+    trees = (user.text("rev-parse", f"{root}{place}") for place in ("", ":d", ":d/b"))
+    assert read == list(trees)
+
+
+def test_the_youngest_trees_stay_and_others_go(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolo_fs.edges.git.trees._ENTRIES_KEPT", 100)
+    one = engine(user, durable=False)
+    trees, root, first = one.repository.trees, None, None
+    for number in range(200):
+        root = splice(one, root, f"d/{number % 20}", b"%d" % number)
+        first = first or root
+        trees.evict_caches()
+    read = read_from_store(one, monkeypatch)
+    splice(one, root, "d/1", b"again")
+    assert read == []
+    trees.get(first or "")
+    assert read == [first]
+
+
 def test_a_folder_with_an_old_zero_padded_mode_keeps_its_content(
     user: User, engine: Engines
 ) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+from pathlib import Path
+
 import pytest
 
 from yolo_fs.services.daemon import duties
+from yolo_fs.services.daemon.daemon import DUTIES
 from yolo_fs.services.daemon.duties import LONGEST_REST_S, Duty, Schedule
 
 
@@ -83,3 +87,22 @@ def test_the_daemon_does_not_wake_for_a_duty_that_rests(clock: Clock) -> None:
     schedule.run_due(lambda: True)
 
     assert schedule.sleep_s() == pytest.approx(0.5)
+
+
+def resident_mib() -> float:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+@pytest.mark.skipif(
+    not (hasattr(ctypes.CDLL(None), "malloc_trim") and Path("/proc/self/status").exists()),
+    reason="this C library gives free memory back by itself, or never",
+)
+def test_free_memory_between_what_is_still_used_is_given_back() -> None:
+    pieces = [bytes(3_000) for _ in range(20_000)]
+    kept = pieces[::100]
+    del pieces
+    before = resident_mib()
+    pause_s = next(duty for duty in DUTIES if duty.name == "memory").run(None)  # type: ignore[arg-type]
+    assert resident_mib() < before - 30 and len(kept) == 200
+    assert pause_s

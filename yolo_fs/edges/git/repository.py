@@ -198,11 +198,11 @@ class Repository:
             self._parents[commit] = (parent,)
 
     def evict_caches(self) -> None:
-        """Forget what was read when it has grown large; called between two chains of commits."""
+        """Forget what was read longest ago; called between two chains of commits."""
         self.trees.evict_caches()
-        if len(self._root_trees) > _COMMITS_KEPT:
-            self._root_trees.clear()
-            self._parents.clear()
+        for commit in list(self._root_trees)[:-_COMMITS_KEPT]:
+            del self._root_trees[commit]
+            self._parents.pop(commit, None)
 
     def blob_at(self, commit: str | None, path: str) -> str | None:
         """Return the blob id that a commit has at a path, or None."""
@@ -411,6 +411,7 @@ def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
     if sign != b"DIRC" or version not in (2, 3) or len(data) > _INDEX_READ_BYTES:
         return None
     found, at, last = [], 12, len(data) - oid_size
+    modes: dict[int, str] = {}
     for _ in range(count):
         flags_at = at + 40 + oid_size
         if flags_at >= last:
@@ -420,7 +421,8 @@ def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
         name_at = flags_at + (4 if flags & _EXTENDED else 2)
         end = data.find(b"\0", name_at)
         path, oid = os.fsdecode(data[name_at:end]), data[at + 40 : flags_at].hex()
-        found.append(StagedEntry(path, f"{mode:06o}", oid, str(flags >> 12 & 3)))
+        spelled = modes.setdefault(mode, f"{mode:06o}")
+        found.append(StagedEntry(path, spelled, oid, str(flags >> 12 & 3)))
         at = end + 8 - (end - at) % 8
     while at < last and data[at : at + 1].isupper():  # other extensions have to be understood
         at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")

@@ -6,7 +6,7 @@ See docs/faults.md#f32.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
@@ -18,13 +18,12 @@ FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
 _FILE = FILE.encode()
 _FOLDER = b"40000"
 _SUBMODULE = "160000"
-_CACHED_ENTRIES = 50_000
-_FOLDERS_KEPT = 4
-_FOLDER_MOST = 5_000
-"""Files of a folder whose list is kept: the daemon's memory must not grow with the history."""
-_FILES: dict[tuple[str, str], dict[str, str]] = {}
-"""Id of a folder's tree and its path → the files below it. The id says it all, so whoever comes
-later, in a fork of the warm process too, may have what another has read."""
+_ENTRIES_KEPT = 20_000
+_TREES_KEPT = 16
+"""Trees that are kept however many entries they have: the next commit is on top of them."""
+_LISTS_KEPT = 4
+_FILES_LISTED = 10_000
+"""Files below a folder whose lists are kept: memory must not grow with what a repository holds."""
 
 
 class TreeEntry(NamedTuple):
@@ -32,6 +31,21 @@ class TreeEntry(NamedTuple):
 
     mode: str
     oid: str
+
+
+class _Listed(NamedTuple):
+    """What one folder holds by itself."""
+
+    tree: str
+    files: Mapping[str, str]
+    """Whole path → blob id, of its regular files."""
+    folders: tuple[tuple[str, str], ...]
+    """Whole path, with its slash, and id of each folder in it."""
+
+
+_LISTED: dict[str, dict[str, _Listed]] = {}
+"""Folder → each folder from there on, as it was listed last. A tree's id says it all, so whoever
+comes later, in a fork of the warm process too, lists only what has changed."""
 
 
 class Tree(NamedTuple):
@@ -103,7 +117,7 @@ class Trees:
     def __init__(self, store: ObjectStore):
         self._store = store
         self._seen: dict[str, Tree] = {}
-        self._entries = 0
+        """The youngest last: where a commit goes, trees are made anew."""
 
     def get(self, oid: str) -> Tree:
         """Return a tree by its id.
@@ -112,23 +126,21 @@ class Trees:
             YoloError: OBJECT_MISSING; also in a partial clone that lacks it (F31).
         """
         if oid not in self._seen:
-            self._fetch([oid])
-        return self._seen[oid]
-
-    def _fetch(self, oids: Iterable[str]) -> None:
-        unseen = [oid for oid in oids if oid not in self._seen]
-        for oid, found in zip(unseen, self._store.read_many(unseen), strict=True):
+            found = self._store.read(oid)
             if found is None or found.kind != "tree":
                 raise missing_error(f"tree {oid}")
-            self._keep(oid, Tree.parse(found.body, self._store.object_format.size))
+            self._seen[oid] = Tree.parse(found.body, self._store.object_format.size)
+        return self._seen[oid]
 
     def evict_caches(self) -> None:
-        """Forget what was seen when it has grown large. Never while a chain is built: its trees
-        exist here alone.
-        """
-        if self._entries > _CACHED_ENTRIES:
-            self._seen.clear()
-            self._entries = 0
+        """Forget what was seen first; not during a build, whose trees exist here alone."""
+        room = _ENTRIES_KEPT
+        youngest_first = list(self._seen)
+        youngest_first.reverse()
+        for oid in youngest_first[_TREES_KEPT:]:
+            room -= len(self._seen[oid].keys)
+            if room < 0:
+                del self._seen[oid]
 
     def find(self, root: str, path: str) -> TreeEntry | None:
         """Return what the tree `root` has at a path, file or folder, or None."""
@@ -164,17 +176,33 @@ class Trees:
     def files_below(self, root: str, path: str) -> dict[str, str]:
         """Return the regular files below a folder of the tree `root`: whole path → blob id."""
         top = self.folder_at(root, path)
-        if top is None:
-            return {}
-        if known := _FILES.get((top, path)):
-            return dict(known)
-        leaves = self.leaves(top, path + "/").items()
-        files = {below: entry.oid for below, entry in leaves if entry.mode.startswith("100")}
-        if len(files) <= _FOLDER_MOST:
-            for oldest in list(_FILES)[: 1 - _FOLDERS_KEPT]:
-                _FILES.pop(oldest, None)
-            _FILES[top, path] = files
-        return dict(files)
+        left = [(f"{path}/", top)] if top else []
+        before = _LISTED.pop(path, {})
+        listed: dict[str, _Listed] = {}
+        files: dict[str, str] = {}
+        while left:
+            folder, oid = left.pop()
+            known = before.get(folder)
+            if known is None or known.tree != oid:
+                known = self._list(folder, oid)
+            listed[folder] = known
+            files |= known.files
+            left += known.folders
+        if len(files) <= _FILES_LISTED:
+            for oldest in list(_LISTED)[: 1 - _LISTS_KEPT]:
+                _LISTED.pop(oldest, None)
+            _LISTED[path] = listed
+        return files
+
+    def _list(self, prefix: str, oid: str) -> _Listed:
+        files: dict[str, str] = {}
+        folders: list[tuple[str, str]] = []
+        for name, entry in self._entries_of(prefix, oid):
+            if name.endswith("/"):
+                folders.append((name, entry.oid))
+            elif entry.mode.startswith("100"):
+                files[name] = entry.oid
+        return _Listed(oid, files, tuple(folders))
 
     def folder_at(self, root: str, path: str) -> str | None:
         """Return the id of a folder of the tree `root`; None where there is none."""
@@ -184,19 +212,19 @@ class Trees:
     def leaves(self, root: str, prefix: str = "") -> dict[str, TreeEntry]:
         """Return what a tree holds beside folders: prefix and path → entry."""
         found: dict[str, TreeEntry] = {}
-        level = [(prefix, root)]
-        while level:
-            folders, level = level, []
-            self._fetch(dict.fromkeys(oid for _, oid in folders))
-            for prefix, oid in folders:
-                tree = self._seen[oid]
-                for key, raw in zip(tree.keys, tree.raws, strict=True):
-                    name, entry = prefix + key.decode("utf-8", "surrogateescape"), _read(raw)
-                    if key.endswith(b"/"):
-                        level.append((name, entry.oid))
-                    else:
-                        found[name] = entry
+        left = [(prefix, root)]
+        while left:
+            for name, entry in self._entries_of(*left.pop()):
+                if name.endswith("/"):
+                    left.append((name, entry.oid))
+                else:
+                    found[name] = entry
         return found
+
+    def _entries_of(self, prefix: str, oid: str) -> Iterator[tuple[str, TreeEntry]]:
+        """Yield prefix and name, a folder's with its slash, and what a tree says of it."""
+        for key, raw in zip(*self.get(oid), strict=True):
+            yield prefix + key.decode("utf-8", "surrogateescape"), _read(raw)
 
     def changes(
         self, before: str | None, after: str | None, prefix: str = ""
@@ -246,14 +274,9 @@ class Trees:
             key, raw = name, _raw(_FILE, name, work.blob)
         fresh = tree.replace(key, raw)
         stored = self._store.object_format.hash_object("tree", b"".join(fresh.raws), oid or "")
-        self._keep(stored.oid, fresh)
+        self._seen[stored.oid] = fresh
         work.made.append(stored)
         return stored.oid
-
-    def _keep(self, oid: str, tree: Tree) -> Tree:
-        self._seen[oid] = tree
-        self._entries += len(tree.keys)
-        return tree
 
 
 def _parts(path: str) -> list[bytes]:

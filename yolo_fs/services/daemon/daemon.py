@@ -19,6 +19,7 @@ from yolo_fs.edges.git.packs import MERGE_FROM, REST_MOST, PackMerger
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock
 from yolo_fs.edges.store import reap_temporaries
+from yolo_fs.edges.system import return_free_memory
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.states.project import summary_line
@@ -67,6 +68,7 @@ TEAM_REST_S = 0.02
 TEAM_FOLLOW_S = 0.1
 """Before what follows on commits is written in a team: the other work trees, which share our
 processors, make theirs first."""
+MEMORY_EVERY_S = 60.0
 CREW_EVERY_S = 5.0
 """Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
 ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
@@ -385,6 +387,10 @@ class Daemon:
         self._warm.keep()
         return CHECK_EVERY_S
 
+    def _return_memory(self) -> float:
+        return_free_memory()
+        return MEMORY_EVERY_S
+
     def _report_health(self) -> float:
         state = (self._tip, self._schedule.troubles)
         if state != self._reported:
@@ -446,6 +452,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
         rest=LOOK_REST,
     ),
     Duty("warm", Daemon._keep_warm),
+    Duty("memory", Daemon._return_memory),
 )
 """What the daemon does, in the order of a turn: commits first, then what follows from them."""
 

@@ -1,6 +1,4 @@
-"""The facts of every phase and of its loops, gathered from one commit: now, or any moment of the
-past.
-"""
+"""The facts of every phase and of its loops, gathered from one commit: of now, or of the past."""
 
 from __future__ import annotations
 
@@ -52,6 +50,7 @@ from yolo_fs.services.history.index import CommitTable, HistoryIndex
 from yolo_fs.services.workspace import ACTIVE, BESIDE, CONFIG, LINES, Settings, planning_home
 
 _NONE = (None,)
+_NO_PLANS: frozenset[str] = frozenset()
 _MADE_FEW = 50
 """Contents of the past that are looked for in the trees of their commits, one by one."""
 _Derived = TypeVar("_Derived")
@@ -429,7 +428,7 @@ class Team:
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
         if not needs_plans(place.artifact):
-            return frozenset()
+            return _NO_PLANS
         folder = f"{place.folder}/"
         return plans_named(
             path.removeprefix(folder) for path in self._blobs if path.startswith(folder)
