@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import Engines, Make, User
+from yolo_fs.edges.git import objects
 from yolo_fs.edges.git.object_format import LARGEST_READ, GitObject, ObjectFormat, pack_of
-from yolo_fs.edges.git.objects import KEEP_NOTE, ObjectStore
+from yolo_fs.edges.git.objects import KEEP_NOTE, READ_HERE_MOST, ObjectStore
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
 
@@ -374,3 +375,26 @@ def test_many_objects_come_in_the_order_asked_for_whatever_is_missing_or_dies(us
     assert found[7] is found[70] is None
     assert found == [None if at in (7, 70) else one for at, one in enumerate(objects)]
     store.end()
+
+
+def test_whoever_reads_a_long_history_leaves_its_differences_to_git(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chain of differences was made anew for nearly each version: a daemon's start took 24 s instead of 9."""
+    versions = [b"a" * 500 + b"%d" % number for number in range(READ_HERE_MOST + 200)]
+    store = store_of(user, durable=False)
+    written = [store.object_format.hash_object("blob", version) for version in versions]
+    store.write(written)
+    user.git("repack", "-adfq", "--depth=50", "--window=10")
+    begun = store_of(user)
+    entries, read = [], objects.entry_at
+    monkeypatch.setattr(objects, "entry_at", lambda *asked: entries.append(1) or read(*asked))
+    half = len(written) // 2
+    for some in (written[:half], written[half:], written):
+        assert list(begun.read_many([one.oid for one in some])) == [
+            one._replace(base="") for one in some
+        ]
+    assert begun._reader is not None and len(entries) <= 51 * READ_HERE_MOST
+    ahead = len(entries)
+    assert begun.read(written[0].oid) == written[0] and len(entries) == ahead
+    begun.end()

@@ -48,6 +48,9 @@ _ASKED_AHEAD = 64
 """Objects in one question, which has to fit into a pipe, or we and git would each wait for the
 other to read."""
 
+READ_HERE_MOST = 500
+"""Objects that are read in process: whoever reads a long history has a git run for it, which keeps
+what long chains of differences begin with."""
 _KINDS_READ = ("blob", "tree", "commit")
 _SMALL_INDEX_BYTES = 4096
 """What an index of some hundred objects says is kept, a larger one is read where it is asked."""
@@ -109,13 +112,14 @@ class ObjectStore:
         """By this process; every git has to look into each of them until it is merged."""
         self._reader: Conversation | None = None
         self._stored = _StoredObjects(directory, object_format)
+        self._read_so_far = 0
         self._in_doubt: dict[str, _DoubtfulPack] = {}
 
     # --- reading ---
 
     def read(self, name: str) -> GitObject | None:
         """Return the object that a name (an id or a revision) refers to, or None."""
-        if stored := self._stored.read(name):
+        if stored := self._read_here(name):
             return stored
         try:
             return self._ask(name)
@@ -134,7 +138,7 @@ class ObjectStore:
         """Yield the object of each id, as `read` returns it; many are asked for at once."""
         for at in range(0, len(oids), _ASKED_AHEAD):
             some = oids[at : at + _ASKED_AHEAD]
-            stored = {oid: self._stored.read(oid) for oid in some}
+            stored = {oid: self._read_here(oid) for oid in some}
             rest = [oid for oid, found in stored.items() if found is None]
             try:
                 reader = self._put(rest) if rest else None
@@ -156,6 +160,11 @@ class ObjectStore:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
+
+    def _read_here(self, name: str) -> GitObject | None:
+        """Return an object read in process; None where git is asked."""
+        self._read_so_far += 1
+        return self._stored.read(name) if self._read_so_far <= READ_HERE_MOST else None
 
     def _ask(self, name: str) -> GitObject | None:
         return _answer(self._put([name]))
