@@ -47,6 +47,7 @@ class Located(NamedTuple):
 # --- the quick decoder ---
 
 _KEYS_MOST = 1_000
+"""Keys that are shared: more would be the writers' own, and there is no end of those."""
 _KEYS: dict[str, str] = {}
 
 _ZEROS = bytes(ord("0") if char in b"0123456789" else char for char in range(256))
