@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.failing_duty import NAME
+from tests.e2e.long_look import LOOKED, LOOKING
 from tests.e2e.repo import Repo
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.services.daemon.daemon import DUTIES
@@ -37,4 +38,29 @@ def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon],
         assert (trouble["duty"], trouble["reason"]) == (duty, "internal_error")
         assert f"{duty} fails: ZeroDivisionError" in repo.yolo_fs("status").stdout.decode()
         assert f"{duty!r} fails".encode() in repo.yolo_fs("doctor", ok=(1,)).stderr
+    assert daemon.stop() == 0
+
+
+def test_what_is_written_during_a_long_look_is_committed_before_it_ends(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
+    repo.configure(rescan_s=3600)
+    daemon = start(repo, prepare="tests.e2e.long_look:prepare")
+    written = artifact("plan", 0)
+    daemon.wait_for(LOOKING)
+    repo.write(written)
+    daemon.wait_committed([written])
+    daemon.wait_for(LOOKED)
+    events = [one["event"] for one in daemon.mailbox.events if "event" in one]
+    assert events.index(LOOKING) < events.index("artifact.committed") < events.index(LOOKED)
+    assert daemon.stop() == 0
+
+
+def test_a_daemon_leaves_the_history_that_it_has_read_to_the_next_process(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
+    daemon = start(repo)
+    head = repo.git("rev-parse", "HEAD").strip()
+    kept = repo.git_dir / "yolo-fs" / "history.json"
+    assert head in kept.read_text(errors="replace")
     assert daemon.stop() == 0

@@ -370,9 +370,7 @@ LIMIT_BY_KEY = {row.key: row for row in LIMITS}
 
 
 SOURCE_FORMAT = Subject("{type}({plan}): {task}")
-"""Format of a Dev's source commits; the document's `{phase}-{plan}` is what our gap `{plan}`
-spells: NN-MM.
-"""
+"""Format of a Dev's source commits; the document's `{phase}-{plan}` is our `{plan}`: NN-MM."""
 
 
 class StepCommit(NamedTuple):

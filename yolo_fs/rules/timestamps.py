@@ -16,9 +16,7 @@ from typing import NamedTuple
 from yolo_fs.reasons import Finding, Reason
 
 AHEAD = timedelta(seconds=5)
-"""How far a line may be ahead of the clock: two lines of one moment are told apart by a step into
-the future.
-"""
+"""How far a line may be ahead of the clock: lines of one moment are told apart by steps ahead."""
 
 
 def iso(at_s: float) -> str:

@@ -90,9 +90,7 @@ class Wire(BaseModel):
 
 
 def build_shapes(base: type[Wire] = Wire) -> None:
-    """Build every shape that is imported; one that is not built is at its first use, which costs
-    milliseconds.
-    """
+    """Build every shape that is imported; else each costs milliseconds at its first use."""
     for shape in base.__subclasses__():
         shape.model_rebuild()
         build_shapes(shape)

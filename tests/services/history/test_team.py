@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,7 @@ def test_versions_that_are_asked_for_at_once_are_those_found_one_by_one(
     monkeypatch.setattr(history_team, "_MADE_FEW", 1_000)
     one_by_one = versions()
     monkeypatch.setattr(history_team, "_MADE_FEW", 0)
+    monkeypatch.setattr(history_team, "_MADE_AT_ONCE", 2)
     monkeypatch.setattr(Repository, "blob_at", refuse_for(Repository.blob_at, path))
     assert versions() == one_by_one
     assert len(one_by_one) > 4
@@ -297,6 +299,31 @@ def test_many_new_versions_are_read_without_the_history_before_them(
 
     assert sum(map(len, phase.versions.values())) > 5
     assert asked and sum(asked) < 20, asked
+
+
+def test_whoever_reads_a_long_history_pauses_as_often_as_it_is_long(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summarise(team)
+    for cycle in range(1, 9):
+        works(team, "feat(01-01): T1 more", f"round {cycle}\n")
+        review(team, "changes_requested", cycle, "major")
+    pauses: list[str] = []
+    monkeypatch.setattr(history_team, "_PART", 4)
+    monkeypatch.setattr(history_team, "_MADE_FEW", 0)
+    with Repository(str(team.root)) as repository:
+        facts = Facts(repository, load(repository.root), lambda: pauses.append(step))
+        step = "commits"
+        facts.history_index.read_up_to(team.head())
+        step = "what commits made, and what that says"
+        facts.phases(team.head())
+        step = "outcomes"
+        assert [*facts.paused(range(8))] == [*range(8)]
+    found = Counter(pauses)
+    commits = len(team.git("rev-list", "HEAD").split())
+    assert found["commits"] == commits // 4 > 3
+    assert found["what commits made, and what that says"] >= 4
+    assert found["outcomes"] == 2
 
 
 def refuse_for(

@@ -125,9 +125,7 @@ _RANGES = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "ex
 
 
 def _spell_ranges(schema: Any) -> None:
-    """Give the range of a union of numbers, which pydantic leaves in its own words, the words of
-    JSON Schema.
-    """
+    """Give the range of a union of numbers the words of JSON Schema; pydantic leaves its own."""
     if isinstance(schema, list):
         for part in schema:
             _spell_ranges(part)

@@ -302,9 +302,7 @@ def is_across(one: Actor, other: Actor) -> bool:
 
 
 def _why_linked(low: Actor, high: Actor) -> str:
-    """Return the rule by which two speak with each other, seen from the lower one; nothing when
-    none lets them.
-    """
+    """Return the rule by which two speak, seen from the lower one; nothing when none lets them."""
     if reports_to(low) is high.role:
         return f"{low.role.label} reports to {high.role.label}. {_CHAIN}"
     if low.role is Role.LEAD and high.role is Role.OWNER:

@@ -315,9 +315,7 @@ def timed_out(one: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]
 
 
 def resumed(one: EscalationProgress, commit: str, dt: str) -> dict[str, Any]:
-    """Return the whole line that ends an escalation, as a commit shows that the task goes on; `dt`:
-    its moment.
-    """
+    """Return the line that ends an escalation, as a commit shows that it goes on, at `dt`."""
     return {
         "id": str(one.id),
         "dt": dt,

@@ -83,9 +83,7 @@ def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
 
 
 def role_of(spelled: object) -> Role | None:
-    """Return the role that a name means in any department: `fe-dev`, `Dev`, `yolo-dev` and `dev-1`
-    are all Devs.
-    """
+    """Return the role that a name means anywhere: `fe-dev`, `Dev`, `yolo-dev`, `dev-1` are Devs."""
     return _role_of(str(spelled))
 
 
@@ -178,9 +176,7 @@ def station(number: int, name: EscalationId, line: Mapping[str, Any]) -> LogEntr
 
 
 def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> LogEntry:
-    """Return an entry of the execution state as the one station that it tells of: who holds it, and
-    since when.
-    """
+    """Return the one station that an entry of the execution state tells of: who, and since when."""
     since = str(entry.get("last_escalated_at") or entry.get("escalated_at") or "")
     is_over = entry.get("status") == "resolved"
     return LogEntry(

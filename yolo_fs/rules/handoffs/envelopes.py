@@ -150,9 +150,7 @@ class Sent(NamedTuple):
 
     @property
     def step(self) -> int:
-        """Number of the document's section about this route: its place in the workflow; 12 where
-        there is none.
-        """
+        """The document's section about this route: its place in the workflow; 12 for none."""
         return SECTIONS.get((self.source, self.target), len(SECTIONS) + 1)
 
     @property
@@ -196,9 +194,7 @@ def right_name(sent: Sent) -> str:
 
 
 def _route_faults(value: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield what the table of payloads cannot say: an error goes by any route, yet to an agent, and
-    another one.
-    """
+    """Yield what the table of payloads cannot say: an error goes by any route, to another agent."""
     source, target = (_kind(value.get(key)) for key in ("source_agent", "target_agent"))
     at = "/target_agent/agent_type"
     if source == target and source in _AGENTS:
@@ -218,9 +214,7 @@ def _without_doubles(faults: Sequence[Fault], better: Sequence[Fault]) -> list[F
 
 
 def _unreal(timestamp: str) -> Fault | None:
-    """Return what is wrong with a moment that no clock in UTC shows, such as the first of the year
-    1 in Tokyo.
-    """
+    """Return what is wrong with a moment that no UTC clock shows: the year 1 begins, in Tokyo."""
     try:
         instant(timestamp)
     except ValueError:

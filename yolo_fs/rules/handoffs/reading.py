@@ -278,9 +278,7 @@ class Compliance(NamedTuple):
     compliant: int
     """Reads that took the file."""
     reasons: tuple[tuple[str, int], ...]
-    """How often each of the five reasons was given, in the order of the document; those never given
-    are left out.
-    """
+    """How often each of the five reasons was given, in the document's order, if ever."""
 
     @property
     def percent(self) -> float | None:

@@ -45,9 +45,7 @@ def ways_after(error: Sent, session: ProductSession) -> tuple[Way, ...]:
 
 
 def _failed_phase(error: Sent) -> str:
-    """Return the phase that failed: the one that the source names, else that of its kind, else the
-    next to come.
-    """
+    """Return the phase that failed: the one named, else that of its kind, else the next to come."""
     remaining = error.envelope.workflow_state.phases_remaining
     named = error.envelope.source_agent.phase_completed
     return next(

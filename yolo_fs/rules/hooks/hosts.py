@@ -274,8 +274,6 @@ def guarded(path: str) -> Guarded | None:
 
 
 def holds_guarded(folder: str) -> bool:
-    """Return whether a folder of the planning tree is one that such files lie in: the tree,
-    `phases/`, a phase.
-    """
+    """Return whether such files lie in a folder: the planning tree, its `phases/`, a phase."""
     parts = folder.rstrip("/*").split("/")
     return parts[0] == PLANNING_ROOT and len(parts) <= 3 and classify(folder) is None

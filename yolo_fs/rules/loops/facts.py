@@ -149,7 +149,5 @@ class LoopFacts:
         return any(version.order > order for version in self.of(kind, department))
 
     def is_worked_on(self, order: int, plan: str) -> bool:
-        """Return whether somebody committed source of a plan (of any plan, if empty) after a moment
-        of history.
-        """
+        """Return whether source of a plan (any plan, if empty) was committed after a moment."""
         return any(one.order > order and plan in ("", one.plan) for one in self.work)

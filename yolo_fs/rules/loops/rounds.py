@@ -224,9 +224,7 @@ def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
 
 
 def _research(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Each request of an agent: answered, served from the archive, under way, waiting for a Scout,
-    or given up.
-    """
+    """Each request: answered, served from the archive, under way, waiting for a Scout, given up."""
     config = facts.phase.switches.config.research_requests
     archive = {
         _question(line)

@@ -254,9 +254,7 @@ class _WaitSources:
         yield from map(str, tasks or plans)
 
     def of_handoffs(self) -> Iterator[Wait]:
-        """Yield departments that were handed something with blockers; a later handoff replaces an
-        earlier one.
-        """
+        """Yield departments that were handed blockers; a later handoff replaces an earlier one."""
         latest = {
             (str(line.get("from_dept")), str(line.get("to_dept"))): (
                 f"{filed.place.name}:{number}",

@@ -66,9 +66,7 @@ class CritiqueFinding(Wire):
 
 
 class DebugReport(Wire):
-    """One hypothesis and what speaks for and against it: the message `debugger_report` without its
-    envelope.
-    """
+    """One hypothesis, what speaks for and against it: a `debugger_report` without its envelope."""
 
     accepts: ClassVar[Mapping[str, Form]] = {
         "evidence_for": Form.OBJECT_AS_TEXT,

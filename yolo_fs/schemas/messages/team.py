@@ -336,9 +336,7 @@ class TaskComplete(Message, sender="dev", receiver="lead", team_mode="teammate")
 class SummaryAggregation(
     Message, sender="lead", receiver="lead", direction=Direction.INTERNAL, team_mode="teammate"
 ):
-    """What the Lead collects from `task_complete` messages in order to write a plan's summary;
-    never sent.
-    """
+    """What the Lead collects of `task_complete` messages for a plan's summary; never sent."""
 
     type: Literal["summary_aggregation"]
     plan_id: PlanName

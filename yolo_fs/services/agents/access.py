@@ -110,9 +110,7 @@ class Access:
         )
 
     def active_plan(self, department: Dept | None, plan: str = "") -> ActivePlan | None:
-        """Return the plan named, else the first one of the department that is not done and waits
-        for no other.
-        """
+        """Return the plan named, else the department's first that is undone and waits for none."""
         from yolo_fs.rules.phase.phase import Phase
 
         if plan:

@@ -174,15 +174,14 @@ class AgentsObserver:
     def _left(
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
     ) -> tuple[Breaker, ...]:
-        """Return the breakers as the last outcome left them; the fold is made again only where
-        there are others.
-        """
+        """Return the breakers as the last outcome left them; folded only where there are others."""
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
         if self._folded is None or self._folded[0] != basis:
             told = [sorted(disappearances(basis[2]), key=_AT)]
             told += (sorted(outcomes_told(one.phase.facts, said.seen), key=_AT) for one in phases)
             series = (each for one in phases for each in outcomes(one.loops, one.done))
-            left = left_by(in_order((*told, *series)), self._departments, self._patience)
+            ordered = self._team.paused(in_order((*told, *series)))
+            left = left_by(ordered, self._departments, self._patience)
             self._folded = basis, left
         return self._folded[1]
 

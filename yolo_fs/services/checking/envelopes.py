@@ -100,9 +100,7 @@ class ProductHandoffs:
         )
 
     def examine(self, path: str, data: bytes) -> tuple[Finding, ...]:
-        """Return everything that is wrong with the bytes of an envelope, or of choices, at a path
-        of the project.
-        """
+        """Return all that is wrong with the bytes of an envelope, or of choices, at a path."""
         return self.check_reading(path, self._read(data, path))
 
     def check_reading(self, path: str, reading: Reading) -> tuple[Finding, ...]:

@@ -223,9 +223,7 @@ def subject_fault(subject: str, root: str = ".") -> Finding:
 
 
 def _what_is_there(root: str) -> tuple[list[str], str]:
-    """Return the subjects that could be meant here, and the plan that is probably worked on; from
-    names alone.
-    """
+    """Return subjects that could be meant, and the plan probably worked on; from names alone."""
     prescribed: list[str] = []
     names = sorted(glob(f"{root}/{PLANNING_ROOT}/phases/*/*.plan.jsonl"))
     places = [place for name in names if (place := classify(os.path.relpath(name, root)))]

@@ -302,9 +302,7 @@ def _plans(phase: PhaseId, look: SourceSnapshot) -> list[PlanId]:
 
 
 def _plan_in(said: str, phase: PhaseId, look: SourceSnapshot) -> PlanId | None:
-    """Return the plan that a context was compiled for, as its header says; None when the phase has
-    no such plan.
-    """
+    """Return the plan that a context was compiled for, by its header; None if it is gone."""
     found = _PLAN.search(said[:_HEAD_BYTES])
     plan = PlanId.parse(found["plan"]) if found else None
     return plan if plan in _plans(phase, look) else None

@@ -68,8 +68,11 @@ TEAM_REST_S = 0.02
 TEAM_FOLLOW_S = 0.1
 """Before what follows on commits is written in a team: the other work trees, which share our
 processors, make theirs first."""
-MEMORY_EVERY_S = 60.0
-"""Between two times that free memory is given back, which takes a tenth of a millisecond."""
+TIDY_EVERY_S = 60.0
+"""Between two times that what was read of history is left to the next process, and that free
+memory is given back, which takes a tenth of a millisecond."""
+URGENT = ("artifacts", "retries", "index")
+"""The duties that wait for no look at the team."""
 CREW_EVERY_S = 5.0
 """Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
 ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
@@ -111,7 +114,7 @@ class Daemon:
     def _build(self) -> None:
         """Make the parts that work by the settings in force."""
         repository, settings, emit = self._repository, self._settings, self._emit
-        team = Team(repository, settings)
+        team = Team(repository, settings, pause=self._commit_meanwhile)
         observer = AgentsObserver(repository, settings, team)
         self._team = team
         self._coordinator = Coordinator(repository, settings, emit)
@@ -194,22 +197,31 @@ class Daemon:
     # --- one turn ---
 
     def _turn(self) -> None:
-        batch = self._queue.take(self._schedule.sleep_s())
-        now = time.monotonic()
-        for path in batch.paths:
-            is_young = now - self._committed_at.get(path, -math.inf) < self._settle_s
-            self._due[path] = now + self._settle_s if is_young else now
+        now, batch = self._take(self._schedule.sleep_s())
         if self._only_rests(batch, now):
             self._schedule.ask("artifacts", in_s=self._settle_s)
             return
-        for why in batch.rescans:
-            self._emit("daemon.doubt", "", {"why": why})
-            self._schedule.hasten("rescan")
         if troubles := self._schedule.troubles:
             self._schedule.hasten("watches")  # a repository half deleted is soon gone
             if batch.paths and any(one.duty == "artifacts" for one in troubles):
                 self._schedule.hasten("rescan")
         self._schedule.run_due(self._is_running)
+
+    def _take(self, timeout_s: float) -> tuple[float, Batch]:
+        """Take what has come in, and note it; return when, on the monotonic clock, and what."""
+        batch, now = self._queue.take(timeout_s), time.monotonic()
+        for path in batch.paths:
+            is_young = now - self._committed_at.get(path, -math.inf) < self._settle_s
+            self._due[path] = now + self._settle_s if is_young else now
+        for why in batch.rescans:
+            self._emit("daemon.doubt", "", {"why": why})
+            self._schedule.hasten("rescan")
+        return now, batch
+
+    def _commit_meanwhile(self) -> None:
+        """Commit what is written while much is read of a long history."""
+        self._take(0.0)
+        self._schedule.run_due(self._is_running, *URGENT)
 
     def _only_rests(self, batch: Batch, now: float) -> bool:
         """Return whether all that came in was committed a moment ago, as what we put there."""
@@ -388,9 +400,13 @@ class Daemon:
         self._warm.keep()
         return CHECK_EVERY_S
 
+    def _keep_history(self) -> float:
+        self._team.history_index.keep()
+        return TIDY_EVERY_S
+
     def _return_memory(self) -> float:
         return_free_memory()
-        return MEMORY_EVERY_S
+        return TIDY_EVERY_S
 
     def _report_health(self) -> float:
         state = (self._tip, self._schedule.troubles)
@@ -453,6 +469,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
         rest=LOOK_REST,
     ),
     Duty("warm", Daemon._keep_warm),
+    Duty("history", Daemon._keep_history, rest=LOOK_REST),
     Duty("memory", Daemon._return_memory),
 )
 """What the daemon does, in the order of a turn: commits first, then what follows from them."""

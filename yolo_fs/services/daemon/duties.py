@@ -97,12 +97,15 @@ class Schedule(Generic[_Owner]):
             if not plan.failures:
                 plan.due_at = plan.rests_until = 0.0
 
-    def run_due(self, may_go_on: Callable[[], bool]) -> None:
-        """Run the duties that are due, in the order of their table, as long as we may go on."""
+    def run_due(self, may_go_on: Callable[[], bool], *names: str) -> None:
+        """Run the duties that are due, in the order of their table, as long as we may go on; no
+        others than the named ones, if any is.
+        """
         for duty in self._duties:
             if not may_go_on():
                 return
-            self._run_if_due(duty, self._plans[duty.name])
+            if not names or duty.name in names:
+                self._run_if_due(duty, self._plans[duty.name])
 
     def sleep_s(self) -> float:
         """Return for how long nothing is due, unless something comes in."""

@@ -13,7 +13,7 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import lru_cache
 from itertools import chain, islice
@@ -260,11 +260,16 @@ _ROWS = ("past", "work")
 """Attributes of `HistoryIndex` in the cache, beside the commits: a row, or several, of each key."""
 
 
+_Paused = Callable[[Iterable[LoggedCommit]], Iterator[LoggedCommit]]
+
+
 class HistoryIndex:
     """What the commits up to one tip say."""
 
-    def __init__(self, repository: Repository):
+    def __init__(self, repository: Repository, paused: _Paused = iter):
+        """`paused`: what the commits go through as they are read, and pauses now and then."""
         self._repository = repository
+        self._paused = paused
         self._forget()
 
     def _forget(self) -> None:
@@ -329,7 +334,7 @@ class HistoryIndex:
             self._end = self._cut_off()
             fresh = log_parents_first(self._repository, tip)
         try:
-            for commit in fresh:
+            for commit in self._paused(fresh):
                 self._take(commit)
         except YoloError:
             self._forget()  # a part of it would be taken again

@@ -53,7 +53,12 @@ _NONE = (None,)
 _NO_PLANS: frozenset[str] = frozenset()
 _MADE_FEW = 50
 """Contents of the past that are looked for in the trees of their commits, one by one."""
+_MADE_AT_ONCE = 2000
+"""Commits that one git is asked for; it takes 0.1 s."""
 _Derived = TypeVar("_Derived")
+_Item = TypeVar("_Item")
+_PART = 100
+"""Commits, or contents, that are read between two pauses: some 20 ms."""
 _Contents = list[tuple[Mapping[str, Any], ...]]
 _CONTENTS_NEAR = 4
 """Contents that a new one is compared with: most say what one of the last has said."""
@@ -132,9 +137,18 @@ class _Past:
 class Team:
     """Gathers facts and folds them; keeps what it has read, for blobs and commits never change."""
 
-    def __init__(self, repository: Repository, settings: Settings):
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        pause: Callable[[], object] = lambda: None,
+    ):
+        """`pause`: called again and again while much is read, for what cannot wait."""
         self._repository = repository
         self._settings = settings
+        self._pause = pause
+        self._read = 0
+        """Commits and contents so far."""
         self._filed: dict[str, tuple[object, object, Filed]] = {}
         """Path → what was read last, the blob and the plans that matter to it; what tells its last
         commit; and what it says.
@@ -153,7 +167,7 @@ class Team:
         self._made_asked = 0
         self._derived: dict[tuple[PhaseId, str], tuple[Phase, object, Any]] = {}
         """What callers made of a phase: it holds for that phase alone, and so much work on it."""
-        self.history_index = HistoryIndex(repository)
+        self.history_index = HistoryIndex(repository, self.paused)
         self._lines = HistoryIndex(repository)
         """What the branches of the team's other clones have beyond the commit."""
         self._lines_read: tuple[object, tuple[str, ...]] = (None, ())
@@ -204,6 +218,14 @@ class Team:
             kept = self._derived[phase.id, name] = phase, mark, make()
         derived: _Derived = kept[2]
         return derived
+
+    def paused(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """Yield the same, with a pause after every so many, be it here or in other calls."""
+        for one in items:
+            yield one
+            self._read += 1
+            if self._read % _PART == 0:
+                self._pause()
 
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of some paths have no file in a commit, each once."""
@@ -306,7 +328,7 @@ class Team:
         filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
         unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
         objects = self._repository.objects.read_many(unread)
-        for blob, found in zip(unread, objects, strict=True):
+        for blob, found in self.paused(zip(unread, objects, strict=True)):
             filed[blob] = self._understood(place, found, plans)
         return {blob: one.lines if one.valid else () for blob, one in filed.items()}
 
@@ -369,9 +391,11 @@ class Team:
         index = self.history_index
         # At least as many again as are there, so that git is not asked for each row.
         first = max(0, min(row, 2 * self._made_from - len(index.commits)))
-        commits = map(index.commits.oid, range(first, self._made_from))
-        logged = changes_in(self._repository, commits, list(index.past))
-        self._made |= {(each.commit, each.path): each.blob for each in logged}
+        for begin in range(first, self._made_from, _MADE_AT_ONCE):
+            rows = range(begin, self._made_from)[:_MADE_AT_ONCE]
+            logged = changes_in(self._repository, map(index.commits.oid, rows), list(index.past))
+            for each in self.paused(logged):
+                self._made[each.commit, each.path] = each.blob
         self._made_from = first
 
     def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
@@ -412,7 +436,7 @@ class Team:
         wanted = {path: (files[path], self._plans_beside(one)) for path, one in places.items()}
         unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
         objects = self._repository.objects.read_many([files[path] for path in unread])
-        for path, found in zip(unread, objects, strict=True):
+        for path, found in self.paused(zip(unread, objects, strict=True)):
             plans = wanted[path][1]
             self._filed[path] = wanted[path], None, self._understood(places[path], found, plans)
         for path in places:
