@@ -1,5 +1,5 @@
-"""Lets the second look of the daemon at its escalations last until something is committed, as one that reads a long
-history.
+"""Lets the second look of the daemon at its projections last until something more is committed, as one that reads a
+long history.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ _looks = itertools.count()
 
 def prepare() -> None:
     daemon.DUTIES = tuple(
-        dataclasses.replace(duty, run=look) if duty.name == "escalations" else duty
+        dataclasses.replace(duty, run=look) if duty.name == "projections" else duty
         for duty in daemon.DUTIES
     )
 
 
-def look(of: daemon.Daemon) -> float:
+def look(of: daemon.Daemon) -> None:
+    of._emit(LOOKING, "", {})
     if next(_looks) == 1:
         deadline = time.monotonic() + DEADLINE_S
-        of._emit(LOOKING, "", {})
+        before = _last_commit(of)
         for _ in of._team.paused(itertools.repeat(None)):
-            if of._committed_at or time.monotonic() > deadline:
+            if _last_commit(of) > before or time.monotonic() > deadline:
                 break
         of._emit(LOOKED, "", {})
-    return 0.01
+
+
+def _last_commit(of: daemon.Daemon) -> float:
+    return max(of._committed_at.values(), default=0.0)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.e2e.artifacts import artifact
-from tests.e2e.daemon import Daemon, until
+from tests.e2e.artifacts import PHASES, artifact
+from tests.e2e.daemon import Daemon, Event, until
 from tests.e2e.failing_duty import NAME
 from tests.e2e.long_look import LOOKED, LOOKING
 from tests.e2e.repo import Repo
@@ -41,19 +41,32 @@ def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon],
     assert daemon.stop() == 0
 
 
-def test_what_is_written_during_a_long_look_is_committed_before_it_ends(
+def test_what_is_written_during_a_long_look_is_committed_before_it_ends_and_looked_at_after(
     repo: Repo, start: Callable[..., Daemon]
 ) -> None:
     repo.configure(rescan_s=3600)
+    before, meanwhile = artifact("plan", 0), artifact("plan", PHASES)
+    drafts = {one: repo.file(one.blob(), one.data.decode()) for one in (before, meanwhile)}
+    (repo.root / before.path).parent.mkdir(parents=True)
     daemon = start(repo, prepare="tests.e2e.long_look:prepare")
-    written = artifact("plan", 0)
-    daemon.wait_for(LOOKING)
-    repo.write(written)
-    daemon.wait_committed([written])
+    drafts[before].rename(repo.root / before.path)
+    daemon.mailbox.wait(lambda events: told(events).count(LOOKING) == 2)
+    drafts[meanwhile].rename(repo.root / meanwhile.path)  # one event: nothing is looked at twice
+    daemon.wait_committed([before, meanwhile])
     daemon.wait_for(LOOKED)
-    events = [one["event"] for one in daemon.mailbox.events if "event" in one]
-    assert events.index(LOOKING) < events.index("artifact.committed") < events.index(LOOKED)
+    daemon.mailbox.wait(lambda events: LOOKING in told(events)[told(events).index(LOOKED) :])
+    events = told(daemon.mailbox.events)
+    looking, committed = (
+        [at for at, event in enumerate(events) if event == wanted]
+        for wanted in (LOOKING, "artifact.committed")
+    )
+    assert looking[1] < committed[1] < events.index(LOOKED)
     assert daemon.stop() == 0
+
+
+def told(events: list[Event]) -> list[str]:
+    """Return the names of some events."""
+    return [str(one.get("event")) for one in events]
 
 
 def test_a_daemon_leaves_the_history_that_it_has_read_to_the_next_process(

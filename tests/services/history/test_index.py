@@ -310,3 +310,24 @@ def test_a_history_that_git_told_in_part_is_read_anew(
         found.read_up_to(made[2])
 
         assert [found.commits.oid(row) for row in range(len(found.commits))] == made
+
+
+def test_a_history_is_left_to_the_next_process_once_and_again_when_it_has_grown(
+    tmp_path: Path,
+) -> None:
+    team = Team(tmp_path / "work tree")
+    team.user_commits("chore: begin", str(team.file("a", "")))
+    with Repository(str(team.root)) as repository:
+        found, kept = HistoryIndex(repository), Path(repository.own_dir) / index.FILE
+        found.read_up_to(team.head())
+        found.keep()
+        kept.write_bytes(b"whoever wrote this did so later")
+        found.keep()
+        assert kept.read_bytes() == b"whoever wrote this did so later"
+
+        team.user_commits("chore: more", str(team.file("a", "b")))
+        found.read_up_to(team.head())
+        found.keep()
+        again = HistoryIndex(repository)
+        again.read_up_to(team.head())
+        assert len(again.commits) == again._cached == 2

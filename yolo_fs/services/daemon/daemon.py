@@ -105,6 +105,8 @@ class Daemon:
         """Path that something was seen of → when it is to be checked, on the monotonic clock."""
         self._committed_at: dict[str, float] = {}
         """Path committed a moment ago → when, so that a run of appends is one commit."""
+        self._is_followed = True
+        """Whether what follows on each commit was asked for since a duty read much."""
         self._unfinished: tuple[str, ...] = ()
         """What the last retry left."""
         self._retry_s = RETRY_S
@@ -197,6 +199,9 @@ class Daemon:
     # --- one turn ---
 
     def _turn(self) -> None:
+        if not self._is_followed:  # what a duty is asked for while it runs it does not hear
+            self._is_followed = True
+            self._ask_to_follow("packs")
         now, batch = self._take(self._schedule.sleep_s())
         if self._only_rests(batch, now):
             self._schedule.ask("artifacts", in_s=self._settle_s)
@@ -220,8 +225,10 @@ class Daemon:
 
     def _commit_meanwhile(self) -> None:
         """Commit what is written while much is read of a long history."""
+        before = self._committed_at
         self._take(0.0)
         self._schedule.run_due(self._is_running, *URGENT)
+        self._is_followed &= self._committed_at is before
 
     def _only_rests(self, batch: Batch, now: float) -> bool:
         """Return whether all that came in was committed a moment ago, as what we put there."""

@@ -527,6 +527,7 @@ class HistoryIndex:
             private_directory(self._repository.own_dir)
             path = f"{self._repository.own_dir}/{FILE}"
             write_atomic(path, *packed(content), durable=False)
+            self._cached = len(self.commits)
 
     def _remember(self) -> None:
         found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)
