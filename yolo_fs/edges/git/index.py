@@ -13,9 +13,8 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
@@ -25,6 +24,9 @@ from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _INTENT_TO_ADD = 1 << 29
 """The flag of an entry in git's memory, which `ls-files --debug` shows."""
@@ -148,6 +150,8 @@ class IndexSync:
 
     def __init__(self, repository: Repository, *, lives_long: bool = False):
         """`lives_long`: many commits will come, so drafts are begun before; ended by `close`."""
+        from concurrent.futures import ThreadPoolExecutor  # most commands write nothing
+
         self._repository = repository
         self._lives_long = lives_long
         self._begun: _Begun | None = None

@@ -421,9 +421,7 @@ class FeedbackResponse(
 class PhaseHandoff(
     Message, sender="orchestrator", receiver=("critic", "architect"), direction=Direction.FORWARD
 ):
-    """Key outputs, decisions and open items of a phase, for the next one; one line of
-    phase-handoff.jsonl.
-    """
+    """Key outputs, decisions and open items for the next phase; a line of phase-handoff.jsonl."""
 
     accepts: ClassVar[Mapping[str, Form]] = {
         "from_phase": Form.PHASE,

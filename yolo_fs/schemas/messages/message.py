@@ -67,9 +67,7 @@ class Message(Wire):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell a message from the bare lines that some files hold in its place (docs/sources.md#c09
-        and #c10).
-        """
+        """Tell a message from bare lines in its place (docs/sources.md#c09 and #c10)."""
         return "type" in value
 
     @invariant

@@ -175,9 +175,7 @@ def _artifact_named(name: str) -> str:
 
 
 def out_of_lane(facts: PhaseFacts) -> tuple[Finding, ...]:
-    """Return what the files of a phase show to be outside of somebody's authority, or to have gone
-    a wrong way.
-    """
+    """Return what files of a phase show to be outside of an authority, or to have gone wrong."""
     decided = tuple(decisions_out_of_lane(facts))
     if not facts.of_kind("dept-handoff"):
         return decided
