@@ -7,8 +7,11 @@ value.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib
 import os
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -26,6 +29,7 @@ from yolo_fs.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
 
 _PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+_METADATA = "importlib.metadata"
 
 
 class Form(Enum):
@@ -76,6 +80,7 @@ class Wire(BaseModel):
         """Build the shape as pydantic does, without plugins: to look for one, the list of each
         installed package is read.
         """
+        _import_plugin_loader()
         # Programs that we start, such as the user's hooks, see the variable as it was.
         before = os.environ.get(_PLUGINS)
         os.environ[_PLUGINS] = "__all__"
@@ -87,6 +92,23 @@ class Wire(BaseModel):
                 os.environ.pop(_PLUGINS, None)
             else:
                 os.environ[_PLUGINS] = before
+
+
+@functools.cache
+def _import_plugin_loader() -> None:
+    """Import what looks for plugins without what it looks with, e-mail and zip files among it:
+    that takes as long as click, and no look is made for a shape of ours.
+    """
+    if _METADATA not in sys.modules:
+        sys.modules[_METADATA] = stand_in = types.ModuleType(_METADATA)
+        vars(stand_in)["entry_points"] = _entry_points
+        with contextlib.suppress(ImportError):  # a pydantic that needs more imports it as ever
+            importlib.import_module("pydantic.plugin._loader")
+        del sys.modules[_METADATA]
+
+
+def _entry_points(**wanted: Any) -> Any:
+    return importlib.import_module(_METADATA).entry_points(**wanted)
 
 
 def build_shapes(base: type[Wire] = Wire) -> None:
