@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import secrets
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -171,7 +171,7 @@ def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Rep
         )
     with Repository(asked.start) as repository:
         AgentJournal(repository.own_dir, load(repository.root).limits).add(
-            name, f"SD-{secrets.token_hex(4)}", message
+            name, f"SD-{os.urandom(4).hex()}", message
         )
     with _scene(asked) as scene:
         found = scene.found.shutdowns[-1]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from yolo_fs.cli.reply import Cell, draw_columns
 from yolo_fs.protocol.roster import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.reasons import safe
@@ -34,7 +35,6 @@ from yolo_fs.services.progress.drift import Aside
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 SIGNS = {
     StepStanding.COMPLETE: ("#", "green"),
@@ -196,23 +196,15 @@ def _draw_escalation(console: Console, one: EscalationProgress) -> None:
 
 def draw_steps(console: Console, progress: PhaseStatus) -> None:
     """Draw which step of which department stands how."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("  department")
-    for step in STEPS:
-        table.add_column(step.number, justify="center")
-    for department in progress.departments:
-        table.add_row(f"  {department.department}", *_signs(department.steps))
-    table.add_row("  (phase)", *_signs(progress.steps))
-    console.print(table)
+    head = [("  department", "dim"), *((step.number, "dim") for step in STEPS)]
+    rows = [(f"  {one.department}", one.steps) for one in progress.departments]
+    rows.append(("  (phase)", progress.steps))
+    draw_columns(console, [head, *([(name, ""), *_signs(steps)] for name, steps in rows)], "^")
 
 
-def _signs(steps: Sequence[StepStatus]) -> list[Text]:
-    from rich.text import Text
-
+def _signs(steps: Sequence[StepStatus]) -> list[Cell]:
     by_key = {one.step.key: SIGNS[one.standing] for one in steps}
-    return [Text(*by_key.get(step.key, ("", ""))) for step in STEPS]
+    return [by_key.get(step.key, ("", "")) for step in STEPS]
 
 
 def _draw_legend(console: Console) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.validate import watched
 from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
@@ -183,15 +183,10 @@ def _reply(
 def _show_adoption(
     console: Console, files: Sequence[AdoptedFile], committed: Sequence[Any], write: bool
 ) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("kind")
-    for one in Readiness:
-        table.add_column(one.value, justify="right")
+    rows = [[("kind", "bold"), *((one.value, "bold") for one in Readiness)]]
     for kind, counts in count_by_kind(files).items():
-        table.add_row(safe(kind), *(str(counts[one] or "-") for one in Readiness))
-    console.print(table)
+        rows.append([(safe(kind), ""), *((str(counts[one] or "-"), "") for one in Readiness)])
+    draw_columns(console, rows, ">")
     common = causes(files)
     if common:
         console.print("\nCommonest causes", style="bold")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import STDIN, Invocation, Reply, bytes_given, from_stdin, verb
+from yolo_fs.cli.reply import STDIN, Invocation, Reply, bytes_given, draw_columns, from_stdin, verb
 from yolo_fs.edges.files import read as read_file
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
@@ -384,21 +384,13 @@ def _show_report(console: Console, found: ComplianceReport, log: Log) -> None:
     if found.total.reads == 0:
         console.print(f"no handoff was read yet ({LOG})")
     else:
-        from rich.table import Table
-
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for name in ("agent", "phase", "reads", "handoff.json", "reasons"):
-            table.add_column(name, justify="right" if name in ("reads", "handoff.json") else "left")
+        head = ("agent", "phase", "reads", "handoff.json", "reasons")
+        rows = [[(name, "bold") for name in head]]
         for one in _rows(found):
             reasons = ", ".join(f"{count} {reason}" for reason, count in one.reasons)
-            table.add_row(
-                one.agent or "(all)",
-                one.phase or "(all)",
-                str(one.reads),
-                f"{one.percent} %",
-                reasons,
-            )
-        console.print(table)
+            named = one.agent or "(all)", one.phase or "(all)", str(one.reads)
+            rows.append([(text, "") for text in (*named, f"{one.percent} %", reasons)])
+        draw_columns(console, rows, "<>><")
     if log.unreadable:
         console.print(f"{log.unreadable} lines of the log are in another form", style="yellow")
 

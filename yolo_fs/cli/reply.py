@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import click
 
@@ -198,6 +198,40 @@ class _PlainConsole:
     @functools.cached_property
     def _rich(self) -> Console:
         return _rich_console(self.file)
+
+
+Cell = tuple[str, str]
+"""A text and its style."""
+
+
+def draw_columns(console: Console, rows: Sequence[Sequence[Cell]], align: str) -> None:
+    """Draw cells below each other; where nobody sees colour as rich does, but without importing it.
+
+    `align`: of the columns but the first, as in a format.
+    """
+    sides = ("<" + align * len(rows[0]))[: len(rows[0])]
+    if console.is_terminal:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for side in sides:
+            table.add_column(justify=_JUSTIFY[side])
+        for row in rows:
+            table.add_row(*(Text(*cell) for cell in row))
+        console.print(table)
+        return
+    widths = [max(len(text) for text, _ in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, sides, widths, strict=True)
+        console.print("  ".join(f"{text:{side}{width}}" for (text, _), side, width in cells))
+
+
+_JUSTIFY: Mapping[str, Literal["left", "center", "right"]] = {
+    "<": "left",
+    "^": "center",
+    ">": "right",
+}
 
 
 STDIN = "-"

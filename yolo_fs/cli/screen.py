@@ -11,7 +11,6 @@ import contextlib
 import io
 import os
 import select
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -216,6 +215,8 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
     `look`: returns a text, and whether time alone will change it; otherwise it is asked again when
     HEAD, the planning tree, the daemon or the window changed.
     """
+    import shutil  # brings four compressors along, and only a page has a width
+
     before: object = None
     shown, moves = "", True
     with _page() as put, _keys() as heard, _changes(repository) as change:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_machines
-from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
+from yolo_fs.cli.reply import Invocation, Reply, draw_columns, envelope, verb
 from yolo_fs.cli.screen import draw_screen, drawn, follow
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, YoloError, safe
@@ -198,13 +198,7 @@ def _health(found: Report) -> str:
 
 
 def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("phase")
-    for standing in CandidateState:
-        table.add_column(standing.value, justify="right")
+    rows = [[("phase", "bold"), *((standing.value, "bold") for standing in CandidateState)]]
     of_phase: dict[str, list[Candidate]] = {}
     for candidate in found.candidates:
         of_phase.setdefault(candidate.phase, []).append(candidate)
@@ -214,14 +208,11 @@ def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
         folded = Counter({_DONE: sum(counted.pop(phase)[_DONE] for phase in done)})
         counted[f"{len(done)} phases (-v shows each)"] = folded
     for phase, counts in counted.items():
-        cells = [
-            Text(str(counts[standing] or "-"), style=_COLOUR[standing])
-            for standing in CandidateState
-        ]
-        table.add_row(phase or "(planning root)", *cells)
+        cells = ((str(counts[each] or "-"), _COLOUR[each]) for each in CandidateState)
+        rows.append([(phase or "(planning root)", ""), *cells])
     console.print()
-    if table.row_count:
-        console.print(table)
+    if counted:
+        draw_columns(console, rows, ">")
     else:
         console.print("no artifacts yet")
 

@@ -426,9 +426,7 @@ def _unsaid(line: Line, fetch: Fetch) -> Scalar | None:
 
 
 def _says(text: str, value: str, names: str) -> bool:
-    """Return whether a source line says a value: as one of the values of its JSON, else in its
-    words or in its name.
-    """
+    """Return whether a source line says a value: in its JSON, else in its words or its name."""
     nodes = set(_nodes(text))
     by_name = PLAN.fullmatch(value) is not None and value in names
     return value == "" or by_name or (value in nodes if nodes else value.removeprefix("@") in text)

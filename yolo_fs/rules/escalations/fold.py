@@ -231,7 +231,5 @@ def _entry(one: EscalationProgress) -> dict[str, Any]:
 
 
 def _level(one: EscalationProgress) -> Role:
-    """Return the level that holds it; while whoever is blocked has it, that is the one who told
-    them how to go on.
-    """
+    """Return the level that holds it; of whoever is blocked, the one who told them how to go on."""
     return one.holder if one.holder in LEVELS and one.holder is not one.origin else one.path[1]

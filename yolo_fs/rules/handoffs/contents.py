@@ -92,9 +92,7 @@ def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Itera
 
 
 def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
-    """Hold the counts against the log as it was when the handoff was written; later stations are
-    another matter.
-    """
+    """Hold the counts against the log as of the handoff; later stations are another matter."""
     written = moment(line.get("dt"))
     latest: dict[Any, Any] = {}
     for station in facts.lines_of("escalation"):
@@ -210,9 +208,7 @@ def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> It
 
 
 def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
-    """A contract is implemented when somebody has built it: at least one plan of the backend is
-    proved to be done.
-    """
+    """A contract is implemented once built: at least one plan of the backend is proved done."""
     if any(plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)):
         return
     for number, line in enumerate(filed.lines, 1):

@@ -180,9 +180,7 @@ def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage 
 
 
 def _accepts(line: Mapping[str, Any], plan: str) -> bool:
-    """Return whether a Lead accepts a plan as it is; where a word denies something, nothing is
-    taken for accepted.
-    """
+    """Return whether a Lead accepts a plan as it is: never where a word denies something."""
     said = f"{line.get('task', '')} {line.get('dec', '')}"
     is_lead = str(line.get("agent", "")).lower().removeprefix("yolo-").endswith(Role.LEAD)
     accepts = _ACCEPTS.search(said) is not None and _DENIES.search(said) is None

@@ -179,9 +179,7 @@ def _major(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
 def _major_turn(
     facts: LoopFacts, order: int, count: int, left: int
 ) -> tuple[str, int, int, str, str]:
-    """Return how far the work is scoped anew: by the Questionary, the PO, the Lead and the Dev, one
-    after the other.
-    """
+    """Return how far the work is scoped anew: by Questionary, PO, Lead and Dev in turn."""
     if turn := _turn_after_work(facts, order, "re-worked"):
         state, name, what = turn
         return state, count, left, name, what

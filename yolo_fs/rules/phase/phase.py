@@ -251,9 +251,7 @@ def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
 
 
 def asked_by_gate(gate: GateStatus) -> Next:
-    """Return who owes what keeps a gate closed: whoever writes that file, otherwise the Lead of who
-    is to open it.
-    """
+    """Return who owes what keeps a gate closed: the file's writer, else the opener's Lead."""
     lack, row = gate.missing[0], GATE_BY_NAME.get(gate.name)
     place = place_of_name(lack.file)
     department = Dept(place.department) if place else DEFAULT_DEPARTMENT

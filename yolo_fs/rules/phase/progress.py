@@ -316,9 +316,7 @@ def _asked(step: Step, department: Dept, role: Role | None = None) -> Next:
 
 
 def _task(plans: tuple[PlanStatus, ...]) -> tuple[str, str]:
-    """Return the first task without a commit, of the unblocked plan of the lowest wave, and what
-    its summary lacks.
-    """
+    """Return the first task without a commit of the lowest open wave, and its summary's lacks."""
     for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
         if plan.is_done or plan.blocked_by:
             continue

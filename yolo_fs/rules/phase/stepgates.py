@@ -277,9 +277,7 @@ def _state_complete(view: View) -> Iterator[str]:
 
 
 def _says_complete(execution: Mapping[str, Any]) -> bool:
-    """Return whether the phase is called complete: by evidence, or by a Lead whose word is kept
-    until it comes.
-    """
+    """Return whether the phase is called complete: by evidence, or until then by a Lead."""
     declared = execution.get("declared")
     return "complete" in (
         execution.get("status"),

@@ -341,9 +341,7 @@ OWING: Mapping[Owed, Callable[[_WaitSources, str, tuple[MissingEvidence, ...]], 
 
 
 def _spoken_to(one: EscalationProgress, department: Dept) -> str:
-    """Return whose answer is awaited: the holder; while it rises, whomever it was put to, though
-    that be nobody.
-    """
+    """Return whose answer is awaited: the holder; while it rises, whoever was asked, if any."""
     asked = one.history[-1].target
     return (
         _agent(asked, department) if asked and one.standing is EscalationStage.RISING else one.agent
