@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -163,7 +162,7 @@ class Journal:
     def _event(self, seq: int, type_: str, subject: str, data: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "specversion": "1.0",
-            "id": secrets.token_hex(16),
+            "id": os.urandom(16).hex(),
             "source": self._source,
             "type": _full(type_),
             "time": self._now()

@@ -12,7 +12,6 @@ import errno
 import json
 import os
 import re
-import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -206,7 +205,7 @@ def link_atomic(path: str, target: bytes) -> None:
 
 def _temporary(path: str) -> str:
     directory, name = os.path.split(os.path.abspath(path))
-    return os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}")
+    return os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}")
 
 
 def _sync_name(path: str) -> None:

@@ -11,7 +11,6 @@ import contextlib
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -267,6 +266,8 @@ class IndexSync:
         index, draft = f"{self._repository.git_dir}/index", self._draft_path
         self._clear_drafts()
         if basis:
+            import shutil  # brings four compressors along; most commands write nothing
+
             shutil.copyfile(index, draft)
             # git compares with the time of the index which files may have changed since.
             os.utime(draft, ns=(basis.mtime_ns, basis.mtime_ns))

@@ -11,7 +11,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import struct
 import time
@@ -303,7 +302,7 @@ class ObjectStore:
     def _draft(self, final: str, data: bytes, cleanup: contextlib.ExitStack) -> _Draft:
         """Write a file under a temporary name of ours: a prune removes those of git (`tmp_`)."""
         folder, name = os.path.split(final)
-        temporary = f"{folder}/.{name}.yolo-tmp.{os.getpid()}.{secrets.token_hex(4)}"
+        temporary = f"{folder}/.{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(temporary, flags, 0o444)
         cleanup.callback(discard, temporary)

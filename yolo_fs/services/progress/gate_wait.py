@@ -14,7 +14,6 @@ import gc
 import json
 import os
 import random
-import secrets
 import stat
 import subprocess
 import sys
@@ -95,7 +94,7 @@ class NoticeWriter:
             if open_ == self._written:
                 os.utime(self._path)
                 return
-            notice = {"id": secrets.token_hex(8), "commit": commit, "open": dict(open_)}
+            notice = {"id": os.urandom(8).hex(), "commit": commit, "open": dict(open_)}
             write_json(self._path, notice, durable=False)
             self._written = open_
         except (OSError, YoloError):

@@ -12,7 +12,6 @@ import os
 import queue
 import random
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -319,7 +318,7 @@ class Lane:
         """
         format_ = self._repository.object_format
         tree = format_.hash_object("tree", b"")
-        said = f"{self._membership.clone} {lease.epoch} {secrets.token_hex(8)}"
+        said = f"{self._membership.clone} {lease.epoch} {os.urandom(8).hex()}"
         who = f"yolo_fs <yolo_fs@localhost> {int(time.time())} +0000"
         text = f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nchore(team): alive\n\n{said}\n"
         sign = format_.hash_object("commit", text.encode())

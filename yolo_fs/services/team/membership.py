@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import secrets
 import socket
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -162,4 +161,4 @@ def _new_name(root: str) -> str:
     """Return a name that says where the work tree is, and that no other has."""
     words = f"{socket.gethostname()}-{os.path.basename(root)}".lower()
     plain = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:40].strip("-")
-    return f"{plain or 'clone'}-{secrets.token_hex(3)}"
+    return f"{plain or 'clone'}-{os.urandom(3).hex()}"
