@@ -42,9 +42,18 @@ def boot_id() -> str:
 
 def start_time(pid: int) -> int | None:
     """Return when a process started, in ticks since boot, or None: pid and this name it."""
+    return _said_of(pid, 19)
+
+
+def parent_of(pid: int) -> int | None:
+    """Return which process started another; None where nothing tells."""
+    return _said_of(pid, 1)
+
+
+def _said_of(pid: int, at: int) -> int | None:
     try:
         with open(f"{PROC}/{pid}/stat", "rb") as file:
-            return int(file.read().rsplit(b")", 1)[1].split()[19])
+            return int(file.read().rsplit(b")", 1)[1].split()[at])
     except (OSError, IndexError, ValueError):
         return None
 

@@ -4,6 +4,8 @@ docs/faults.md#f04, #f23 to #f28, #f35 and #f63.
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import os
 import random
 import shutil
@@ -429,13 +431,13 @@ def test_empty_folders_that_a_deleted_branch_left_are_no_past(user: User, engine
 
 @contextmanager
 def waiting(
-    user: User, tmp_path: Path, *arguments: str, hook: str = ""
+    user: User, tmp_path: Path, *arguments: str, hook: str = "", code: int = 0
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a git command whose editor, or whose hook, says that it began and then waits to be let go."""
     began, go = tmp_path / "began", tmp_path / "go"
     os.mkfifo(began)
     os.mkfifo(go)
-    script = f'#!/bin/sh\necho begun >"{began}"\nread _ <"{go}"\ntest -n "$1" && echo message >"$1"\nexit 0\n'
+    script = f'#!/bin/sh\necho begun >"{began}"\nread _ <"{go}"\ntest -n "$1" && echo message >"$1"\nexit {code}\n'
     place = user.write(f".git/hooks/{hook}" if hook else "../editor", script)
     place.chmod(0o755)
     process = user.start(*arguments, GIT_EDITOR="true" if hook else str(place))
@@ -493,6 +495,34 @@ def test_while_a_hook_of_the_users_commit_runs_nothing_moves(
     assert one.obstacle() is None
     with waiting(user, tmp_path, *arguments, hook=hook):
         assert one.obstacle() is Reason.USER_COMMITTING
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="without /proc nothing tells which process started which")
+def test_while_a_users_commit_that_is_made_waits_for_its_housekeeping_nothing_is_held(
+    user: User, engine: Engines, tmp_path: Path
+) -> None:
+    """git counts the objects whose names begin with 17, and tidies up where there are many."""
+    user.git("config", "gc.auto", "1")
+    user.git("config", "gc.autoDetach", "false")
+    algorithm = user.text("rev-parse", "--show-object-format")
+    contents = (f"{number}".encode() for number in range(100_000))
+    counted = (
+        each
+        for each in contents
+        if hashlib.new(algorithm, b"blob %d\0%s" % (len(each), each)).hexdigest()[:2] == "17"
+    )
+    for content in itertools.islice(counted, 2):
+        user.git("hash-object", "-w", "--stdin", given=content)
+    user.add("mine", "mine\n")
+    before, one = user.tip(), engine(user)
+    with waiting(
+        user, tmp_path, "commit", "-q", "-m", "mine", hook="pre-auto-gc", code=1
+    ) as process:
+        assert user.tip() != before and process.poll() is None
+        assert one.obstacle() is None
+        assert one.put_and_follow(PLAN, LINE).commit == user.tip()
+        assert process.poll() is None
+    assert process.returncode == 0
 
 
 def test_a_commit_in_another_repository_holds_nothing(

@@ -20,6 +20,7 @@ from yolo_fs.edges.lock import holder
 from yolo_fs.edges.system import (
     commands,
     is_running,
+    parent_of,
     sees_every_process,
     start_time,
     working_folder,
@@ -224,8 +225,18 @@ class Obstacles:
 def _is_committing(root: str) -> bool:
     """Return whether a `git commit` runs whose work tree is `root`."""
     return any(
-        b"commit" in words and f"{working_folder(pid)}/".startswith(f"{root}/")
+        b"commit" in words
+        and f"{working_folder(pid)}/".startswith(f"{root}/")
+        and not _is_tidying(int(pid))
         for pid, words in _gits()
+    )
+
+
+def _is_tidying(pid: int) -> bool:
+    """Return whether a git has made its commit, and waits for the housekeeping that comes last."""
+    return any(
+        words[1:2] in ([b"maintenance"], [b"gc"]) and parent_of(int(child)) == pid
+        for child, words in _gits()
     )
 
 
@@ -257,7 +268,7 @@ def _is_marked(path: str) -> bool:
     if not pid.isdecimal() or not is_running(int(pid)):
         return False
     began = start_time(int(pid))
-    return began is None or started in ("-", str(began))
+    return (began is None or started in ("-", str(began))) and not _is_tidying(int(pid))
 
 
 def _stores_nothing(folder: str) -> Reason | None:

@@ -341,9 +341,7 @@ class Shutdown(NamedTuple):
 
 
 def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Finding, ...]]:
-    """Return the last request of each department, or of all, oldest first, and the answers that
-    nobody asked for.
-    """
+    """Return the last request of each department, or of all, oldest first, and stray answers."""
     crew = Crew()
     found: dict[Dept | None, Shutdown] = {}
     findings = []

@@ -89,9 +89,7 @@ class Stall:
 
 
 def awaited(known: StallInput) -> tuple[Awaited, ...]:
-    """Return each step whose turn it is, with when something was last seen of it; those that
-    nothing times are left.
-    """
+    """Return each step whose turn it is, and when it was last seen; none that nothing times."""
     if known.phase.progress.is_complete:
         return ()
     turns: list[tuple[Dept | None, Next]] = [

@@ -130,9 +130,7 @@ def _difference(before: Block, after: Block | None) -> str:
 
 
 def _by_lines(head: Sequence[Line], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
-    """Return as much as fits after every documented cut: the vital sections first, of each as many
-    lines as fit.
-    """
+    """Return as much as fits after each documented cut: vital sections first, line by line."""
     last = Cut.PRIOR
     lost = tuple(_lost_to(blocks, last))
     cuttable = [_without_giants(left, budget) for one in blocks if (left := at_cut(one, last))]
@@ -174,9 +172,7 @@ def _most(block: Block, kept: dict[str, int], fits: Callable[[], bool]) -> None:
 
 
 def _only_told(head: Sequence[Line], left_out: tuple[LeftOut, ...], budget: int) -> Fitted:
-    """Return what is left of a budget that does not even hold the note: the head, and how many
-    notes there were.
-    """
+    """Return what is left of a budget too small for the note: the head, and how many notes."""
     counted = Line(f"left_out: {len(left_out)}", rule=_SAID)
     lines = (*head, counted)
     while lines and not _fits(lines, budget):

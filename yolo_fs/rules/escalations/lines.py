@@ -156,9 +156,7 @@ def _first_down(one: EscalationProgress) -> LogEntry | None:
 
 
 def warning_of(one: EscalationProgress, late: Timeout) -> dict[str, Any] | None:
-    """Return the `escalation_timeout_warning` of a silent level; None for levels that the message
-    does not know.
-    """
+    """Return the `escalation_timeout_warning` of a silent level; None for one it does not know."""
     if late.level not in _MAY_WARN:
         return None
     return {

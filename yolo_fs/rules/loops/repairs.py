@@ -110,9 +110,7 @@ AT_ARCHITECT = "escalated to the Architect"
 
 
 def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewStage:
-    """Return how far the review of a plan is: minor findings are approved after the fix, major ones
-    reviewed again.
-    """
+    """Return how far a plan's review is: minor findings ask for a fix, major ones for a review."""
     if not reviews:
         return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
     last = reviews[-1]
@@ -152,9 +150,7 @@ def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
 
 
 def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
-    """Return how many escalations of a task, or of the tasks of a plan, a role opened and was told
-    how to go on.
-    """
+    """Return how many escalations of a task or plan a role opened and was told how to go on."""
     return sum(
         one.attempt - (one.is_open and not one.is_told)
         for one in as_committed(facts)
@@ -163,9 +159,7 @@ def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
 
 
 def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
-    """Return whose decision is awaited; None once the Architect has changed the design: then it is
-    mended again.
-    """
+    """Return whose decision is awaited; None once the Architect has changed the design."""
     text = _LEAD.moves[0].text
     if not was_escalated(facts, plan, Role.ARCHITECT, last.at_s):
         return ReviewStage(
@@ -343,9 +337,7 @@ _GATES = (
 
 
 def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Yield each task and plan whose gate has failed: repaired by the Dev, and past the limit the
-    Senior's matter.
-    """
+    """Yield each task and plan whose gate failed: the Dev repairs it, past the limit the Senior."""
     departments = {str(plan.id): plan.department for plan in plans_of(facts.phase)}
     for kind, level, most in _GATES:
         runs: dict[str, list[str]] = {}

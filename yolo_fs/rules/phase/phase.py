@@ -68,9 +68,7 @@ class Phase:
 
     @property
     def _is_past_departments(self) -> bool:
-        """Whether only the steps of the whole phase are left, and closed gates or a FAIL keep them
-        from their end.
-        """
+        """Whether only steps of the whole phase are left, which closed gates or a FAIL hold up."""
         step = self.folded.next.step if self.folded.next else ""
         return step == "integration_gate" or (step == "signoff" and any(failures_of(self.facts)))
 
