@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
@@ -210,7 +210,10 @@ def draw_columns(console: Console, rows: Sequence[Sequence[Cell]], align: str) -
     `align`: of the columns but the first, as in a format.
     """
     sides = ("<" + align * len(rows[0]))[: len(rows[0])]
-    if console.is_terminal:
+    widths = [max(len(text) for text, _ in column) for column in zip(*rows, strict=True)]
+    has_room = "COLUMNS" not in os.environ and sum(widths) + 2 * len(widths) - 2 <= _WIDTH
+    is_plain = all(text.isascii() and text.isprintable() for row in rows for text, _ in row)
+    if console.is_terminal or not (has_room and is_plain):
         from rich.table import Table
         from rich.text import Text
 
@@ -221,17 +224,14 @@ def draw_columns(console: Console, rows: Sequence[Sequence[Cell]], align: str) -
             table.add_row(*(Text(*cell) for cell in row))
         console.print(table)
         return
-    widths = [max(len(text) for text, _ in column) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, sides, widths, strict=True)
         console.print("  ".join(f"{text:{side}{width}}" for (text, _), side, width in cells))
 
 
-_JUSTIFY: Mapping[str, Literal["left", "center", "right"]] = {
-    "<": "left",
-    "^": "center",
-    ">": "right",
-}
+_WIDTH = 80
+"""What rich takes for the width where there is no terminal."""
+_JUSTIFY: Mapping[str, Any] = {"<": "left", "^": "center", ">": "right"}
 
 
 STDIN = "-"
