@@ -1,5 +1,5 @@
-"""Lets the second look of the daemon at its projections last until something more is committed, as one that reads a
-long history.
+"""Lets the second look of the daemon at its projections last until something more is committed, or the daemon is to
+end, as one that reads a long history.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def look(of: daemon.Daemon) -> None:
         deadline = time.monotonic() + DEADLINE_S
         before = _last_commit(of)
         for _ in of._team.paused(itertools.repeat(None)):
-            if _last_commit(of) > before or time.monotonic() > deadline:
+            if of._is_stopping or _last_commit(of) > before or time.monotonic() > deadline:
                 break
         of._emit(LOOKED, "", {})
 

@@ -64,6 +64,19 @@ def test_what_is_written_during_a_long_look_is_committed_before_it_ends_and_look
     assert daemon.stop() == 0
 
 
+def test_a_lock_that_is_lost_during_a_long_look_is_noticed_before_it_ends(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
+    daemon = start(repo, prepare="tests.e2e.long_look:prepare")
+    repo.write(artifact("plan", 0))
+    daemon.mailbox.wait(lambda events: told(events).count(LOOKING) == 2)
+    (repo.git_dir / "yolo-fs/daemon.lock").unlink()
+    daemon.wait_for(LOOKED)
+    events = told(daemon.mailbox.events)
+    assert events.index("daemon.lock_lost") < events.index(LOOKED)
+    assert daemon.ended() == 0
+
+
 def told(events: list[Event]) -> list[str]:
     """Return the names of some events."""
     return [str(one.get("event")) for one in events]

@@ -287,8 +287,11 @@ def test_a_branch_that_was_rewritten_and_pruned_is_read_anew(tmp_path: Path) -> 
     assert lines.of_task("01-01/T1") == after
 
 
+@pytest.mark.parametrize(
+    "error", [YoloError(Reason.GIT_TIMEOUT), OSError("no descriptor")], ids=str
+)
 def test_a_history_that_git_told_in_part_is_read_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     team = Team(tmp_path / "work tree")
     made = [
@@ -297,7 +300,7 @@ def test_a_history_that_git_told_in_part_is_read_anew(
 
     def fail_half_way(*asked: Any) -> Iterator[LoggedCommit]:
         yield next(history.log_parents_first(*asked))
-        raise YoloError(Reason.GIT_TIMEOUT)
+        raise error
 
     with Repository(str(team.root)) as repository:
         found = HistoryIndex(repository)
@@ -305,7 +308,7 @@ def test_a_history_that_git_told_in_part_is_read_anew(
         with monkeypatch.context() as patched:
             patched.setattr(index, "log_of_line", lambda *_: None)
             patched.setattr(index, "log_parents_first", fail_half_way)
-            with pytest.raises(YoloError):
+            with pytest.raises(type(error)):
                 found.read_up_to(made[2])
         found.read_up_to(made[2])
 

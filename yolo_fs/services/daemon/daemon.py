@@ -71,8 +71,8 @@ processors, make theirs first."""
 TIDY_EVERY_S = 60.0
 """Between two times that what was read of history is left to the next process, and that free
 memory is given back, which takes a tenth of a millisecond."""
-URGENT = ("artifacts", "retries", "index")
-"""The duties that wait for no look at the team."""
+URGENT = ("watches", "artifacts", "retries", "index")
+"""The duties that wait for no look at the team; the first of them tells whether we still may."""
 CREW_EVERY_S = 5.0
 """Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
 ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0

@@ -336,7 +336,7 @@ class HistoryIndex:
         try:
             for commit in self._paused(fresh):
                 self._take(commit)
-        except YoloError:
+        except Exception:
             self._forget()  # a part of it would be taken again
             raise
         self._tip = tip
