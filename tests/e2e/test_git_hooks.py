@@ -18,6 +18,8 @@ import pytest
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import DEADLINE_S, Repo
+from tests.support.housekeeping import TIDIES_SOON, counted_by_gc
+from yolo_fs.edges import IS_LINUX
 
 GOOD = artifact("critique", 0)
 BAD = b'{"id": "C1"}\n'
@@ -284,6 +286,37 @@ def test_a_commit_under_another_name_is_seen_while_its_message_is_written(hooked
         assert marker.read_text().split()[0] == str(process.pid)
         assert hooked.status()["obstacle"] == "user_committing"
     assert (process.returncode, marker.exists(), hooked.status()["obstacle"]) == (0, False, None)
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="without /proc nothing tells which process started which")
+def test_a_commit_that_our_hook_has_named_holds_nothing_once_it_only_tidies_up(
+    hooked: Repo,
+) -> None:
+    for setting in TIDIES_SOON:
+        hooked.git("config", *setting)
+    for content in counted_by_gc(hooked.look("rev-parse", "--show-object-format").strip()):
+        hooked.git("hash-object", "-w", "--stdin", given=content.decode())
+    began, go = hooked.root.parent / "began", hooked.root.parent / "go"
+    os.mkfifo(go)
+    hook = hooked.git_dir / "hooks/pre-auto-gc"
+    hook.write_text(f"#!/bin/sh\necho begun >'{began}'\nread _ <'{go}'\nexit 1\n")
+    hook.chmod(0o755)
+    may_go = os.open(go, os.O_RDWR)
+    process = subprocess.Popen(
+        ["git", "commit", "-q", "--allow-empty", "-m", "chore(repo): mine"],
+        cwd=hooked.root,
+        env=hooked.env,
+    )
+    try:
+        until(began.exists, "the commit tidies up")
+        marker = hooked.git_dir / "yolo-fs/committing"
+        assert marker.read_text().split()[0] == str(process.pid)
+        until(lambda: hooked.status()["obstacle"] is None, "nothing holds artifacts up")
+        assert process.poll() is None
+    finally:
+        os.write(may_go, b"go\n")
+        assert process.wait(DEADLINE_S) == 0
+        os.close(may_go)
 
 
 def test_five_artifacts_follow_a_commit_that_only_our_hook_has_seen(

@@ -4,8 +4,6 @@ docs/faults.md#f04, #f23 to #f28, #f35 and #f63.
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import os
 import random
 import shutil
@@ -19,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import LATER_NS, NEEDS_REF_FILES, PHASE, PLAN, Engines, Make, User
+from tests.support.housekeeping import TIDIES_SOON, counted_by_gc
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.obstacles import Obstacles
@@ -501,17 +500,9 @@ def test_while_a_hook_of_the_users_commit_runs_nothing_moves(
 def test_while_a_users_commit_that_is_made_waits_for_its_housekeeping_nothing_is_held(
     user: User, engine: Engines, tmp_path: Path
 ) -> None:
-    """git counts the objects whose names begin with 17, and tidies up where there are many."""
-    user.git("config", "gc.auto", "1")
-    user.git("config", "gc.autoDetach", "false")
-    algorithm = user.text("rev-parse", "--show-object-format")
-    contents = (f"{number}".encode() for number in range(100_000))
-    counted = (
-        each
-        for each in contents
-        if hashlib.new(algorithm, b"blob %d\0%s" % (len(each), each)).hexdigest()[:2] == "17"
-    )
-    for content in itertools.islice(counted, 2):
+    for setting in TIDIES_SOON:
+        user.git("config", *setting)
+    for content in counted_by_gc(user.text("rev-parse", "--show-object-format")):
         user.git("hash-object", "-w", "--stdin", given=content)
     user.add("mine", "mine\n")
     before, one = user.tip(), engine(user)

@@ -214,7 +214,7 @@ def _without_doubles(faults: Sequence[Fault], better: Sequence[Fault]) -> list[F
 
 
 def _unreal(timestamp: str) -> Fault | None:
-    """Return what is wrong with a moment that no UTC clock shows: the year 1 begins, in Tokyo."""
+    """Return what is wrong with a moment that no UTC clock shows: the first of year 1 in Tokyo."""
     try:
         instant(timestamp)
     except ValueError:
