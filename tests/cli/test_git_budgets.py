@@ -17,6 +17,7 @@ from tests.support.teams import Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges import PROC
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.services.history import index
 from yolo_fs.services.moments.moment import StatusObserver
 
 BUDGETS = {
@@ -82,6 +83,14 @@ def test_a_command_starts_no_more_processes_than_its_budget(team: Team, line: st
         assert asked(team, line)
     least = min(1, BUDGETS[line])  # one that is counted shows that they are
     assert least <= len(started) <= BUDGETS[line], "\n".join(" ".join(one[-6:]) for one in started)
+
+
+@pytest.mark.parametrize("line", [line for line, most in BUDGETS.items() if not most])
+def test_what_was_read_of_a_young_history_need_not_be_kept(team: Team, line: str) -> None:
+    (team.root / ".git" / "yolo-fs" / index.FILE).unlink(missing_ok=True)
+    with processes() as started:
+        assert asked(team, line)
+    assert started == []
 
 
 def test_the_number_of_processes_does_not_grow_with_the_artifacts(team: Team) -> None:

@@ -238,6 +238,28 @@ def test_a_line_is_told_from_its_objects_as_the_log_tells_it(user: User, engine:
     assert told == logged[::-1] and told and len(told) == 60
 
 
+def test_a_short_history_is_told_whole_from_its_objects(user: User, engine: Engines) -> None:
+    seed = randrange(1_000_000)
+    print(f"seed {seed}")
+    repository = engine(user).repository
+    a_line(user, seed, 60)
+    told = log_of_line(repository, "", user.tip())
+    assert told == list(log(repository, user.tip()))[::-1] and told and not told[0].parents
+
+
+def test_a_long_history_and_many_changes_are_left_to_git(user: User, engine: Engines) -> None:
+    repository, base = engine(user).repository, user.tip()
+    for number in range(501):
+        (user.root / f"{number}").write_text("")
+    user.git("add", ".")
+    user.git("commit", "-q", "-m", "many")
+    assert log_of_line(repository, base, user.tip()) is None
+    before = user.tip()
+    a_line(user, 1, 90)
+    assert log_of_line(repository, "", user.tip()) is None
+    assert log_of_line(repository, before, user.tip()) is not None
+
+
 def test_a_merge_a_side_line_and_a_message_to_be_recoded_are_left_to_git(
     user: User, engine: Engines
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, pairwise, takewhile
+from itertools import dropwhile, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
@@ -26,6 +26,9 @@ _AT_ONCE = 1_000
 """Commits of a long history that are read at once."""
 _LINEAR_MOST = 300
 """Commits that are followed one by one before git is asked."""
+_WHOLE_MOST = 80
+_CHANGES_MOST = 500
+"""Commits of a whole history, and changes of a line, that cost less here than a git does."""
 
 
 class LoggedCommit(NamedTuple):
@@ -112,17 +115,20 @@ def _is_blank(line: str) -> bool:
 
 
 def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedCommit] | None:
-    """Return what `log` says of the commits after `since` up to `tip`, oldest first, where they are
-    a short line, from the objects alone; None where git has to be asked.
+    """Return what `log` says of the commits after `since` (empty: all) up to `tip`, oldest first,
+    where they are a short line, from the objects alone; None where git has to be asked.
     """
     chain = line_between(repository, since, tip)
-    made = []
+    made, left = [], _CHANGES_MOST
     for before, oid in pairwise(chain or ()):
         found = repository.objects.read(oid)
         if found is None or b"\nencoding " in found.body:
             return None
-        trees = repository.root_tree(before), repository.root_tree(oid)
-        changes = tuple(repository.trees.changes(*trees))
+        trees = before and repository.root_tree(before), repository.root_tree(oid)
+        changes = tuple(islice(repository.trees.changes(*trees), left + 1))
+        left -= len(changes)
+        if left < 0:
+            return None
         made.append(_as_logged(found)._replace(changes=changes))
     return made if chain else None
 
@@ -259,13 +265,14 @@ def changes_in(
 
 
 def line_between(repository: Repository, since: str, tip: str | None) -> list[str] | None:
-    """Return the commits from `since` to `tip`; None when they are no short line."""
+    """Return the commits from `since`, or from nothing, to `tip`; None when no short line."""
     if tip is None:
         return None
+    most = _LINEAR_MOST if since else _WHOLE_MOST
     chain = [tip]
     while chain[-1] != since:
-        parents = repository.parents(chain[-1])
-        if len(parents) != 1 or len(chain) > _LINEAR_MOST:
+        parents = repository.parents(chain[-1]) or ("",)
+        if len(parents) != 1 or len(chain) > most or not chain[-1]:
             return None
         chain += parents
     return chain[::-1]

@@ -203,9 +203,7 @@ class _LockNotes:
 
 
 def _mark(path: str) -> list[int]:
-    """Return what tells one lock file from the next: inode numbers are used again at once, change
-    times are not.
-    """
+    """Return what tells one lock file from the next: only inode numbers are used again."""
     try:
         facts = os.lstat(path)
     except OSError:

@@ -297,9 +297,7 @@ def discretionary_work(packet: Packet, later: Iterable[Later]) -> Iterator[Findi
 
 
 def _writers(commit: Later, path: str) -> set[str]:
-    """Return the roles that wrote a path: those that the commit names, else its author and those of
-    the artifact.
-    """
+    """Return the roles that wrote a path: the commit's, else its author and the artifact's."""
     said = {_role(value) for key, value in commit.trailers if key == EXECUTED_BY}
     return said or {_role(commit.author), *_roles_of(path)}
 

@@ -256,9 +256,7 @@ class Coordinator:
         return is_synced
 
     def was_moved_by_others(self) -> bool:
-        """Return whether HEAD or its branch moved since we last looked at everything, by another
-        hand than ours.
-        """
+        """Return whether somebody else moved HEAD or its branch since the last full look."""
         return self._repository.head() != self._reconciled
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:

@@ -421,9 +421,7 @@ class Escalations:
 
 
 def _says_the_same(last: LogEntry, new: LogEntry) -> bool:
-    """Return whether a line repeats the one before it, as a caller does that does not know whether
-    it was heard.
-    """
+    """Return whether a line repeats the one before it, as a caller does that is unsure."""
     shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
     return shown[0] == shown[1]
 

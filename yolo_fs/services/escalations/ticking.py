@@ -285,9 +285,7 @@ def _concerns_people(one: EscalationProgress) -> bool:
 
 
 def _told_at(one: EscalationProgress) -> datetime:
-    """Return from when on a commit counts: since the Dev was told, or, where that is only claimed,
-    since it asked.
-    """
+    """Return since when a commit counts: the Dev was told, or, if only claimed, asked."""
     if not one.claimed:
         return one.since
     rising = [each.at for each in one.history if each.at and not each.goes_down]

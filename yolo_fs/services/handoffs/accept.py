@@ -179,9 +179,7 @@ class Permission(NamedTuple):
 
 
 def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
-    """Return the packet of a text: front matter where it begins like one or is called HANDOFF.md,
-    else a chat.
-    """
+    """Return the packet of a text: front matter by its look or its name, else a chat."""
     starts_as_file = source.data.startswith(FENCE.encode() + b"\n")
     if starts_as_file or source.path.rpartition("/")[2] == HANDOFF:
         return read_handoff_file(source.data, source.path, limits)

@@ -324,7 +324,7 @@ class HistoryIndex:
             self._remember()
         if tip == self._tip:
             return
-        is_whole = self._tip and not self._end and not self._cut_off()
+        is_whole = not self._end and not self._cut_off()
         fresh: Iterable[LoggedCommit] | None
         fresh = log_of_line(self._repository, self._tip, tip) if is_whole else None
         if fresh is None and self._tip and self._repository.is_ancestor(self._tip, tip):
