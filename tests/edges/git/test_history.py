@@ -249,15 +249,22 @@ def test_a_short_history_is_told_whole_from_its_objects(user: User, engine: Engi
 
 def test_a_long_history_and_many_changes_are_left_to_git(user: User, engine: Engines) -> None:
     repository, base = engine(user).repository, user.tip()
-    for number in range(501):
-        (user.root / f"{number}").write_text("")
-    user.git("add", ".")
-    user.git("commit", "-q", "-m", "many")
-    assert log_of_line(repository, base, user.tip()) is None
-    before = user.tip()
     a_line(user, 1, 90)
     assert log_of_line(repository, "", user.tip()) is None
-    assert log_of_line(repository, before, user.tip()) is not None
+    assert log_of_line(repository, base, user.tip()) is not None
+    before = user.tip()
+    for number in range(501):
+        (user.root / f"{number}").write_text("")
+    user.git("add", *map(str, range(501)))
+    user.git("commit", "-q", "-m", "many")
+    assert log_of_line(repository, before, user.tip()) is None
+
+
+def test_a_history_whose_first_commit_is_gone_is_left_to_git(user: User, engine: Engines) -> None:
+    repository, base = engine(user).repository, user.tip()
+    user.commit_file("m", "x\n", "main")
+    (user.root / ".git" / "objects" / base[:2] / base[2:]).unlink()
+    assert log_of_line(repository, "", user.tip()) is None
 
 
 def test_a_merge_a_side_line_and_a_message_to_be_recoded_are_left_to_git(

@@ -265,7 +265,7 @@ def changes_in(
 
 
 def line_between(repository: Repository, since: str, tip: str | None) -> list[str] | None:
-    """Return the commits from `since`, or from nothing, to `tip`; None when no short line."""
+    """Return the commits from `since` (empty: nothing) to `tip`; None if they are no short line."""
     if tip is None:
         return None
     most = _LINEAR_MOST if since else _WHOLE_MOST

@@ -421,7 +421,7 @@ class Escalations:
 
 
 def _says_the_same(last: LogEntry, new: LogEntry) -> bool:
-    """Return whether a line repeats the one before it, as a caller does that is unsure."""
+    """Return whether a line repeats the one before it: its caller may not know it was heard."""
     shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
     return shown[0] == shown[1]
 
