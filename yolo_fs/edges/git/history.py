@@ -11,6 +11,7 @@ from typing import NamedTuple
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import content_of
+from yolo_fs.reasons import YoloError
 
 _FORMAT = "%H%x00%P%x00%ct%x00%s%x00%b"
 _TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")
@@ -124,8 +125,11 @@ def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedComm
         found = repository.objects.read(oid)
         if found is None or b"\nencoding " in found.body:
             return None
-        trees = before and repository.root_tree(before), repository.root_tree(oid)
-        changes = tuple(islice(repository.trees.changes(*trees), left + 1))
+        try:
+            trees = before and repository.root_tree(before), repository.root_tree(oid)
+            changes = tuple(islice(repository.trees.changes(*trees), left + 1))
+        except YoloError:
+            return None  # git tells what is missing
         left -= len(changes)
         if left < 0:
             return None
