@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from shutil import copytree
 
 import pytest
 
@@ -12,7 +14,9 @@ from tests.e2e.failing_duty import NAME
 from tests.e2e.long_look import LOOKED, LOOKING
 from tests.e2e.repo import Repo
 from yolo_fs.edges import IS_LINUX
+from yolo_fs.edges.git.packs import REST_MOST
 from yolo_fs.services.daemon.daemon import DUTIES
+from yolo_fs.services.daemon.duties import LONGEST_SLEEP_S
 
 ALONE = () if IS_LINUX else ("retries",)
 """The duties that no other makes up for: without leases a file settles by time, which is a retry."""
@@ -90,3 +94,22 @@ def test_a_daemon_leaves_the_history_that_it_has_read_to_the_next_process(
     kept = repo.git_dir / "yolo-fs" / "history.json"
     assert head in kept.read_text(errors="replace")
     assert daemon.stop() == 0
+
+
+def test_a_multi_pack_index_that_comes_late_gets_its_packs_back_from_a_daemon_at_rest(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
+    daemon, folder = start(repo), repo.root / ".git/objects/pack"
+    for one in (artifact("plan", number) for number in range(REST_MOST + 1)):
+        repo.write(one)
+        daemon.wait_committed([one])
+    single = set(folder.glob("*.pack"))
+    other = repo.root / ".git/other"
+    repo.git("init", "--quiet", "--bare", str(other))
+    listed = copytree(folder, other / "objects/pack", dirs_exist_ok=True)
+    repo.git(f"--git-dir={other}", "multi-pack-index", "write")
+    until(lambda: not single & set(folder.glob("*.pack")), "what was merged goes")
+    time.sleep(LONGEST_SLEEP_S)  # turns later, in which nothing was left to do
+    (listed / "multi-pack-index").rename(folder / "multi-pack-index")
+    until(lambda: single < set(folder.glob("*.pack")), "what is named comes back", within_s=10)
+    repo.git("multi-pack-index", "verify")

@@ -45,9 +45,7 @@ def context() -> None:
 def compile_(
     asked: Invocation, *, role: str | None, phase: str, plan: str | None, for_all: bool
 ) -> Reply:
-    """Write the context of ROLE, such as dev or fe-lead; say what was cut for its budget, and what
-    is withheld.
-    """
+    """Write the context of ROLE, such as dev; say what was cut and what is withheld."""
     if (role is None) is not for_all:
         raise click.UsageError("name one ROLE, or ask for --all")
     with _contexts(asked, phase) as (contexts, wanted):

@@ -99,9 +99,7 @@ def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> Ans
 
 
 def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | None, str]:
-    """Return event, host, directory and input where something of ours is touched; else None and
-    what to complain of.
-    """
+    """Return event, host, directory and input where ours is touched; else None and a complaint."""
     try:
         told = _without_halves(json.loads(data), data) if data.strip() else {}
     except (ValueError, RecursionError):
@@ -344,9 +342,7 @@ def _handed_over(root: str) -> list[str]:
 
 
 def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
-    """Return whether the last verdict still holds: editing was allowed, and nothing that it looked
-    at has changed.
-    """
+    """Return whether the last verdict holds: editing was allowed, and all it saw is the same."""
     own = own_folder(root)
     note = os.path.join(own, "handoff-accepted.json")
     if not own or not os.path.isfile(note):

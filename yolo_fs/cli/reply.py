@@ -176,9 +176,7 @@ def _is_plain(told: Any) -> bool:
 
 
 class _PlainConsole:
-    """Prints lines where nobody sees colour, and leaves all else to rich: to import it takes longer
-    than many a command.
-    """
+    """Prints lines where nobody sees colour; rich, which does the rest, takes long to import."""
 
     is_terminal = False
 

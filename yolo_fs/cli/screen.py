@@ -203,9 +203,7 @@ def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
 
 
 LOOK_EVERY_S = 1.0
-"""Between two looks at the stamps, for what no event tells: HEAD, one listing of the planning tree,
-the daemon's lock.
-"""
+"""Between two looks at the stamps, for what no event tells: HEAD, a listing, the daemon's lock."""
 
 
 def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None:

@@ -211,9 +211,7 @@ def watched(
     *,
     quiet: bool = False,
 ) -> Iterator[_Item]:
-    """Yield the items, and show on stderr how many there were. `total_of`: how many there are in
-    all, by any of them.
-    """
+    """Yield the items, and show on stderr how many there were; `total_of` one: how many in all."""
     if quiet or not sys.stderr.isatty():
         yield from items
         return

@@ -79,9 +79,7 @@ def next_(asked: Invocation, *, phase: str) -> Reply:
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
 @_PHASE
 def show(asked: Invocation, *, phase: str) -> Reply:
-    """Show every step with its entry and exit gates, every loop with its metrics, and what went out
-    of its lane.
-    """
+    """Show every step with its gates, every loop with its metrics, and what left its lane."""
     with _scene(asked, phase) as scene:
         found, loops = scene.looks, scene.loops
         findings = out_of_lane(scene.phase.facts)

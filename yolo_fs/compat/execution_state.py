@@ -191,9 +191,7 @@ def _waiting(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moment(entry: Mapping[str, Any], name: str) -> int:
-    """Return when it came to its level, seconds since the epoch; 0 when that cannot be read:
-    silence is no consent.
-    """
+    """Return when it came to its level, seconds since the epoch; 0 when that cannot be read."""
     said = entry.get("last_escalated_at") or ""
     try:
         at = datetime.fromisoformat(said)

@@ -139,9 +139,7 @@ class Player:
         return ()
 
     def _await_the_rest(self, play: Play) -> None:
-        """Wait until what the last scene led to is committed, and has come to every machine; in
-        vain, a proof says so.
-        """
+        """Wait until what the last scene led to is committed on every machine."""
         until, before = time.monotonic() + QUIET_WITHIN_S, [""]
         while time.monotonic() < until:
             now = [artifacts_of(stage) for stage in self._machines.values()]

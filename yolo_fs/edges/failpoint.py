@@ -38,7 +38,7 @@ STAGES: Mapping[str, str] = {
     # Packs of ours that are merged.
     "packs.merged": "packs are merged in a store of its own",
     "packs.placed": "the merged pack has its name and its note; those that it replaces are there",
-    "packs.removing": "a part of a pack that was merged is removed",
+    "packs.removing": "a part of a pack that was merged is put aside",
     # One move of the branch.
     "refs.begun": "the branch is about to be locked",
     "refs.prepared": "the branch is locked, and nothing says by whom",

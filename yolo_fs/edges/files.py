@@ -110,9 +110,7 @@ class FileEntry(NamedTuple):
     """Anything in the work tree that is not a folder to descend into."""
 
     path: str
-    """POSIX path relative to the root; bytes that are not UTF-8 stand as lone surrogates
-    (`os.fsencode` restores).
-    """
+    """POSIX path relative to the root; bytes that are not UTF-8 stand as lone surrogates."""
     stamp: Stamp
     refused: Reason | None = None
     """None for a regular file; otherwise why it cannot be read as one."""
@@ -136,9 +134,7 @@ def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Findi
 
 
 def link_target(root: Root, relative: str) -> bytes | None:
-    """Return where a link below `root` says that it leads; None where there is none. It is not
-    followed. Raises nothing.
-    """
+    """Return where a link below `root` says that it leads, unfollowed; None without one."""
     try:
         parts = _parts(relative) or []
         with _folder(root, parts[:-1]) as parent:

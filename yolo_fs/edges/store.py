@@ -164,9 +164,7 @@ def write_text(path: str, text: str, *, durable: bool = True, mode: int = SHARED
 
 
 def _text(value: Mapping[str, Any]) -> bytes:
-    """Return a line for each key: as readable as `indent`, which json only does in Python, at a
-    fifth of the time.
-    """
+    """Return a line for each key: readable as by `indent`, which json does slowly, in Python."""
     lines = (f"  {_ENCODER.encode(key)}: {_ENCODER.encode(value[key])}" for key in value)
     return ("{\n" + ",\n".join(lines) + "\n}\n" if value else "{}\n").encode("utf-8")
 

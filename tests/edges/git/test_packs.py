@@ -10,6 +10,7 @@ import itertools
 import os
 import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -23,6 +24,7 @@ from yolo_fs.edges.git.packs import (
     REST_MOST,
     OwnPack,
     PackMerger,
+    names_of_packs,
     open_index,
     packs_to_merge,
 )
@@ -128,24 +130,98 @@ def test_a_merged_pack_that_a_multi_pack_index_names_meanwhile_stays(
     user.fsck()
 
 
-def test_a_multi_pack_index_that_was_begun_before_the_merged_packs_went_still_finds_everything(
+class Late(NamedTuple):
+    """A multi-pack index that was begun before merged packs went, and comes after."""
+
+    draft: Path
+    named: set[str]
+
+    def come(self, user: User, place: str = "multi-pack-index") -> None:
+        (packs(user) / place).parent.mkdir(exist_ok=True)
+        self.draft.rename(packs(user) / place)
+
+
+def begin_late_index(user: User, merger: PackMerger) -> Late:
+    """Write an index of packs that are merged, let them go, and hold it back."""
+    for pack in packs(user).glob("*.pack"):
+        os.utime(pack, (pack.stat().st_mtime + 60,) * 2)  # within the same second, or the clock
+    merger.merge_now(most=1)
+    user.git("multi-pack-index", "write")
+    draft = (packs(user) / "multi-pack-index").rename(user.root / "late")
+    late = Late(draft, names(user))
+    merger.close()
+    assert len(names(user)) == 1, "the merged packs are still there: nothing was tried"
+    return late
+
+
+def test_a_multi_pack_index_that_was_begun_before_the_merged_packs_went_gets_them_back(
     user: User, engine: Engines
 ) -> None:
     one = engine(user)
     put(one, 12)
     before = history(user)
-    for pack in packs(user).glob("*.pack"):
-        os.utime(pack, (pack.stat().st_mtime + 60,) * 2)  # within the same second, or the clock
     merger = PackMerger(one.repository)
-    merger.merge_now(most=1)
+    late = begin_late_index(user, merger)
+    assert not merger.step() and merger.keeps_any_aside
+    late.come(user)
+    assert history(user) == before, "each object is taken from the newest pack"
+    merger.step()
+    assert names(user) == names(user, "idx") == names(user, "keep") == late.named
+    assert not merger.keeps_any_aside
+    user.git("multi-pack-index", "verify")
+    user.fsck()
+
+
+def test_the_next_run_puts_back_what_a_late_multi_pack_index_names(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 5)
+    late = begin_late_index(user, PackMerger(one.repository))
+    late.come(user)
+    PackMerger(one.repository).step()
+    user.git("multi-pack-index", "verify")
+    user.fsck()
+
+
+def test_a_late_index_of_a_chain_of_them_gets_its_packs_back(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 5)
+    merger = PackMerger(one.repository)
+    late = begin_late_index(user, merger)
+    merger.step()
+    late.come(user, "multi-pack-index.d/multi-pack-index-0.midx")
+    merger.step()
+    assert names(user) == late.named
+
+
+def test_what_no_index_names_for_a_while_goes_for_good(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = engine(user)
+    put(one, 5)
+    merger = merge(one)
+    aside = Path(one.repository.own_dir, "merged")
+    assert len(list(aside.glob("*.pack"))) == 5
+    monkeypatch.setattr(packs_module, "ASIDE_S", -1.0)
+    merger.step()
+    assert not list(aside.iterdir()) and not merger.keeps_any_aside
+    user.fsck()
+
+
+def test_only_the_names_in_a_multi_pack_index_are_read_and_all_of_a_broken_one(
+    user: User, engine: Engines, tmp_path: Path
+) -> None:
+    put(engine(user), 3)
     user.git("multi-pack-index", "write")
     index = packs(user) / "multi-pack-index"
-    index.rename(user.root / "meanwhile")
-    merger.close()
-    assert len(names(user)) == 1, "the merged packs are still there: nothing was tried"
-    (user.root / "meanwhile").rename(index)
-    assert history(user) == before
-    user.git("cat-file", "--batch-all-objects", "--batch-check")
+    named = names_of_packs(str(index))
+    assert set(named.rstrip(b"\0").split(b"\0")) == {f"{one}.idx".encode() for one in names(user)}
+    broken = tmp_path / "broken"
+    for size in (0, 5, 20, 40):
+        broken.write_bytes(index.read_bytes()[:size])
+        assert names_of_packs(str(broken)) == broken.read_bytes()
+    assert names_of_packs(str(tmp_path / "none")) == b""
 
 
 def test_where_another_daemon_merges_or_writes_nothing_is_changed(

@@ -2,20 +2,23 @@
 us.
 
 Only packs with our note beside them are touched, and one goes when its objects stand in another.
+A multi-pack index may have been begun before it went, and name it: so it is kept aside for a while.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import shutil
+import struct
 import time
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Stamp
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.object_format import PackIndex
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository
@@ -31,6 +34,8 @@ REST_MOST = 8
 _ENDINGS = ("idx", "rev", "pack", "keep")
 LINGER_S = 3.0
 """How long merged packs stay, for a git that has just listed them, such as a `git fsck`."""
+ASIDE_S = 60.0
+"""How long they are kept aside then, for a git that writes a multi-pack index of what it listed."""
 HANDED_OVER_BYTES = 32 << 20
 """Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
 _POLL_S = 0.01
@@ -63,13 +68,21 @@ class PackMerger:
         self._repository = repository
         self._folder = repository.objects.pack_folder
         self._scratch = f"{repository.own_dir}/packing"
+        self._aside = f"{repository.own_dir}/merged"
         self._git: Conversation | None = None
         self._sources: Sequence[str] = ()
         self._lock = -1
         self._merged: dict[str, _Merged] = {}
+        self._kept_aside: dict[str, float] = {}
+        """Pack that went → when, on the monotonic clock."""
+        self._indexes: Mapping[str, Stamp | None] = {}
+        """The multi-pack indexes that were looked into last."""
         self._seen = 0
         """Packs written by this process when the last merge began."""
         self.merges = 0
+        with contextlib.suppress(OSError):
+            names = (os.path.splitext(name)[0] for name in os.listdir(self._aside))
+            self._kept_aside = dict.fromkeys(names, time.monotonic())
 
     @property
     def fresh(self) -> int:
@@ -101,6 +114,11 @@ class PackMerger:
         """Whether a merge is under way."""
         return self._git is not None
 
+    @property
+    def keeps_any_aside(self) -> bool:
+        """Whether a merged pack may have to come back; `step` looks."""
+        return bool(self._kept_aside)
+
     def merge_now(self, *, most: int) -> None:
         """Merge when there are more packs of ours than that, and wait for the end of it."""
         self.begin(most=most)
@@ -117,11 +135,14 @@ class PackMerger:
             self._end()
         if due := [name for name, merged in self._merged.items() if self._is_due(merged)]:
             self._remove(due)
+        self._put_back()
         is_in_doubt = self._repository.objects.restore()
         return bool(self._git or self._merged or is_in_doubt)
 
     def close(self) -> None:
-        """End what is under way; what was merged goes at once, unless a `git gc` is at work."""
+        """End what is under way; what was merged goes at once, unless a `git gc` is at work. What
+        is kept aside is left to the next run.
+        """
         if self._git is not None:
             self.abandon()
         self._remove([name for name, each in self._merged.items() if each.collection is None])
@@ -150,7 +171,7 @@ class PackMerger:
 
     def _own(self) -> list[OwnPack]:
         """Return our packs, the smallest first, without those that a multi-pack index refers to."""
-        indexed = content_of(f"{self._folder}/multi-pack-index")
+        indexed = self._named_in(self._stamps())
         found = []
         for name in self._notes():
             with contextlib.suppress(FileNotFoundError):
@@ -215,14 +236,15 @@ class PackMerger:
             sync_directory(self._folder)
 
     def _remove(self, names: Sequence[str]) -> None:
-        """Remove merged packs: the index first, so that no git finds a pack that is going.
+        """Put merged packs aside: the index first, so that no git finds a pack that is going.
 
         What a multi-pack index names by now is left to it.
         """
         with _flocked(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
-            indexed = content_of(f"{self._folder}/multi-pack-index")
+            os.makedirs(self._aside, mode=0o700, exist_ok=True)
+            indexed = self._named_in(self._stamps())
             for name in names:
                 merged = self._merged.pop(name)
                 into = f"{self._folder}/{merged.into}"
@@ -233,8 +255,40 @@ class PackMerger:
                     continue
                 self._repository.objects.release(name)
                 for ending in _ENDINGS:
-                    discard(f"{self._folder}/{name}.{ending}")
+                    _move(f"{name}.{ending}", self._folder, self._aside)
                     failpoint.reach("packs.removing")
+                self._kept_aside[name] = time.monotonic()
+
+    def _put_back(self) -> None:
+        """Put back what is named by a multi-pack index that came late, and let the rest go in time.
+
+        git takes its lock long after it has listed the packs: nothing tells that it is at work.
+        """
+        if not self._kept_aside:
+            return
+        stamps = self._stamps()
+        indexed = self._named_in(stamps) if stamps != self._indexes else b""
+        self._indexes = stamps
+        for name, since in list(self._kept_aside.items()):
+            if name.encode() in indexed:
+                for ending in reversed(_ENDINGS):
+                    _move(f"{name}.{ending}", self._aside, self._folder)
+            elif time.monotonic() - since > ASIDE_S:
+                for ending in _ENDINGS:
+                    discard(f"{self._aside}/{name}.{ending}")
+            else:
+                continue
+            del self._kept_aside[name]
+
+    def _stamps(self) -> Mapping[str, Stamp | None]:
+        """Return the multi-pack indexes, those of a chain too, each with what tells of a change."""
+        chain = glob.glob(f"{glob.escape(self._folder)}/multi-pack-index.d/*.midx")
+        return {path: stamp_at(path) for path in (f"{self._folder}/multi-pack-index", *chain)}
+
+    @staticmethod
+    def _named_in(indexes: Iterable[str]) -> bytes:
+        """Return the names of the packs that multi-pack indexes refer to."""
+        return b"\n".join(map(names_of_packs, indexes))
 
     def _is_due(self, merged: _Merged) -> bool:
         if time.monotonic() < merged.goes_at:
@@ -257,11 +311,31 @@ def open_index(path: str, size: int) -> Iterator[PackIndex]:
         yield PackIndex(lambda start, length: os.pread(file.fileno(), length, start), size)
 
 
+def names_of_packs(path: str) -> bytes:
+    """Return the part of a multi-pack index that names packs, each with a zero byte behind; all of
+    a broken one, and nothing without one. See gitformat-pack(5).
+    """
+    with contextlib.suppress(OSError, struct.error), open(path, "rb") as file:
+        _, count = struct.unpack(">6sB5x", file.read(12))
+        chunks = list(struct.iter_unpack(">4sQ", file.read(12 * (count + 1))))
+        for (kind, start), (_, end) in pairwise(chunks):
+            if kind == b"PNAM":
+                file.seek(start)
+                return file.read(end - start)
+    return content_of(path)
+
+
 def packs_to_merge(packs: Sequence[OwnPack]) -> Sequence[OwnPack]:
     """Return the packs to merge of all, the smallest first: those that stay grow geometrically."""
     smaller = [0, *accumulate(pack.size for pack in packs)]
     crowded = [at for at, pack in enumerate(packs) if at and pack.size < _GROWTH * smaller[at]]
     return packs[: crowded[-1] + 1] if crowded else ()
+
+
+def _move(name: str, source: str, target: str) -> None:
+    """Move a file of ours; one that stays where it is does no harm."""
+    with contextlib.suppress(OSError):
+        os.rename(f"{source}/{name}", f"{target}/{name}")
 
 
 def _sync(path: str) -> None:

@@ -342,9 +342,7 @@ class Git:
     def converse(
         self, *arguments: str, settings: Mapping[str, str] = {}, more: Mapping[str, str] = {}
     ) -> Conversation:
-        """Start a command that answers line by line until it is closed; `settings` and `more` as
-        `run` takes them.
-        """
+        """Start a command that answers until closed; `settings` and `more` are as in `run`."""
         return Conversation(
             arguments[0], self._start(arguments, {**_as_environment(settings), **more})
         )
@@ -379,9 +377,7 @@ class Git:
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings as variables: unlike after `-c`, a key may hold `=` there, and the repository
-    chooses keys.
-    """
+    """Return settings as variables: unlike after `-c`, a key may hold `=` there."""
     pairs = {
         f"GIT_CONFIG_{part}_{at}": text
         for at, pair in enumerate(settings.items())

@@ -181,9 +181,7 @@ BLOCKER = "dev_blocker"
 def outcomes(
     facts: LoopFacts, done: Mapping[str, SourceCommit]
 ) -> Iterator[Iterable[OutcomeEvent]]:
-    """Yield what the branch tells of a phase, in series that are each oldest first; `done`: the
-    commits of its tasks.
-    """
+    """Yield what the branch tells of a phase, oldest first; `done`: its tasks' commits."""
     for row in MEASURES:
         for filed in facts.phase.of_kind(row.of):
             yield _of_versions(row, filed, facts.history(filed))

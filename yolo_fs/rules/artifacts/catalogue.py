@@ -302,9 +302,7 @@ def _line_shapes(artifact: Artifact) -> Iterator[LineShape]:
 
 
 def _only_recognises(shape: type[Wire]) -> bool:
-    """Return whether a shape accepts nothing: such a one lets every value be anything, to explain
-    how it should be.
-    """
+    """Return whether a shape accepts nothing: one that explains takes any value."""
     return all(field.annotation is Any for field in shape.model_fields.values())
 
 

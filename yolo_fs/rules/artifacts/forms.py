@@ -367,9 +367,7 @@ _HASH = re.compile(
 
 
 def _named_commit(value: Any, _: _Known) -> _Value | None:
-    """Read a hash with its task before it or its subject behind it, or an object of texts of which
-    one alone is a hash.
-    """
+    """Read a hash with its task before or its subject behind it, or an object with one hash."""
     texts = list(value.values()) if isinstance(value, dict) else [value]
     found = [
         match[2] for text in texts if isinstance(text, str) and (match := _HASH.fullmatch(text))

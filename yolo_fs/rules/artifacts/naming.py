@@ -100,9 +100,7 @@ def is_named_by_change(place: Place) -> bool:
 def _of_escalation(
     place: Place, records: Sequence[Record], before: Sequence[Record]
 ) -> Subject | None:
-    """Return the subject of the first escalation that this content takes in or closes; None where
-    it does neither.
-    """
+    """Return the subject of the first escalation that this content takes in or closes, if any."""
     known, said = (entries_in(version[0].value) if version else () for version in (before, records))
     received, resolved = place.artifact.subjects[2:4]
     first = next(changes(known, said), None)
@@ -278,9 +276,7 @@ def alike(words: str) -> str:
 
 
 def _by_word() -> Mapping[str, tuple[tuple[str, Subject], ...]]:
-    """Return the templates of artifacts by the first word after the scope; most subjects then meet
-    none of them.
-    """
+    """Return the templates of artifacts by the first word after the scope."""
     found: dict[str, tuple[tuple[str, Subject], ...]] = {}
     for step in STEPS:
         for template in step.commits:

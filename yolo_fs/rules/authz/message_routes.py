@@ -125,9 +125,7 @@ def _downwards(sender: Actor, receiver: Actor) -> AccessDecision:
 def _between_departments(
     shape: type[Message], kind: str, sender: Actor, receiver: Actor
 ) -> AccessDecision | None:
-    """Return the no of a message that leaves its department, or does not, against its type; None
-    when it may go.
-    """
+    """Return the no of a message that leaves or stays in its department against its type."""
     leaves = is_across(sender, receiver)
     if shape.direction is not Direction.ACROSS:
         return (

@@ -361,9 +361,7 @@ def text_of(lines: Sequence[Line]) -> str:
 
 
 Fetch = Callable[[Origin], str | None]
-"""Returns the source line that an origin names, or the file's name where it names the whole; None
-when it is gone.
-"""
+"""Returns the source line that an origin names, or the file's name for the whole; None if gone."""
 
 
 def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Iterator[Finding]:

@@ -72,9 +72,7 @@ class Diagnosis(NamedTuple):
 
 
 def cause_of(findings: Sequence[Finding]) -> Reason:
-    """Return why a file that the strict reader refused is not used: JSON of another kind is valid
-    JSON all the same.
-    """
+    """Return why a file that the strict reader refused is not used."""
     is_json = any(finding.reason is Reason.NOT_AN_OBJECT for finding in findings)
     return Reason.SCHEMA_INVALID if is_json else Reason.JSON_PARSE_ERROR
 

@@ -367,9 +367,7 @@ class _Turns(NamedTuple):
         return None
 
     def _unblocked(self, status: DepartmentStatus) -> Next | None:
-        """Who ends a wait that ends never: the Lead, who writes the plans. None where others only
-        have to go on.
-        """
+        """Who ends an endless wait: the Lead; None where others only have to go on."""
         names = {status.department.value, *(str(plan.id) for plan in status.plans)}
         for alarm in self.alarms:
             if plans := sorted(names & set(alarm.names) & {str(plan.id) for plan in status.plans}):

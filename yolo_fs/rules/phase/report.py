@@ -157,9 +157,7 @@ class PhaseReport(NamedTuple):
         )
 
     def next(self) -> tuple[Next | None, DepartmentStatus | None]:
-        """Return who goes on now and in which department: the asker, if it is its turn, and nobody
-        behind a gate.
-        """
+        """Return who goes on now, in which department; nobody behind a gate."""
         asked, departments = self.phase.progress.next, self.phase.progress.departments
         own = (
             one for one in self.departments if one.next and _is_of(one.next.agent, self.asker.role)

@@ -168,9 +168,7 @@ def _scope_approved(view: View) -> Iterator[str]:
 
 
 def _critique(view: View) -> Iterator[str]:
-    """Findings of which none is rated are a critique that exists; half-rated ones are one that is
-    being written.
-    """
+    """Findings without ratings are a critique; half-rated ones are being written."""
     lines = view.lines("critique")
     rated = [line for line in lines if line.keys() & {"cf", "rd"}]
     if not lines:

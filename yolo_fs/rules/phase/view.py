@@ -107,9 +107,7 @@ def _outside_route(view: View, step: Step) -> bool:
 
 
 def _declared(view: View, step: Step) -> str | None:
-    """Return the reason why the committed execution state skips the step, where a person or an
-    agent decided so.
-    """
+    """Return why the committed execution state skips the step, where somebody decided so."""
     steps = view.facts.execution_state().get("steps")
     entry = steps.get(step.key) if isinstance(steps, dict) else None
     if not isinstance(entry, dict) or entry.get("status") != "skipped":

@@ -31,9 +31,7 @@ SEAL = "projected"
 DECLARED = "declared"
 
 Rank = Callable[[str, Any], float]
-"""How far a value is on its way, by key: only what is at least as far as the evidence can differ
-from it for good.
-"""
+"""How far a value is on its way, by key: what is behind the evidence cannot stay different."""
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -176,9 +174,7 @@ def _begin(phases: Phases) -> str:
 
 
 def _rank(key: str, value: object) -> float:
-    """Return how far a value is: numbers by themselves, words by their order in the protocol; -1
-    for anything else.
-    """
+    """Return how far a value is: numbers as they are, words by the protocol's order; else -1."""
     order = _ORDER.get(key)
     if order is not None:
         return order.index(value) if value in order else -1

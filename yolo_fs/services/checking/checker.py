@@ -131,9 +131,7 @@ class Checker:
         return (*findings, *map(parsed.place, faults_of_session(packet, session)))
 
     def _session_of(self, packet: Packet, path: str, snapshot: Snapshot) -> DirectiveSession | None:
-        """Return the session that a HANDOFF.md lies in, else the one that it names, as far as its
-        README is there.
-        """
+        """Return the session, with a README, that a HANDOFF.md lies in or names."""
         roots, folder = self._settings.policy.directive_roots, path.rpartition("/")[0]
         lies_in_one = any(folder.startswith(f"{root}/") for root in roots)
         for place in (

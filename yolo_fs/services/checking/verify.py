@@ -269,9 +269,7 @@ def hooks_since(repository: Repository) -> str:
 
 
 def past_hooks(repository: Repository, settings: Settings) -> Iterator[CommitFault]:
-    """Yield what is wrong with people's commits on this branch since the hooks stand guard;
-    `verify` reads ours.
-    """
+    """Yield what is wrong with people's commits here since the hooks stand guard."""
     is_guarded = isinstance(HOOKS.read(repository), dict)
     if not is_guarded or repository.head().tip is None:
         return

@@ -238,9 +238,7 @@ def _feeds(path: str) -> bool:
 
 
 def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -> bool:
-    """Return whether a file counts as it stands: committed, about to be, or held for a reason that
-    is not its own.
-    """
+    """Return whether a file counts: committed, about to be, or held for another's fault."""
     if classify(path) is None:
         return True
     match verdict:

@@ -1,6 +1,4 @@
-"""Writes compiled contexts beside the artifacts of their phase, keeps them true, and proves them.
-Never committed.
-"""
+"""Writes compiled contexts beside their phase's artifacts, keeps them true; never commits them."""
 
 from __future__ import annotations
 
@@ -71,9 +69,7 @@ class ContextStore:
         self._team = team
         self._gatherer = Gatherer(repository, settings, team)
         self._states: dict[PhaseId, object] = {}
-        """Phase → the state of everything that its contexts are made of; the same object as long as
-        it is the same.
-        """
+        """Phase → the state of its contexts' sources; the same object while it is the same."""
         self._known: dict[str, tuple[object, object, str]] = {}
         """Path of a context → the state that it was last compiled from."""
 

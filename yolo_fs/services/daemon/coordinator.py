@@ -1,6 +1,4 @@
-"""One round of the coordinator: look at paths, decide, do, and remember. Used by the daemon and by
-`run --once`.
-"""
+"""One round of the coordinator: look at paths, decide, do, and remember."""
 
 from __future__ import annotations
 

@@ -61,6 +61,8 @@ PACKS_REST_S = 3.0
 """How long nothing has to be committed before few packs are merged, too."""
 PACKS_STEP_S = 0.05
 """Between two looks at packs that are being merged."""
+PACKS_ASIDE_S = 0.5
+"""Between two looks for a multi-pack index that names packs that went."""
 TEAM_EVERY_S = 0.2
 """Between two looks at a team with which something is still to be brought together."""
 TEAM_REST_S = 0.02
@@ -371,8 +373,10 @@ class Daemon:
         quiet_s = time.monotonic() - max(self._committed_at.values(), default=-math.inf)
         if self._packs.fresh >= MERGE_FROM or quiet_s >= PACKS_REST_S:
             self._packs.begin(most=REST_MOST)
-            return PACKS_STEP_S if self._packs.step() else None
-        return PACKS_REST_S
+            if self._packs.step():
+                return PACKS_STEP_S
+            return PACKS_ASIDE_S if self._packs.keeps_any_aside else None
+        return PACKS_ASIDE_S if self._packs.keeps_any_aside else PACKS_REST_S
 
     def _project(self) -> None:
         self._projector.bring_up_to_date(self._tip, self._coordinator.unsettled)

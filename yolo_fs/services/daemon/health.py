@@ -204,9 +204,7 @@ class WarmKeeper:
         self._pause_s = 1.0
 
     def keep(self) -> None:
-        """Start it where it does not run; one that ends soon after its start is left alone for
-        longer and longer.
-        """
+        """Start it where it does not run; one that soon ends waits longer and longer."""
         if not IS_LINUX or os.environ.get(COLD) or os.environ.get(FAILPOINTS):
             return
         if self._process is not None:

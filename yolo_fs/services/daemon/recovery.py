@@ -68,9 +68,7 @@ def _has_rebooted(repository: Repository) -> bool:
 
 
 def _note_boot(repository: Repository) -> None:
-    """Note that this boot was recovered from: last of all, for a start that is killed before has to
-    begin anew.
-    """
+    """Note that this boot was recovered from: last of all, for who is killed before begins anew."""
     if _has_rebooted(repository):
         with contextlib.suppress(OSError, YoloError):
             write_json(BOOT.path(repository), {"boot": boot_id()}, durable=False)

@@ -22,9 +22,7 @@ _BOOT = cache(boot_id)
 
 
 def read_clock() -> Instant:
-    """Return this moment by the wall clock, and by the one that runs from the start of the machine,
-    asleep or not.
-    """
+    """Return this moment by the wall clock, and by the one that counts from boot on."""
     steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return Instant(datetime.now(UTC), time.clock_gettime(steady), _BOOT())
 

@@ -137,9 +137,7 @@ class PhaseLog:
         return f"{self.folder}/{ENTRIES}", f"{PLANNING_ROOT}/{ENTRIES}"
 
     def _read_entries(self) -> tuple[tuple[Mapping[str, Any], ...], tuple[Finding, ...]]:
-        """Return the entries of the phase's execution state; the one in its directory wins
-        (docs/sources.md#c12).
-        """
+        """Return the execution state's entries; the phase's own file wins (docs/sources.md#c12)."""
         wrong: tuple[Finding, ...] = ()
         for path in self._states():
             content = read(self._root, path, self._settings.policy.max_file_bytes)

@@ -100,9 +100,7 @@ class Digest:
         self._waiting.append(note)
 
     def take(self, now_s: float) -> dict[str, Any] | None:
-        """Return what is to be delivered now, one note or many as one; None when there is none, or
-        it is too early.
-        """
+        """Return what is to be delivered now, many notes as one; None without any, or too early."""
         if not self._waiting or now_s < self._next_s:
             return None
         notes, count = list(self._waiting)[-_MOST_SHOWN:], len(self._waiting) + self._dropped

@@ -303,9 +303,7 @@ class LoopEscalator:
         self._seen: str | None = None
 
     def open_due(self, tip: str | None) -> Iterator[str]:
-        """Open what is due as of a commit, end what is over, and yield the paths of the logs that
-        have a line more.
-        """
+        """Open what is due as of a commit, end what is over, and yield the logs that have grown."""
         if tip is None or tip == self._seen:
             return
         for phase in self._team.phases(tip):

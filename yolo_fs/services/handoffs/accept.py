@@ -251,9 +251,7 @@ class DirectiveHandoffs:
         return self._end(source, packet)
 
     def _end(self, source: PacketSource, packet: Packet | None) -> str:
-        """Return why a handoff is over: its session is archived, or its branch has come into this
-        one, with it.
-        """
+        """Return why a handoff is over: session archived, or branch merged with it."""
         folder = source.path.rpartition("/")[0]
         session = self.sessions.find(packet.session_id) if packet else None
         if self.sessions.is_archived(folder) or (
@@ -385,9 +383,7 @@ class DirectiveHandoffs:
         return {path: quick_stamp(path) for path in (*full, *own, user_config_path())}
 
     def _refs_asked(self, handoffs: Sequence[str]) -> Iterator[str]:
-        """Yield the files of the refs that say of a handoff that it is over; none while each has to
-        be followed.
-        """
+        """Yield the files of refs that tell when a handoff is over; none if all are followed."""
         if not any(map(self._end_of, handoffs)):
             return
         common = self._repository.common_dir
@@ -479,9 +475,7 @@ class DirectiveHandoffs:
         return "; ".join(dict.fromkeys(each.message for each in found if isinstance(each, Finding)))
 
     def _commits_after(self, source: PacketSource, at_s: float, tip: str) -> Iterator[Later]:
-        """Yield what was committed after the commit that gave the file its content, else after it
-        was written.
-        """
+        """Yield what was committed after the file got its content, else after it was written."""
         oid = self._repository.object_format.hash_object("blob", source.data).oid
         is_committed = self._repository.blob_at(tip, source.path) == oid
         since = (

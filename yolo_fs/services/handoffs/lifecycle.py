@@ -36,9 +36,7 @@ _FIRST_AGENTS = (Role.CRITIC, *(name_in(Role.ARCHITECT, row.name) for row in WOR
 def lifecycles_of(
     root: str, phases: Phases, history_index: HistoryIndex, reads: Iterable[Read], deadline_s: int
 ) -> tuple[HandoffLifecycle, ...]:
-    """Return the lifecycles of the handoffs of all phases that are not complete, and of those that
-    lead into them.
-    """
+    """Return the lifecycles of the handoffs of open phases, and of those into them."""
     known = _Known(root, history_index, tuple(reads))
     complete = {phase.id for phase in phases if phase.is_complete}
     open_ = [phase.facts for phase in phases if not phase.is_complete]

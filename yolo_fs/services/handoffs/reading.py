@@ -169,9 +169,7 @@ class Reader:
     # --- the wrong place ---
 
     def _elsewhere(self, path: str) -> Iterator[str]:
-        """Yield where else a handoff.json lies, the latest first: the agent may have written it to
-        the wrong place.
-        """
+        """Yield where else a handoff.json lies, the latest first: it may be in the wrong place."""
         expected = os.path.normpath(os.path.join(self._start, path))
         found: list[tuple[int, str]] = []
         for folder in list(dict.fromkeys(self._neighbours(os.path.dirname(expected))))[
@@ -199,9 +197,7 @@ class Reader:
     # --- the log ---
 
     def _keep(self, path: str, one: Read, elsewhere: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Append the lines at once and tell the journal; a refused log is a warning, for the
-        handoff is what counts.
-        """
+        """Append the lines at once and tell the journal; a refused log is only a warning."""
         data = {
             "agent": one.agent,
             "phase": one.phase,

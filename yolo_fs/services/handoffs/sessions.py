@@ -89,9 +89,7 @@ class DirectiveSessions:
     def of_packet(
         self, packet: Packet, path: str
     ) -> tuple[DirectiveSession | None, tuple[Finding, ...]]:
-        """Return the session that a packet lies in, else the one it points at, and what is wrong
-        with its README.
-        """
+        """Return the session of a packet, and what is wrong with its README."""
         if packet.session_id == ABSENT:
             return None, ()
         folder = path.rpartition("/")[0]

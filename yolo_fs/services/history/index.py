@@ -39,9 +39,7 @@ _FORMAT = f"yolo-fs history 12 {sys.byteorder} {__version__}".encode()
 
 _LARGEST_BYTES = 256 * 1024 * 1024
 _SHARE = 256
-"""The cache is written anew once the history has grown by this part, so that writing costs less
-than reading.
-"""
+"""The cache is written anew once the history has grown by this part: reading costs more."""
 
 _UNSORTED = 512
 """Rows, and the part of all rows below, that are found one by one before all are put in order."""
@@ -363,9 +361,7 @@ class HistoryIndex:
         self._others = tuple(others)
 
     def commit(self, name: str) -> SourceCommit | None:
-        """Return the commit of this history that an abbreviated hash names, or None when it names
-        none or several.
-        """
+        """Return the one commit of this history that an abbreviated hash names, or None."""
         row = self.commits.row_named(name)
         if row is None:
             return None
@@ -374,9 +370,7 @@ class HistoryIndex:
         return SourceCommit(one.oid, one.subject, paths, one.at_s)
 
     def at_s(self, oid: str) -> int:
-        """Return when a commit of this history was made, seconds since the epoch; 0 for one that is
-        not in it.
-        """
+        """Return when a commit of this history was made, seconds since the epoch; 0 for another."""
         row = self.commits.row(oid)
         return 0 if row is None else self.commits.at_s[row]
 
