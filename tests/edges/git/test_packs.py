@@ -209,6 +209,16 @@ def test_what_no_index_names_for_a_while_goes_for_good(
     user.fsck()
 
 
+def test_where_nothing_can_be_kept_aside_merged_packs_stay(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 3)
+    before = names(user)
+    Path(one.repository.own_dir, "merged").touch()
+    merge(one)
+    assert before < names(user)
+    user.fsck()
+
+
 def test_only_the_names_in_a_multi_pack_index_are_read_and_all_of_a_broken_one(
     user: User, engine: Engines, tmp_path: Path
 ) -> None:

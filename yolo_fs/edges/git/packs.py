@@ -243,7 +243,8 @@ class PackMerger:
         with _flocked(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
-            os.makedirs(self._aside, mode=0o700, exist_ok=True)
+            with contextlib.suppress(OSError):  # no room: then they stay where they are
+                os.makedirs(self._aside, mode=0o700, exist_ok=True)
             indexed = self._named_in(self._stamps())
             for name in names:
                 merged = self._merged.pop(name)
