@@ -236,7 +236,7 @@ def test_the_files_are_those_that_we_keep(root: Path) -> None:
     with Repository(str(root)) as repository:
         kept = {f".git/yolo-fs/{file.name}" for file in own_files(repository, tuple(HOST_BY_NAME))}
         names = {f".git/yolo-fs/{name}" for name in os.listdir(repository.own_dir)}
-    assert names - {".git/yolo-fs/git-hook"} <= kept
+    assert names - {f".git/yolo-fs/{folder}" for folder in ("git-hook", "merged")} <= kept
     assert kept == {name for name in FILES if name.startswith(".git/")}
 
 
