@@ -16,7 +16,7 @@ import pytest
 
 from tests.edges.git.conftest import PHASE, Engine, Engines, Make, User
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.git import objects
+from yolo_fs.edges.git import object_format, objects
 from yolo_fs.edges.git import packs as packs_module
 from yolo_fs.edges.git.objects import KEEP_NOTE
 from yolo_fs.edges.git.packs import (
@@ -217,6 +217,43 @@ def test_where_nothing_can_be_kept_aside_merged_packs_stay(user: User, engine: E
     merge(one)
     assert before < names(user)
     user.fsck()
+
+
+def test_many_packs_go_a_few_at_a_time(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs_module, "LINGER_S", 0.0)
+    monkeypatch.setattr(packs_module, "ASIDE_S", 0.0)
+    monkeypatch.setattr(packs_module, "_AT_ONCE", 2)
+    one = engine(user)
+    put(one, 9)
+    merger, counts = PackMerger(one.repository), []
+    merger.merge_now(most=1)
+    aside = Path(one.repository.own_dir, "merged")
+    while merger.step() or merger.keeps_any_aside:
+        counts.append(len(names(user)) + len(list(aside.glob("*.pack"))))
+    assert counts == sorted(counts, reverse=True) and len(names(user)) == 1
+    assert max(before - after for before, after in itertools.pairwise(counts)) == 2
+
+
+@pytest.mark.parametrize("one_by_one", [0, 16])
+def test_a_pack_that_has_anything_else_is_no_part_of_another(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, one_by_one: int
+) -> None:
+    monkeypatch.setattr(object_format, "_FOUND_ONE_BY_ONE", one_by_one)
+    one = engine(user)
+    put(one, 2)
+    first, second = packs(user).glob("*.idx")
+    PackMerger(one.repository).merge_now(most=1)
+    (merged,) = {*packs(user).glob("*.idx")} - {first, second}
+    size = one.repository.object_format.size
+    with (
+        open_index(str(first), size) as own,
+        open_index(str(second), size) as other,
+        open_index(str(merged), size) as both,
+    ):
+        assert both.has_all_of(own) and both.has_all_of(other)
+        assert not own.has_all_of(other) and not own.has_all_of(both)
 
 
 def test_only_the_names_in_a_multi_pack_index_are_read_and_all_of_a_broken_one(

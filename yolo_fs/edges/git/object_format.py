@@ -65,6 +65,8 @@ _WINDOW = 4096
 _INDEX_SIGN = b"\377tOc" + struct.pack(">I", 2)
 _NAMES_FROM = len(_INDEX_SIGN) + 4 * 256
 """Behind the counts: how many names begin with each byte or a lower one."""
+_FOUND_ONE_BY_ONE = 16
+"""Names that are looked for in a large index one by one: a set of all of its names costs more."""
 _LONGEST_CHAIN = 50
 """Differences upon differences; the depth at which git itself stops."""
 _LONGEST_INSERT = 127
@@ -228,7 +230,7 @@ class PackIndex:
         """Return whether this one has every id that another has; what was cut off is nowhere."""
         pairs = zip((0, *other._counts), other._counts, strict=False)
         there = [first for first, (before, count) in enumerate(pairs) if count > before]
-        return not other.is_empty and all(other._ids(first) <= self._ids(first) for first in there)
+        return not other.is_empty and all(self._has_those(other, first) for first in there)
 
     def offset_of(self, name: bytes) -> int | None:
         """Return where the pack has an object; None where it has it not.
@@ -237,9 +239,7 @@ class PackIndex:
             struct.error: the index is cut off.
         """
         before, names = self._names(name[0])
-        at = names.find(name)
-        while at > 0 and at % self._size:
-            at = names.find(name, at + 1)
+        at = self._find(name, names)
         if at < 0:
             return None
         offsets = self._offsets_from
@@ -272,6 +272,20 @@ class PackIndex:
         before = self._counts[first - 1] if first else 0
         count, size = max(0, self._counts[first] - before), self._size
         return before, self._read(_NAMES_FROM + before * size, count * size)
+
+    def _find(self, name: bytes, names: bytes) -> int:
+        """Return where among names, one behind the other, a whole one stands; -1 for nowhere."""
+        at = names.find(name) if len(name) == self._size else -1
+        while at > 0 and at % self._size:
+            at = names.find(name, at + 1)
+        return at
+
+    def _has_those(self, other: PackIndex, first: int) -> bool:
+        theirs = other._ids(first)
+        if len(theirs) > _FOUND_ONE_BY_ONE:
+            return theirs <= self._ids(first)
+        _, names = self._names(first)
+        return all(self._find(name, names) >= 0 for name in theirs)
 
     def _ids(self, first: int) -> set[bytes]:
         before, names = self._names(first)

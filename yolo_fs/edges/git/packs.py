@@ -14,7 +14,7 @@ import shutil
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
@@ -38,6 +38,8 @@ ASIDE_S = 60.0
 """How long they are kept aside then, for a git that writes a multi-pack index of what it listed."""
 HANDED_OVER_BYTES = 32 << 20
 """Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
+_AT_ONCE = 16
+"""Packs that go in one step: an artifact may be waiting."""
 _POLL_S = 0.01
 _GROWTH = 2
 """A pack that stays is so many times as large as all smaller ones: few objects move often."""
@@ -134,7 +136,7 @@ class PackMerger:
                 self._finish(self._git.line().decode())
             self._end()
         if due := [name for name, merged in self._merged.items() if self._is_due(merged)]:
-            self._remove(due)
+            self._remove(due[:_AT_ONCE])
         self._put_back()
         is_in_doubt = self._repository.objects.restore()
         return bool(self._git or self._merged or is_in_doubt)
@@ -270,16 +272,15 @@ class PackMerger:
         stamps = self._stamps()
         indexed = self._named_in(stamps) if stamps != self._indexes else b""
         self._indexes = stamps
-        for name, since in list(self._kept_aside.items()):
-            if name.encode() in indexed:
-                for ending in reversed(_ENDINGS):
-                    _move(f"{name}.{ending}", self._aside, self._folder)
-            elif time.monotonic() - since > ASIDE_S:
-                for ending in _ENDINGS:
-                    discard(f"{self._aside}/{name}.{ending}")
-            else:
-                continue
+        for name in [each for each in self._kept_aside if each.encode() in indexed]:
             del self._kept_aside[name]
+            for ending in reversed(_ENDINGS):
+                _move(f"{name}.{ending}", self._aside, self._folder)
+        oldest = list(islice(self._kept_aside.items(), _AT_ONCE))
+        for name in [each for each, since in oldest if time.monotonic() - since > ASIDE_S]:
+            del self._kept_aside[name]
+            for ending in _ENDINGS:
+                discard(f"{self._aside}/{name}.{ending}")
 
     def _stamps(self) -> Mapping[str, Stamp | None]:
         """Return the multi-pack indexes, those of a chain too, each with what tells of a change."""
