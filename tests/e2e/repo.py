@@ -69,13 +69,13 @@ class Repo:
         self.insist("commit", "-q", "-m", message, "--", name)
 
     def insist(self, *arguments: str) -> None:
-        """Run the user's git as people do: who finds the index locked for a moment tries again."""
+        """Run the user's git as people do: who finds a lock for a moment tries again."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             try:
                 self.git(*arguments)
             except AssertionError as refused:
-                if "index.lock" not in str(refused) or time.monotonic() > deadline:
+                if ".lock': File exists" not in str(refused) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
             else:
