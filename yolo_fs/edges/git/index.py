@@ -134,7 +134,9 @@ class IndexDraft:
         self.placed_at = now if now and ours and now[:4] == ours[:4] else None
 
     def discard(self) -> None:
-        """Remove what is left of it; where nothing changes, the file is the next draft's."""
+        """Remove what is left of it; where nothing changes, the file is the next draft's, and git
+        may be about to read it.
+        """
         with contextlib.suppress(OSError, YoloError):
             path, _, is_changed = self._facts.result()
             for name in (path, f"{path}.before") if is_changed else ():

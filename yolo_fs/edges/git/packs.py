@@ -269,13 +269,12 @@ class PackMerger:
         """
         if not self._kept_aside:
             return
-        stamps = self._stamps()
-        indexed = self._named_in(stamps) if stamps != self._indexes else b""
-        self._indexes = stamps
-        for name in [each for each in self._kept_aside if each.encode() in indexed]:
-            del self._kept_aside[name]
-            for ending in reversed(_ENDINGS):
-                _move(f"{name}.{ending}", self._aside, self._folder)
+        if (stamps := self._stamps()) != self._indexes:
+            self._indexes, indexed = stamps, self._named_in(stamps)
+            for name in [each for each in self._kept_aside if each.encode() in indexed]:
+                del self._kept_aside[name]
+                for ending in reversed(_ENDINGS):
+                    _move(f"{name}.{ending}", self._aside, self._folder)
         oldest = list(islice(self._kept_aside.items(), _AT_ONCE))
         for name in [each for each, since in oldest if time.monotonic() - since > ASIDE_S]:
             del self._kept_aside[name]

@@ -370,13 +370,12 @@ class Daemon:
             self._coordinator.renew_helpers()
         if is_under_way:
             return PACKS_STEP_S
+        aside_s = PACKS_ASIDE_S if self._packs.keeps_any_aside else None
         quiet_s = time.monotonic() - max(self._committed_at.values(), default=-math.inf)
         if self._packs.fresh >= MERGE_FROM or quiet_s >= PACKS_REST_S:
             self._packs.begin(most=REST_MOST)
-            if self._packs.step():
-                return PACKS_STEP_S
-            return PACKS_ASIDE_S if self._packs.keeps_any_aside else None
-        return PACKS_ASIDE_S if self._packs.keeps_any_aside else PACKS_REST_S
+            return PACKS_STEP_S if self._packs.step() else aside_s
+        return aside_s or PACKS_REST_S
 
     def _project(self) -> None:
         self._projector.bring_up_to_date(self._tip, self._coordinator.unsettled)
