@@ -12,6 +12,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -530,6 +531,25 @@ def test_the_pack_its_index_their_folder_and_the_folder_of_the_branch_are_synced
     drafts = [name.partition(".yolo-tmp")[0] for name in synced[:2]]
     assert sorted(drafts) == [f"{packs}/.{name}.idx", f"{packs}/.{name}.pack"]
     assert synced[2:] == [packs, os.path.dirname(f"{user.root}/.git/{REF_LOCK}")]
+
+
+def test_git_locks_the_branch_while_the_names_of_the_objects_are_synced(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packs, lock, whole = f"{user.root}/.git/objects/pack", f"{user.root}/.git/{REF_LOCK}", os.fsync
+    met: list[bool] = []
+
+    def wait(descriptor: int) -> None:
+        if os.readlink(f"/proc/self/fd/{descriptor}") == packs:
+            deadline = time.monotonic() + 10
+            while not (is_there := os.path.lexists(lock)) and time.monotonic() < deadline:
+                time.sleep(0.001)
+            met.append(is_there)
+        whole(descriptor)
+
+    monkeypatch.setattr(os, "fsync", wait)
+    engine(user).put(PLAN, LINE)
+    assert met == [True]
 
 
 def test_objects_whose_folder_could_not_be_synced_are_synced_when_it_is_tried_again(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -74,10 +75,16 @@ class Committer:
         self._now = now
         self._identity = repository.identity()
 
-    def commit(self, entries: Sequence[CommitRequest], head: Head) -> tuple[CommitResult, ...]:
+    def commit(
+        self,
+        entries: Sequence[CommitRequest],
+        head: Head,
+        tell: Callable[[tuple[CommitResult, ...]], object] = lambda _made: None,
+    ) -> tuple[CommitResult, ...]:
         """Commit the entries, in order, on the branch that `head` captured before their files were
         read.
 
+        `tell`: hears what was made once it is durable, before what is left over is cleared away.
         When this returns, every commit is durable. When it raises, the branch is where it was.
 
         Raises:
@@ -90,11 +97,13 @@ class Committer:
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
             with self._follower.drafted(chain.follows) as draft, self._repository.objects.unnamed():
-                self._repository.objects.write(chain.objects)
+                settle = self._repository.objects.begin_to_write(chain.objects)
                 # The user may stand on another branch by now, whose tip is the same.
                 if self._repository.head() != head:
                     raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
-                self._branches.move(head.ref or "HEAD", chain.tip, head.tip, draft.in_place())
+                within = _once(settle, draft.in_place())
+                self._branches.move(head.ref or "HEAD", chain.tip, head.tip, within)
+                tell(chain.made)
         return chain.made
 
     @property
@@ -171,3 +180,11 @@ class Committer:
         return self._repository.object_format.hash_object(
             "commit", "\n".join([*lines, "", entry.message]).encode()
         )
+
+
+@contextlib.contextmanager
+def _once(settle: Callable[[], None], placed: AbstractContextManager[None]) -> Iterator[None]:
+    """Enter a context once objects are durable: git locks the ref meanwhile."""
+    settle()
+    with placed:
+        yield

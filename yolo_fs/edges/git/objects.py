@@ -212,13 +212,28 @@ class ObjectStore:
         Raises:
             YoloError: NO_SPACE or STORAGE_FAILED; nothing refers to what was written so far.
         """
+        self.begin_to_write(objects)()
+
+    def begin_to_write(self, objects: Sequence[GitObject]) -> Callable[[], None]:
+        """Store objects so that every git finds them, and return what waits until their names are
+        durable as well: no ref may be moved to them before.
+
+        Raises:
+            YoloError: as `write`, like what is returned.
+        """
         self.restore()
         unique = {object_.oid: object_ for object_ in objects}.values()
         pack = pack_of(unique, self.object_format)
         with storage_errors("objects"):
             failpoint.reach("objects.begun")
-            self._write_guarded(pack)
+            wait = self._write_guarded(pack)
+
+        def settle() -> None:
+            with storage_errors("objects"):
+                wait()
             failpoint.reach("objects.durable")
+
+        return settle
 
     def collection(self) -> Stamp | None:
         """Return what tells a `git gc` that is at work here from the next one; None without any."""
@@ -248,7 +263,7 @@ class ObjectStore:
             if not self._is_whole(name):
                 again = self.object_format.checksum(doubt.pack.name.encode())
                 with storage_errors("objects"):
-                    self._write_guarded(doubt.pack._replace(name=again.hex()))
+                    self._write_guarded(doubt.pack._replace(name=again.hex()))()
                 for ending in _ENDINGS:
                     discard(f"{self.pack_folder}/{name}{ending}")
                 is_over = True
@@ -266,21 +281,24 @@ class ObjectStore:
         while self.restore() and time.monotonic() < until:
             time.sleep(_POLL_S)
 
-    def _write_guarded(self, pack: Pack) -> None:
+    def _write_guarded(self, pack: Pack) -> Callable[[], object]:
         name = f"pack-{pack.name}"
         at_work = self.collection()
-        self._write_pack(pack)
+        wait = self._write_pack(pack)
         if at_work is None:
             at_work = self.collection()
-        if at_work is None and self._is_whole(name):
-            return
-        self._in_doubt[name] = _DoubtfulPack(pack, at_work, time.monotonic())
+        if at_work or not self._is_whole(name):
+            self._in_doubt[name] = _DoubtfulPack(pack, at_work, time.monotonic())
+        return wait
 
     def _is_whole(self, name: str) -> bool:
         return all(os.path.exists(f"{self.pack_folder}/{name}{ending}") for ending in _ENDINGS)
 
-    def _write_pack(self, pack: Pack) -> None:
-        """Write, sync, then name: the note first, so that no repack sees the pack without it."""
+    def _write_pack(self, pack: Pack) -> Callable[[], object]:
+        """Write, sync, then name: the note first, so that no repack sees the pack without it.
+
+        Returns what waits until the names are synced, too.
+        """
         place = f"{self.pack_folder}/pack-{pack.name}"
         with contextlib.ExitStack() as cleanup:
             drafts = [
@@ -296,8 +314,9 @@ class ObjectStore:
                 draft.name()
         self.packs_written += 1
         failpoint.reach("objects.named")
-        if self.is_durable:
-            sync_directory(self.pack_folder)
+        if not self.is_durable:
+            return lambda: None
+        return self._syncers.submit(sync_directory, self.pack_folder).result
 
     def _draft(self, final: str, data: bytes, cleanup: contextlib.ExitStack) -> _Draft:
         """Write a file under a temporary name of ours: a prune removes those of git (`tmp_`)."""

@@ -38,7 +38,7 @@ ASIDE_S = 60.0
 """How long they are kept aside then, for a git that writes a multi-pack index of what it listed."""
 HANDED_OVER_BYTES = 32 << 20
 """Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
-_AT_ONCE = 16
+_AT_ONCE = 8
 """Packs that go in one step: an artifact may be waiting."""
 _POLL_S = 0.01
 _GROWTH = 2

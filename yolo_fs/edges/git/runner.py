@@ -259,6 +259,7 @@ _SETTINGS = (
     "core.fsync=committed,reference,index",
     "core.fsyncMethod=fsync",
     "core.quotePath=false",
+    "core.warnAmbiguousRefs=false",  # a hash is looked for as a name in a dozen places else
     "gc.auto=0",
     "maintenance.auto=false",
     "commit.gpgSign=false",

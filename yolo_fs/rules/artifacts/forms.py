@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin
 
 from yolo_fs.ids import PLAN
@@ -144,7 +145,7 @@ def _read(
     shape: type[Wire], value: Mapping[str, Any], known: _Known, told: list[Fault], at: str
 ) -> dict[str, Any]:
     """Return an object in its documented form."""
-    fresh, fields = dict(value), shape.model_fields
+    fresh, fields, lists = dict(value), shape.model_fields, _lists_of(shape)
     _read_old_names(shape, fresh)
     if "plans" in fresh and isinstance(fresh.get("plan"), str):
         _join_plans(shape, fresh, known)
@@ -165,7 +166,7 @@ def _read(
             told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
     for key, form in shape.accepts.items():
         field = fields.get(key)
-        if key in fresh and (field is None or _is_list(field) <= isinstance(fresh[key], list)):
+        if key in fresh and (field is None or (key in lists) <= isinstance(fresh[key], list)):
             fresh[key] = _read_value(form, fresh[key], known, told, f"{at}/{key}")
     if "xd" in shape.accepts and known.phase:
         _move_foreign(fresh, known, told, at)
@@ -183,9 +184,15 @@ def _read(
     return fresh
 
 
-def _is_list(field: FieldInfo) -> bool:
-    """Return whether the documented value is a list: no form makes one of anything else."""
-    return any(get_origin(each) is list for each in (field.annotation, *get_args(field.annotation)))
+@cache
+def _lists_of(shape: type[Wire]) -> frozenset[str]:
+    """Return the keys whose documented value is a list: no form makes one of anything else."""
+    types = ((key, one.annotation) for key, one in shape.model_fields.items())
+    return frozenset(
+        key
+        for key, type_ in types
+        if any(get_origin(each) is list for each in (type_, *get_args(type_)))
+    )
 
 
 def _says_nothing(field: FieldInfo, item: Any) -> bool:
@@ -206,7 +213,7 @@ def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
             old in value
             and new not in value
             and (may_be_absent(field) or not field.is_required())
-            and isinstance(value[old], list if _is_list(field) else str)
+            and isinstance(value[old], list if new in _lists_of(shape) else str)
         ):
             value[new] = value[old]
 
