@@ -448,10 +448,10 @@ def _finding(reason: Reason, path: str, message: str) -> Finding:
     return Finding(reason, path, message=message, expected=expected, hint=hint)
 
 
-def names_in(folder: str) -> list[str]:
-    """Return the names in a folder, sorted; none when it cannot be read."""
+def names_in(folder: str, prefix: str = "") -> list[str]:
+    """Return the names in a folder that begin so, sorted; none when it cannot be read."""
     try:
-        return sorted(os.listdir(folder))
+        return sorted(name for name in os.listdir(folder) if name.startswith(prefix))
     except OSError:
         return []
 

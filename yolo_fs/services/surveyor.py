@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import (
@@ -224,14 +224,16 @@ class Surveyor:
         self.head = repository.head()
         """The branch as it was last seen or left."""
 
-    def candidates(self) -> Candidates:
-        """Return every path that may be an artifact, on the disk or on the branch."""
-        entries = (entry for root in self._roots for entry in self._scan_cache.walk(root))
+    def candidates(self, paused: Callable[[Iterable[Any]], Iterable[Any]] = iter) -> Candidates:
+        """Return every path that may be an artifact, on the disk or on the branch; `paused`: what
+        each thing that is found goes through.
+        """
+        entries = paused(entry for root in self._roots for entry in self._scan_cache.walk(root))
         stamps: dict[str, Stamp | None] = {
             entry.path: entry.stamp for entry in entries if classify(entry.path)
         }
         head = self._refresh_head()
-        blobs = dict(self._committed(head.tip))
+        blobs = dict(paused(self._committed(head.tip)))
         missing = (path for path in blobs if path not in stamps and classify(path))
         return Candidates(head, stamps | dict.fromkeys(missing), blobs)
 

@@ -179,8 +179,9 @@ class AgentsObserver:
         if self._folded is None or self._folded[0] != basis:
             told = [sorted(disappearances(basis[2]), key=_AT)]
             told += (sorted(outcomes_told(one.phase.facts, said.seen), key=_AT) for one in phases)
-            series = (each for one in phases for each in outcomes(one.loops, one.done))
-            ordered = self._team.paused(in_order((*told, *series)))
+            paused = self._team.paused
+            series = (each for one in phases for each in paused(outcomes(one.loops, one.done)))
+            ordered = paused(in_order((*told, *series)))
             left = left_by(ordered, self._departments, self._patience)
             self._folded = basis, left
         return self._folded[1]

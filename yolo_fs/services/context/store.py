@@ -35,6 +35,7 @@ from yolo_fs.services.surveyor import Surveyor
 from yolo_fs.services.workspace import Settings, phase_folder, phases_in
 
 _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
+_PREFIX = ".ctx-"
 _PLAN = re.compile(r"^plan: (?P<plan>[0-9]{2}-[0-9]{2})$", re.MULTILINE)
 _HEAD_BYTES = 400
 """Where the header ends at the latest: a phase, a plan, a department."""
@@ -227,7 +228,7 @@ class ContextStore:
             return
         for phase in self._phases():
             folder = phase_folder(self._repository.root, phase)
-            for file in names_in(folder) if not os.path.islink(folder) else ():
+            for file in names_in(folder, _PREFIX) if not os.path.islink(folder) else ():
                 found = _FILE.fullmatch(file)
                 if (
                     found

@@ -6,9 +6,10 @@ import hashlib
 import random
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import stamp_at
@@ -106,16 +107,18 @@ class Applier:
             for each in accepted
         ]
         try:
-            made = self._committer.commit(entries, head)
+            made = self._committer.commit(entries, head, partial(self._tell, accepted, head))
         except YoloError as error:
             held = Held(error.reason, (error.as_finding(),))
             return ApplyResult(verdicts | {each.place.path: held for each in accepted})
+        failpoint.reach("apply.told")
+        return ApplyResult(verdicts | {one.path: Committed(one.blob) for one in made}, made)
+
+    def _tell(self, accepted: Sequence[Accepted], head: Head, made: Sequence[CommitResult]) -> None:
         for each, one in zip(accepted, made, strict=True):
             if one.commit:
                 self._budget.spend()
                 self._emit_commit(each, one, head)
-        failpoint.reach("apply.told")
-        return ApplyResult(verdicts | {one.path: Committed(one.blob) for one in made}, made)
 
     def _emit_commit(self, accepted: Accepted, made: CommitResult, head: Head) -> None:
         data = {
@@ -221,12 +224,18 @@ class Coordinator:
         """Return the paths that time alone will bring further."""
         return self.waiting() + self._held_in_passing()
 
-    def reconcile(self) -> tuple[CommitResult, ...]:
-        """Look at whatever may have changed since the last look; return what was committed."""
-        candidates = self._surveyor.candidates()
-        self._reconciled = candidates.head
-        for path in self.known.keys() - candidates.stamps.keys():
-            self._store.forget(path)
+    def reconcile(
+        self, paused: Callable[[Iterable[Any]], Iterable[Any]] = iter
+    ) -> tuple[CommitResult, ...]:
+        """Look at whatever may have changed since the last look; return what was committed.
+
+        `paused`: what each thing that is found goes through; paths may be processed meanwhile.
+        """
+        before, self._reconciled = dict(self.known), self._repository.head()
+        candidates = self._surveyor.candidates(paused)
+        for path in before.keys() - candidates.stamps.keys():
+            if self.known.get(path) is before[path]:
+                self._store.forget(path)
         return self.process([*self._store.changed(candidates), *self.unsettled])
 
     def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:

@@ -47,6 +47,8 @@ INDEX_EVERY_S = 0.1
 deleted to git."""
 INDEX_REST = 9
 """The rest is so many times as long as the update, for which the user's git has to wait."""
+PAUSE_EVERY_S = 0.005
+"""Between two looks for what is written while a duty reads much."""
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watchers and the repository itself."""
 BLIND_RESCAN_S = 2.0
@@ -107,6 +109,8 @@ class Daemon:
         """Path that something was seen of → when it is to be checked, on the monotonic clock."""
         self._committed_at: dict[str, float] = {}
         """Path committed a moment ago → when, so that a run of appends is one commit."""
+        self._pauses_at = 0.0
+        """On the monotonic clock: when a duty that reads much pauses next."""
         self._is_followed = True
         """Whether what follows on each commit was asked for since a duty read much."""
         self._unfinished: tuple[str, ...] = ()
@@ -226,11 +230,14 @@ class Daemon:
         return now, batch
 
     def _commit_meanwhile(self) -> None:
-        """Commit what is written while much is read of a long history."""
+        """Commit what is written while much is read; called for each thing that is."""
+        if time.monotonic() < self._pauses_at:
+            return
         before = self._committed_at
         self._take(0.0)
         self._schedule.run_due(self._is_running, *URGENT)
         self._is_followed &= self._committed_at is before
+        self._pauses_at = time.monotonic() + PAUSE_EVERY_S
 
     def _only_rests(self, batch: Batch, now: float) -> bool:
         """Return whether all that came in was committed a moment ago, as what we put there."""
@@ -337,7 +344,7 @@ class Daemon:
 
     def _rescan(self) -> float:
         began = time.monotonic()
-        self._follow_up(self._coordinator.reconcile())
+        self._follow_up(self._coordinator.reconcile(self._team.paused))
         failpoint.reach("daemon.scanned")
         self._reported = None
         if not self._is_blind():

@@ -57,8 +57,6 @@ _MADE_AT_ONCE = 2000
 """Commits that one git is asked for; it takes 0.1 s."""
 _Derived = TypeVar("_Derived")
 _Item = TypeVar("_Item")
-_PART = 100
-"""Commits, or contents, that are read between two pauses: some 20 ms."""
 _Contents = list[tuple[Mapping[str, Any], ...]]
 _CONTENTS_NEAR = 4
 """Contents that a new one is compared with: most say what one of the last has said."""
@@ -143,12 +141,10 @@ class Team:
         settings: Settings,
         pause: Callable[[], object] = lambda: None,
     ):
-        """`pause`: called again and again while much is read, for what cannot wait."""
+        """`pause`: called for each thing that is read, for what cannot wait."""
         self._repository = repository
         self._settings = settings
         self._pause = pause
-        self._read = 0
-        """Commits and contents so far."""
         self._filed: dict[str, tuple[object, object, Filed]] = {}
         """Path → what was read last, the blob and the plans that matter to it; what tells its last
         commit; and what it says.
@@ -204,7 +200,7 @@ class Team:
             by_id = {phase.id: phase for phase in known}
             asked = (commit, chosen, *asked[2:])
             found = self._facts(asked)
-            known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in found)
+            known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in self.paused(found))
             self._phases = asked, known
         return known
 
@@ -220,12 +216,10 @@ class Team:
         return derived
 
     def paused(self, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Yield the same, with a pause after every so many, be it here or in other calls."""
+        """Yield the same, with a pause after each."""
         for one in items:
             yield one
-            self._read += 1
-            if self._read % _PART == 0:
-                self._pause()
+            self._pause()
 
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of some paths have no file in a commit, each once."""
@@ -248,7 +242,7 @@ class Team:
         self._forget_made()
         files = in_force(self._repository.files_at(commit, PLANNING_ROOT), home)
         self._blobs = files
-        present = list(self._file(files))
+        present = list(self.paused(self._file(files)))
         shared = [one for one in present if one.place.phase is None]
         of_phase: dict[PhaseId, list[Filed]] = {}
         for one in present:
@@ -265,7 +259,7 @@ class Team:
                 at_s=at_s,
                 home=home,
             )
-            for phase in sorted(of_phase)
+            for phase in self.paused(sorted(of_phase))
         )
         self._forget_made()
         return found
@@ -432,8 +426,11 @@ class Team:
 
     def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:
         """Yield what each artifact says; `files`: path → blob. Only what is not known is read."""
-        places = {path: place for path in files if (place := classify(path))}
-        wanted = {path: (files[path], self._plans_beside(one)) for path, one in places.items()}
+        places = {path: place for path in self.paused(files) if (place := classify(path))}
+        wanted = {
+            path: (files[path], self._plans_beside(one))
+            for path, one in self.paused(places.items())
+        }
         unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
         objects = self._repository.objects.read_many([files[path] for path in unread])
         for path, found in self.paused(zip(unread, objects, strict=True)):
