@@ -29,7 +29,8 @@ from tests.edges.git.conftest import (
     Make,
     User,
 )
-from yolo_fs.edges.git.commit import CommitRequest
+from yolo_fs.edges.git.commit import CommitRequest, CommitResult
+from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.reasons import Reason, YoloError
 
@@ -531,6 +532,25 @@ def test_the_pack_its_index_their_folder_and_the_folder_of_the_branch_are_synced
     drafts = [name.partition(".yolo-tmp")[0] for name in synced[:2]]
     assert sorted(drafts) == [f"{packs}/.{name}.idx", f"{packs}/.{name}.pack"]
     assert synced[2:] == [packs, os.path.dirname(f"{user.root}/.git/{REF_LOCK}")]
+
+
+def test_a_commit_is_told_once_it_is_durable_whatever_clearing_up_comes_to(
+    user: User, engine: Engines, synced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise YoloError(Reason.NO_SPACE)
+
+    def hear(made: Sequence[CommitResult]) -> None:
+        told.append((made[0].commit, one.repository.head().tip, synced[-1]))
+
+    one, told = engine(user), list[tuple[str | None, str | None, str]]()
+    monkeypatch.setattr(IndexSync, "_settle", fail)
+    with pytest.raises(YoloError):
+        one.committer.commit(
+            [CommitRequest(PLAN, LINE.encode(), "docs(01): plan")], one.repository.head(), hear
+        )
+    tip = user.git("rev-parse", "main").decode().strip()
+    assert told == [(tip, tip, os.path.dirname(f"{user.root}/.git/{REF_LOCK}"))]
 
 
 def test_git_locks_the_branch_while_the_names_of_the_objects_are_synced(
