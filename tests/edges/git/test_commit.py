@@ -549,7 +549,7 @@ def test_a_commit_is_told_once_it_is_durable_whatever_clearing_up_comes_to(
         one.committer.commit(
             [CommitRequest(PLAN, LINE.encode(), "docs(01): plan")], one.repository.head(), hear
         )
-    tip = user.git("rev-parse", "main").decode().strip()
+    tip = user.tip("main")
     assert told == [(tip, tip, os.path.dirname(f"{user.root}/.git/{REF_LOCK}"))]
 
 
