@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from operator import attrgetter
 
 from bench.keeper import Keeper
 from bench.ledger import START, Ledger, Verdict, faults, judge
@@ -216,21 +217,9 @@ def table(outcome: Outcome) -> Table:
             _latency(outcome, name, part)
             for name, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("worst", 1))
         ),
-        _row(
-            "memory, first and last MiB",
-            outcome,
-            lambda side, _: _ends(side, lambda look: look.memory_mib),
-        ),
-        _row(
-            "descriptors, first and last",
-            outcome,
-            lambda side, _: _ends(side, lambda look: look.descriptors),
-        ),
-        _row(
-            "threads, first and last",
-            outcome,
-            lambda side, _: _ends(side, lambda look: look.threads),
-        ),
+        _ends(outcome, "memory, first and last MiB", lambda look: look.memory_mib),
+        _ends(outcome, "descriptors, first and last", lambda look: look.descriptors),
+        _ends(outcome, "threads, first and last", lambda look: look.threads),
         _growth(outcome, "memory, MiB more in an hour", lambda look: look.memory_mib),
         _growth(outcome, "descriptors more in an hour", lambda look: look.descriptors),
         _growth(outcome, "threads more in an hour", lambda look: look.threads),
@@ -266,13 +255,8 @@ def table(outcome: Outcome) -> Table:
 
 
 def _row(name: str, outcome: Outcome, show: Callable[[Side, Verdict], str]) -> tuple[str, ...]:
-    return (
-        name,
-        *(
-            show(side, verdict)
-            for side, verdict in zip(outcome.sides, outcome.verdicts, strict=True)
-        ),
-    )
+    both = zip(outcome.sides, outcome.verdicts, strict=True)
+    return (name, *(show(side, verdict) for side, verdict in both))
 
 
 def _latency(outcome: Outcome, name: str, part: float) -> tuple[str, ...]:
@@ -283,9 +267,9 @@ def _latency(outcome: Outcome, name: str, part: float) -> tuple[str, ...]:
     )
 
 
-def _ends(side: Side, of: Callable[[Look], float]) -> str:
-    looks = side.meter.settled(WARM_UP)
-    return f"{of(looks[0]):.0f} → {of(looks[-1]):.0f}" if looks else "–"
+def _ends(outcome: Outcome, name: str, of: Callable[[Look], float]) -> tuple[str, ...]:
+    settled = [side.meter.settled(WARM_UP) for side in outcome.sides]
+    return (name, *(f"{of(all_[0]):.0f} → {of(all_[-1]):.0f}" if all_ else "–" for all_ in settled))
 
 
 def _growth(outcome: Outcome, name: str, of: Callable[[Look], float]) -> tuple[str, ...]:
@@ -310,12 +294,10 @@ def goals(outcome: Outcome) -> Table:
                 max((look.memory_mib for look in main.meter.looks), default=0),
                 MOST_MEMORY_MIB,
             ),
-            Goal(
-                "descriptors more in an hour",
-                slope_per_hour(looks, lambda look: look.descriptors),
-                1,
+            *(
+                Goal(f"{name} more in an hour", slope_per_hour(looks, attrgetter(name)), 1)
+                for name in ("descriptors", "threads")
             ),
-            Goal("threads more in an hour", slope_per_hour(looks, lambda look: look.threads), 1),
         ),
     )
 

@@ -136,9 +136,7 @@ class WarmRequest(NamedTuple):
 
 
 def main() -> int:
-    """Serve below the folder that is given, for its work tree, until the pipe that is stdin ends or
-    the package changes.
-    """
+    """Serve below the given folder, for its work tree, until stdin ends or the package changes."""
     folder, root = sys.argv[1:]
     lifeline = os.dup(0)
     os.set_inheritable(lifeline, False)

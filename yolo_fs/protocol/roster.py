@@ -228,9 +228,7 @@ class Sign(NamedTuple):
     """What an event of a host, or a message, says of an agent's health."""
 
     event: str
-    """A hook as in `yolo-fs hook EVENT`, or the type of a message; after `:` its status or state,
-    where that counts.
-    """
+    """A hook as in `yolo-fs hook EVENT`, or a message's type; after `:` its status or state."""
     health: Health
     is_work: bool = False
     """It says nothing but that the agent works, and may be left out when it repeats another."""

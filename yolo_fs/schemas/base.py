@@ -77,9 +77,7 @@ class Wire(BaseModel):
 
     @classmethod
     def model_rebuild(cls, *, _parent_namespace_depth: int = 2, **options: Any) -> bool | None:
-        """Build the shape as pydantic does, without plugins: to look for one, the list of each
-        installed package is read.
-        """
+        """Build the shape without plugins: to look for one reads each installed package's list."""
         _import_plugin_loader()
         # Programs that we start, such as the user's hooks, see the variable as it was.
         before = os.environ.get(_PLUGINS)

@@ -328,9 +328,7 @@ class Settings(NamedTuple):
 
     @property
     def without_patience(self) -> Settings:
-        """The same, but a file is judged as if it had been quiet for long: how long it was is no
-        matter of state.
-        """
+        """The same, but each file is judged as if quiet for long: that is no matter of state."""
         return self._replace(policy=self.policy.model_copy(update={"settle_ms": 0, "grace_s": 0}))
 
     @property

@@ -404,9 +404,7 @@ _INDEX_READ: list[tuple[bytes, tuple[StagedEntry, ...] | None]] = [(b"", None)]
 
 
 def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
-    """Return the entries of an index; None of one that is large, packed, split, sparse or torn.
-    See gitformat-index(5).
-    """
+    """Return the entries of an index; None of a large, packed, split, sparse or torn one."""
     sign, version, count = struct.unpack_from(">4sII", data) if len(data) > 12 else (b"", 0, 0)
     if sign != b"DIRC" or version not in (2, 3) or len(data) > _INDEX_READ_BYTES:
         return None

@@ -295,9 +295,7 @@ class Git:
     """Runs git commands in one work tree."""
 
     def __init__(self, root: str, git_dir: str | None = None, *, keep_open: Sequence[int] = ()):
-        """Run in `root`; children that work here also inherit the descriptors `keep_open` (the
-        daemon's lock, F02).
-        """
+        """Run in `root`; children inherit the descriptors `keep_open` (the daemon's lock, F02)."""
         forget_inherited_environment()
         self._root = root
         self._place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []

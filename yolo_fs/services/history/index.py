@@ -392,9 +392,7 @@ class HistoryIndex:
         return self._oid(self.by_task.get(task))
 
     def of_words(self, plan: str, words: str) -> str:
-        """Return the last source commit of a plan that says nothing but these words; nothing when
-        there is none.
-        """
+        """Return the last source commit of a plan that says just these words; empty without one."""
         return self._oid(self._by_words.get(f"{plan} {alike(words)}"))
 
     def steps_said(self) -> dict[str, str]:

@@ -171,9 +171,7 @@ class Team:
             self._take_over(kept)
 
     def hold(self) -> None:
-        """Let every later team of this process, and of its forks, begin with what this one has
-        read and folded.
-        """
+        """Let later teams of this process, and of its forks, begin with what this one knows."""
         _HELD[:] = [self]
 
     def _take_over(self, kept: Team) -> None:
@@ -205,9 +203,7 @@ class Team:
         return known
 
     def derive(self, phase: Phase, name: str, make: Callable[[], _Derived]) -> _Derived:
-        """Return what `make` says of a phase and its loops; it is asked again once one of them may
-        have changed.
-        """
+        """Return what `make` says of a phase and its loops, anew once one may have changed."""
         mark = tuple(self.history_index.mark_of_work(str(plan.id)) for plan in phase.facts.plans)
         kept = self._derived.get((phase.id, name))
         if kept is None or kept[0] is not phase or kept[1] != mark:

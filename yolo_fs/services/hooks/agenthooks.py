@@ -111,9 +111,7 @@ class Leave:
                     yield _seen_from(self._asked.repository.root, root, one)
 
     def _answers_for(self, path: str) -> bool:
-        """Return whether an artifact is this agent's to write; a session, and an agent of no
-        company, answers for none.
-        """
+        """Return whether an artifact is this agent's to write; a session answers for none."""
         actor, place = self._asked.actor, classify(path)
         return actor is not None and place is not None and actor.answers_for(place)
 

@@ -143,9 +143,7 @@ def layout(root: str) -> Layout:
 
 
 def plan_install(repository: Repository) -> tuple[Deed, ...]:
-    """Return what makes our hooks stand in every place that a work tree of this repository uses;
-    changes nothing.
-    """
+    """Return what makes our hooks stand wherever a work tree here looks; changes nothing."""
     settings = load(repository.root)
     module = os.path.join(os.path.dirname(yolo_fs.__file__), "cli", "githook.py")
     wanted = script(sys.executable, module, settings.policy.directive_roots)
@@ -300,9 +298,7 @@ def unfit(deeds: Sequence[Deed]) -> tuple[Finding, ...]:
 
 
 def advice(repository: Repository) -> Iterator[Finding]:
-    """Yield what keeps the section when a hook manager writes its scripts anew: a line in the
-    manager's own file.
-    """
+    """Yield what keeps our section when a hook manager writes anew: a line in its own file."""
     for file, snippet in _SNIPPETS.items():
         text = content_of(os.path.join(repository.root, file))
         if text is not None and b"yolo-fs" not in text:

@@ -52,9 +52,7 @@ class HookRequest:
         """None for somebody whom we do not know."""
 
     def _find_actor(self) -> Actor | None:
-        """Return who asks, as the host says, else as the planning tree does; None for somebody whom
-        we do not know.
-        """
+        """Return who asks, as the host says, else the planning tree; None for somebody unknown."""
         name = self.said.agent.rpartition(":")[2] or _active_agent(self.repository.root)
         try:
             return self.access.actor(name) if name else None
@@ -89,9 +87,7 @@ class HookRequest:
         return os.path.join(self.repository.root, path)
 
     def relative(self, path: str) -> str | None:
-        """Return where a path leads, relative to the repository; a planning tree elsewhere is one
-        all the same.
-        """
+        """Return where a path leads, below the repository; a planning tree elsewhere counts."""
         root = os.path.realpath(self.repository.root)
         try:
             full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
@@ -162,9 +158,7 @@ class _Found:
 
 
 def keep_first(asked: HookRequest) -> str:
-    """Keep what the commands of a question may destroy, all as one entry; return what the agent is
-    told of it.
-    """
+    """Keep what commands of a question may destroy, as one entry; return what the agent is told."""
     destructions = asked.said.destructions
     if not destructions:
         return ""
@@ -375,9 +369,7 @@ class Guard:
         return exists or ((wanted == "always" or several) and path != RUNNING)
 
     def _may_write(self, actor: Actor, full: str) -> AccessDecision:
-        """Ask for the department's active plan, then for each other one that is open: plans of a
-        wave run at once.
-        """
+        """Ask for the active plan, then each other open one: plans of a wave run at once."""
         access = self._asked.access
         first, target = access.write(actor, full), access.target(full)
         if first.allowed or target is None or target.is_planning:
@@ -399,9 +391,7 @@ class Guard:
                     yield str(plan.id)
 
     def _handed(self) -> Callable[[str], str]:
-        """Return what tells of a path why nothing may be edited now; the handoff is looked at once,
-        if at all.
-        """
+        """Return what says of a path why nothing may be edited now; the handoff is read once."""
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         agent = self._asked.said.agent
         receiver = agent if agent in set(DirectiveRole) else ""

@@ -141,9 +141,7 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
 
 
 def prepare_commit_msg(arguments: Sequence[str]) -> bool:
-    """Propose the prescribed subject and trailers where the user has given no message; name the
-    agent, if it is one.
-    """
+    """Propose subject and trailers where the user gave no message; name the agent, if one."""
     from yolo_fs.edges.git.runner import run_as_user
     from yolo_fs.services.checking.verify import prescribed_for
 
@@ -217,9 +215,7 @@ def _comment_char() -> str:
 
 
 def post_commit(_: Sequence[str]) -> bool:
-    """Say what is wrong with the commit that was just made: `--no-verify` keeps the other hooks
-    from saying it.
-    """
+    """Say what is wrong with the commit just made: `--no-verify` silences the other hooks."""
     from yolo_fs.services.checking.verify import broken_rules
 
     with _repository() as repository:

@@ -240,9 +240,7 @@ def concerns(commit: SourceCommit, phase: str) -> bool:
 
 
 def spread(commits: Iterable[SourceCommit]) -> Iterator[TimelineMoment]:
-    """Yield commits with their moments: those of one second side by side, none before the one that
-    it follows.
-    """
+    """Yield commits with their moments: of one second together, none before one it follows."""
     latest = 0
     for at_s, some in groupby(commits, key=lambda one: one.at_s):
         same = tuple(some)

@@ -89,9 +89,7 @@ class Board(NamedTuple):
         return name if name in names else (open_ or names[-1:] or [""])[0]
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
-        """Return the board as `status --json` shows it. `whole`: the one phase that is not told by
-        its headline alone.
-        """
+        """Return the board as `status --json` shows it. `whole`: the phase that is told in full."""
         shown = whole if whole is None else self.phase_named(whole)
         source = "in force" if self.stands_in else "default"
         return {

@@ -159,9 +159,7 @@ def clean(folder: str, reason: str, is_unique: Callable[[str], bool]) -> Cleaned
 
 
 def is_unique_in(repository: Repository) -> Callable[[str], bool]:
-    """Return what tells whether a path of a work tree holds an artifact with a content that its
-    branch has not.
-    """
+    """Return what tells whether a path holds an artifact with a content that its branch has not."""
     tip = repository.head().tip
 
     def is_unique(path: str) -> bool:

@@ -106,9 +106,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
 
 
 def _sources(repository: Repository) -> Iterator[str]:
-    """Yield the files of which one changes whenever the gates may: those of the branch, and the
-    configuration.
-    """
+    """Yield the files of which one changes whenever gates may: branch and configuration."""
     yield f"{repository.git_dir}/HEAD"
     if ref := repository.head().ref:
         yield f"{repository.common_dir}/{ref}"

@@ -179,9 +179,7 @@ class States:
         return lines[0] if lines or is_same else None
 
     def _is_our_fault(self, path: str, data: bytes) -> bool:
-        """Return whether a content that nobody touched since we wrote it is not valid: then it is
-        written anew.
-        """
+        """Return whether an untouched content of ours is not valid: then it is written anew."""
         try:
             content = json.loads(data)
         except ValueError:
@@ -314,9 +312,7 @@ class Projector:
                 os.unlink(path)
 
     def _sentinel(self, path: str, content: str) -> None:
-        """Write a sentinel that is missing or stale. A link or a folder in its place is left, and
-        shown as forged.
-        """
+        """Write a missing or stale sentinel; a link or folder in its place is left, and shown."""
         value = json.loads(content)
         if read_json(path) == value or (os.path.lexists(path) and not is_plain_file(path)):
             return

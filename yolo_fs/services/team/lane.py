@@ -355,9 +355,7 @@ class Lane:
         return there != before
 
     def _wanted_lines(self, found: Mapping[str, str]) -> dict[str, str]:
-        """Return which branches of other clones have moved: they are fetched before the artifacts
-        that name their commits.
-        """
+        """Return which branches of other clones moved: they precede artifacts that name them."""
         named = {ref: ref.rpartition("/")[2] for ref in found}
         own = self._membership.clone
         self._own_lines = {ref: found[ref] for ref, clone in named.items() if clone == own}

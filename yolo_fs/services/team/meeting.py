@@ -523,9 +523,7 @@ def observing_meeting(
     membership: Membership,
     emit: EventSink = lambda _event, _path, _data: None,
 ) -> TeamMeeting:
-    """Return a meeting with parts of its own, for those who look or talk to a remote and commit
-    nothing on the branch.
-    """
+    """Return a meeting with parts of its own, for those who commit nothing on the branch."""
     branches = RefUpdater(repository, durable=False)
     committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
     return TeamMeeting(repository, settings, membership, committer, Obstacles(repository), emit)
