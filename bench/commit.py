@@ -186,7 +186,7 @@ class _Timer:
 def _parts(engine: Engine) -> tuple[tuple[str, object, str], ...]:
     return (
         ("what the index has to follow is noted", engine.follower, "expect"),
-        ("six objects are written", engine.repository.objects, "write"),
+        ("six objects are written", engine.repository.objects, "begin_to_write"),
         ("git locks, notes, moves and logs the branch", engine.branches, "move"),
     )
 

@@ -35,7 +35,7 @@ _WRAPPED: tuple[tuple[Any, str, str], ...] = (
     (meeting, "place_file", PLACE),
     (Committer, "commit", BUILD),
     (Committer, "extend", BUILD),
-    (ObjectStore, "write", OBJECTS),
+    (ObjectStore, "begin_to_write", OBJECTS),
     (RefUpdater, "move", REF),
     (os, "fsync", SYNC),
 )

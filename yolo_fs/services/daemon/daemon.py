@@ -214,7 +214,7 @@ class Daemon:
             return
         if troubles := self._schedule.troubles:
             self._schedule.hasten("watches")  # a repository half deleted is soon gone
-            if batch.paths and any(one.duty == "artifacts" for one in troubles):
+            if self._due and any(one.duty == "artifacts" for one in troubles):
                 self._schedule.hasten("rescan")
         self._schedule.run_due(self._is_running)
 
@@ -343,8 +343,9 @@ class Daemon:
         return self._retry_s if unfinished else None
 
     def _rescan(self) -> float:
-        began = time.monotonic()
+        began, seen = time.monotonic(), dict(self._due)
         self._follow_up(self._coordinator.reconcile(self._team.paused))
+        self._due = {path: at for path, at in self._due.items() if seen.get(path) != at}
         failpoint.reach("daemon.scanned")
         self._reported = None
         if not self._is_blind():
