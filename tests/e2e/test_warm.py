@@ -23,6 +23,7 @@ import yolo_fs
 from tests.e2e.artifacts import PLANNING
 from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import DEADLINE_S, Repo
+from yolo_fs.cli import warm_server
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.warm_path import COLD, SOCKET, answers
 
@@ -350,3 +351,26 @@ def begun(repo: Repo, arguments: Sequence[str], client: str = CLIENT) -> subproc
         if started.poll() is None:
             return started
         started.communicate()
+
+
+def test_the_branch_is_read_on_though_nobody_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lifeline, end = os.pipe()
+    known: list[object] = []
+
+    def hold(_root: str, head: object) -> str:
+        known.append(head)
+        if len(known) == 3:
+            os.close(end)
+        return f"head {len(known)}"
+
+    monkeypatch.setattr(warm_server, "READ_ON_MS", 1)
+    monkeypatch.setattr(warm_server, "hold_team", hold)
+    before = signal.getsignal(signal.SIGCHLD)
+    try:
+        assert warm_server._Server(str(tmp_path), "", lifeline, (), None).serve() == 0
+    finally:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, before)
+    assert known == [None, "head 1", "head 2"]

@@ -49,6 +49,8 @@ LONGEST_BYTES = 64 << 20
 QUIET_MS = 1_000
 """How long nobody has asked for anything when the branch is read on: who asks meanwhile would find
 the server busy."""
+READ_ON_MS = 300_000
+"""The same where nobody has asked for long: who asks after a busy hour would wait for all of it."""
 REHEARSED = (("may", "dev", "decide", "architecture"), ("status",), ("resume",), ("gate", "list"))
 """What is run once before the first client, without its output; each of them only reads."""
 _HANGUP = signal.SIGRTMIN
@@ -236,9 +238,8 @@ class _Server:
         self._git = _git_of(os.environ.get("PATH", ""))
         self._children: dict[int, socket.socket] = {}
         self._is_stale = False
-        self._pause_ms: int | None = None
-        """How long nobody may ask for anything until the branch is read on; None where nothing ran
-        since."""
+        self._pause_ms = READ_ON_MS
+        """How long nobody may ask for anything until the branch is read on."""
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._wake, self._woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
@@ -261,7 +262,7 @@ class _Server:
         while not self._is_stale:
             ready = {descriptor for descriptor, _ in poll.poll(self._pause_ms)}
             if not ready:
-                self._head, self._pause_ms = hold_team(self._root, self._head), None
+                self._head, self._pause_ms = hold_team(self._root, self._head), READ_ON_MS
             if self._lifeline in ready:
                 return 0
             if self._wake in ready:

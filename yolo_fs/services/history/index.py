@@ -87,9 +87,7 @@ def _said_in(saying: str) -> _Said:
 
 
 class CommitTable:
-    """Commits in rows of some thirty bytes: a busy team makes 35,000 an hour, and most say what
-    others have said before.
-    """
+    """Commits in rows of some thirty bytes: of 35,000 an hour most say what others have said."""
 
     def __init__(self) -> None:
         self.at_s = array(_NUMBERS)
