@@ -1,6 +1,4 @@
-"""Serves the board on the loopback address: one page, its files, and answers in JSON. Nothing can
-be changed by it.
-"""
+"""Serves the board on the loopback address: a page, its files, JSON; it changes nothing."""
 
 from __future__ import annotations
 

@@ -78,6 +78,22 @@ def test_a_duty_that_is_hastened_rests_no_longer(clock: Clock) -> None:
     assert len(runs) == 2
 
 
+def test_a_duty_that_is_hastened_while_it_runs_is_run_once_more(clock: Clock) -> None:
+    runs = []
+
+    def run(_owner: None) -> float:
+        runs.append(clock.now_s)
+        clock.now_s += 0.1
+        if len(runs) == 1:
+            schedule.hasten("look")
+        return 1.0
+
+    schedule = Schedule((Duty("look", run, rest=50),), None, lambda *_: None)
+    for _ in range(3):
+        schedule.run_due(lambda: True)
+    assert len(runs) == 2
+
+
 def test_the_daemon_does_not_wake_for_a_duty_that_rests(clock: Clock) -> None:
     def run(_owner: None) -> float:
         clock.now_s += 0.01

@@ -63,6 +63,8 @@ class _Plan:
     """On the monotonic clock; infinite when nothing but a request makes it due."""
     rests_until: float = 0.0
     """On the monotonic clock."""
+    is_hastened: bool = False
+    """Whether it was made due since it was begun last."""
     failures: int = 0
     """In a row, the last of them included."""
     trouble: Trouble | None = None
@@ -91,11 +93,11 @@ class Schedule(Generic[_Owner]):
                 plan.due_at = time.monotonic() + in_s
 
     def hasten(self, *names: str) -> None:
-        """Make duties due now, also ones that rest; one that fails keeps its pause."""
+        """Make duties due now, also ones that rest or run; one that fails keeps its pause."""
         for name in names:
             plan = self._plans[name]
             if not plan.failures:
-                plan.due_at = plan.rests_until = 0.0
+                plan.due_at, plan.rests_until, plan.is_hastened = 0.0, 0.0, True
 
     def run_due(self, may_go_on: Callable[[], bool], *names: str) -> None:
         """Run the duties that are due, in the order of their table, as long as we may go on; no
@@ -120,6 +122,7 @@ class Schedule(Generic[_Owner]):
         try:
             if not is_due and not duty.is_wanted(self._owner):
                 return
+            plan.is_hastened = False
             pause_s = duty.run(self._owner)
         except Exception as error:
             self._fail(duty, plan, error)
@@ -128,6 +131,8 @@ class Schedule(Generic[_Owner]):
             now = time.monotonic()
             plan.rests_until = now + min(LONGEST_REST_S, duty.rest * (now - began))
             plan.due_at = math.inf if pause_s is None else now + pause_s
+            if plan.is_hastened:
+                plan.due_at = plan.rests_until = 0.0
 
     def _fail(self, duty: Duty[_Owner], plan: _Plan, error: Exception) -> None:
         pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(plan.failures, 10))

@@ -1,6 +1,4 @@
-"""Proves that each of our git hooks really runs, in every work tree, and that the agents' hosts
-trust what `setup` wrote.
-"""
+"""Proves that each git hook of ours runs, and that the hosts trust what `setup` wrote."""
 
 from __future__ import annotations
 

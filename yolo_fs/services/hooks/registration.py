@@ -1,6 +1,4 @@
-"""Registers our MCP server, and the company's roles, in the settings of an agent's host, and writes
-our plugin for it.
-"""
+"""Registers our MCP server and the roles with an agent's host, and writes our plugin for it."""
 
 from __future__ import annotations
 
