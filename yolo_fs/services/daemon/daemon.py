@@ -40,7 +40,7 @@ from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace import CONFIG, load, stamps_of
 
 RETRY_S = 0.01
-"""Between two looks at what cannot be committed yet; longer by a quarter while it is the same."""
+"""Between two looks at what cannot be committed yet; longer by a tenth while it is the same."""
 LONGEST_RETRY_S = 0.8
 INDEX_EVERY_S = 0.1
 """The longest rest between two updates of the user's index: until then what was committed looks
@@ -338,7 +338,7 @@ class Daemon:
             self._process(late)
         unfinished = self._coordinator.unfinished()
         is_same = unfinished == self._unfinished
-        self._retry_s = min(LONGEST_RETRY_S, 1.25 * self._retry_s) if is_same else RETRY_S
+        self._retry_s = min(LONGEST_RETRY_S, 1.1 * self._retry_s) if is_same else RETRY_S
         self._unfinished = unfinished
         return self._retry_s if unfinished else None
 
