@@ -408,7 +408,7 @@ def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
     sign, version, count = struct.unpack_from(">4sII", data) if len(data) > 12 else (b"", 0, 0)
     if sign != b"DIRC" or version not in (2, 3) or len(data) > _INDEX_READ_BYTES:
         return None
-    found, at, last = [], 12, len(data) - oid_size
+    found, at, last = [], 12, len(data) - oid_size  # see gitformat-index(5)
     modes: dict[int, str] = {}
     for _ in range(count):
         flags_at = at + 40 + oid_size

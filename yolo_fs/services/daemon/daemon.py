@@ -345,6 +345,7 @@ class Daemon:
     def _rescan(self) -> float:
         began, seen = time.monotonic(), dict(self._due)
         self._follow_up(self._coordinator.reconcile(self._team.paused))
+        # What came in meanwhile may lie where the scan had been already.
         self._due = {path: at for path, at in self._due.items() if seen.get(path) != at}
         failpoint.reach("daemon.scanned")
         self._reported = None
