@@ -67,6 +67,8 @@ def _by_needs(plans: Sequence[Action]) -> list[Action]:
     """Return plans so that each follows those that it depends on, for history has to have them
     first, and reviews, which may be of all plans, after those of their phase.
     """
+    if len(plans) < 2:  # nearly always; what follows leaves a cycle to the garbage collector
+        return [*plans]
     accepted = [action.accepted for action in plans if isinstance(action, Commit)]
     by_name: dict[str, list[int]] = {}
     by_folder: dict[str, list[int]] = {}

@@ -489,9 +489,7 @@ class HistoryIndex:
             index[key] = row
 
     def _enter(self, index: dict[str, array[int]], key: str, row: int) -> None:
-        """Enter a commit among all of a key, each at its place; whoever has rows sees them grow
-        at the end alone.
-        """
+        """Enter a commit in its place; whoever has a key's rows sees them grow at the end."""
         rows, rank = index.get(key, array(_NUMBERS)), self.commits.rank
         if rows and rank(rows[-1]) > rank(row):
             at = bisect_left(rows, rank(row), key=rank)
