@@ -22,6 +22,7 @@ from tests.support import forked
 from tests.support.shared import made_once
 from yolo_fs.cli import demo as cli_demo
 from yolo_fs.cli.main import run
+from yolo_fs.demo import player
 from yolo_fs.demo.play import PLAYS, Play, PlayScene
 from yolo_fs.demo.player import EXPECTATIONS
 from yolo_fs.demo.stage import ACTIONS, MANNERS, Stage, write
@@ -363,6 +364,7 @@ def test_a_proof_that_does_not_hold_ends_with_exit_code_1(
     monkeypatch.setattr(
         cli_demo, "DEFAULT", (replace(PLAY, acts=PLAY.acts[:1], leaves=("?? nobody wrote this",)),)
     )
+    monkeypatch.setattr(player, "QUIET_WITHIN_S", 1.0)  # it would be waited for in vain
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     assert run(["demo", "--speed", "100", "--json"]) == 1
