@@ -51,7 +51,7 @@ def compile_(
     with _contexts(asked, phase) as (contexts, wanted):
         names = contexts.agents() if role is None else (role,)
         made = contexts.compile(names, wanted, _plan(plan))
-    data = [_kept_as_json(one) for one in made]
+    data = [{**_as_json(one.path, one.compiled), "written": one.is_new} for one in made]
     return Reply(data if for_all else data[0], show=lambda console: _show_kept(console, made))
 
 
@@ -105,10 +105,6 @@ def _as_json(path: str, made: CompiledContext) -> dict[str, Any]:
         "left_out": made.left_out,
         "withheld": made.withheld,
     }
-
-
-def _kept_as_json(one: StoredContext) -> dict[str, Any]:
-    return {**_as_json(one.path, one.compiled), "written": one.is_new}
 
 
 def _proof_as_json(proof: ContextAudit) -> dict[str, Any]:

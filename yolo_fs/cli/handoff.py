@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -386,14 +385,10 @@ def _show_report(console: Console, found: ComplianceReport, log: Log) -> None:
     else:
         head = ("agent", "phase", "reads", "handoff.json", "reasons")
         rows = [[(name, "bold") for name in head]]
-        for one in _rows(found):
+        for one in (*found.by_both, *found.by_agent, *found.by_phase, found.total):
             reasons = ", ".join(f"{count} {reason}" for reason, count in one.reasons)
             named = one.agent or "(all)", one.phase or "(all)", str(one.reads)
             rows.append([(text, "") for text in (*named, f"{one.percent} %", reasons)])
         draw_columns(console, rows, "<>><")
     if log.unreadable:
         console.print(f"{log.unreadable} lines of the log are in another form", style="yellow")
-
-
-def _rows(found: ComplianceReport) -> Iterable[Compliance]:
-    return (*found.by_both, *found.by_agent, *found.by_phase, found.total)

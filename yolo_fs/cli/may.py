@@ -80,10 +80,6 @@ def _of_path(
     return access.write(actor, path, plan) if action == "write" else access.read(actor, path, work)
 
 
-def _contact(access: Access, actor: Actor, name: str) -> AccessDecision:
-    return may_contact(*access.pair(actor, meant_by(actor, name)))
-
-
 def _escalate(access: Access, actor: Actor, what: str) -> AccessDecision:
     try:
         other = meant_by(actor, what)
@@ -95,7 +91,7 @@ def _escalate(access: Access, actor: Actor, what: str) -> AccessDecision:
 _ANSWERS: Mapping[str, Callable[[Access, Actor, str], AccessDecision]] = {
     "decide": lambda _, actor, topic: may_decide(actor, topic),
     "use": lambda _, actor, tool: may_use(actor, tool),
-    "contact": _contact,
+    "contact": lambda access, actor, name: may_contact(*access.pair(actor, meant_by(actor, name))),
     "escalate": _escalate,
 }
 

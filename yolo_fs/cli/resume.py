@@ -62,14 +62,10 @@ def _of_claude(text: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 
-def _of_cursor(text: str) -> dict[str, Any]:
-    return {"additional_context": text}
-
-
 _HOOKS: Mapping[str, Callable[[Brief], str]] = {
     "claude-hook": _as_hook(_of_claude),
     "codex-hook": _as_hook(_of_claude),
-    "cursor-hook": _as_hook(_of_cursor),
+    "cursor-hook": _as_hook(lambda text: {"additional_context": text}),
 }
 _FORMS: Mapping[str, Callable[[Brief], str]] = {
     "text": as_text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,7 @@ def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
         (found,) = [
             one
             for one in _plans_of(repository, settings, team, facts)
-            if one.plan.id == _plan(heard.value)
+            if one.plan.id == PlanId.parse(str(heard.value.get("plan_id")))
         ]
     data = {"noted": True, "id": noted, "plan": found.as_message()}
     return Reply(data, findings, show=lambda console: _show_plan(console, found))
@@ -179,10 +179,6 @@ def _plans_of(
     for one in facts:
         for department in tally_of(repository, settings, team, one):
             yield from department.plans
-
-
-def _plan(said: Mapping[str, Any]) -> PlanId | None:
-    return PlanId.parse(str(said.get("plan_id")))
 
 
 def _plan_as_json(one: PlanTotals) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class Server:
         while True:
             now = await anyio.to_thread.run_sync(_stamp, path)
             if now != stamp or seen < 0:
-                events = await anyio.to_thread.run_sync(_events, journal, max(seen, 0))
+                events = await anyio.to_thread.run_sync(list, journal.read(max(seen, 0)))
                 changed = {_subject(event) for event in events} if seen >= 0 else set()
                 seen = max([seen, 0, *(int(event.get("seq", 0)) for event in events)])
                 stamp = now
@@ -219,10 +219,6 @@ def _read(function: Callable[[], str]) -> str:
 
 def _written(function: Callable[[], Any]) -> str:
     return _read(lambda: json.dumps(to_json(function()), ensure_ascii=False, indent=1))
-
-
-def _events(journal: Journal, since: int) -> list[dict[str, Any]]:
-    return list(journal.read(since))
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

@@ -365,7 +365,7 @@ def load(root: str) -> Settings:
     Raises:
         YoloError: BAD_CONFIG, naming the file and its first fault.
     """
-    config = _read(os.path.join(root, CONFIG), CONFIG, Config)
+    config = _shaped(Config, _read_object(os.path.join(root, CONFIG), CONFIG), CONFIG)
     user = _read_object(user_config_path(), "the user's configuration")
     own = user.get("policy", {}), user.get("repositories", {}).get(root, {})
     policy = _tightened(config.yolo_fs) | own[0] | own[1]
@@ -384,10 +384,6 @@ def _tightened(policy: Policy) -> dict[str, Any]:
         | {name: min(values[name], defaults[name]) for name in _CAPPED}
         | {"secrets_allowed": []}
     )
-
-
-def _read(path: str, name: str, shape: type[Config]) -> Config:
-    return _shaped(shape, _read_object(path, name), name)
 
 
 def _shaped(shape: type[_Shape], value: Mapping[str, Any], name: str) -> _Shape:

@@ -114,7 +114,7 @@ class BoardSite:
         self._feeds = [EventFeed(reader) for reader in self._readers]
         self._files = dict(_page_files())
         self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
-            "repositories": self._repositories,
+            "repositories": lambda *_: [os.path.basename(each.root) for each in self._readers],
             "artifacts": lambda asked, reader: reader.artifacts(_given(asked, "at", "HEAD")),
             "handoffs": lambda asked, reader: reader.handoffs(_given(asked, "at")),
             "timeline": lambda asked, reader: self._timeline(
@@ -234,9 +234,6 @@ class BoardSite:
             return Response(draw(), media_type=TYPES[".svg"])
         except YoloError as error:
             return PlainTextResponse("", _STATUS.get(error.reason, 503))
-
-    def _repositories(self, _request: Request, _reader: MomentReader) -> list[str]:
-        return [os.path.basename(reader.root) for reader in self._readers]
 
     async def _events(self, request: Request) -> Response:
         query = request.query_params

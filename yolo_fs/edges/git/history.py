@@ -152,7 +152,7 @@ def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:
         oid, parents, at, subject, trailers = fields[position : position + 5]
         position += 5
         changes = []
-        while position + 1 < len(fields) and _is_status(fields[position]):
+        while position + 1 < len(fields) and fields[position].strip() in {"A", "M", "D", "T"}:
             changes.append((fields[position].strip(), fields[position + 1]))
             position += 2
         yield LoggedCommit(
@@ -163,10 +163,6 @@ def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:
             _trailers(trailers),
             tuple(changes),
         )
-
-
-def _is_status(field: str) -> bool:
-    return field.strip() in {"A", "M", "D", "T"}
 
 
 def _trailers(body: str) -> tuple[tuple[str, str], ...]:

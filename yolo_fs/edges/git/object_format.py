@@ -324,16 +324,12 @@ def deflated(data: bytes) -> bytes:
             b"\x78\x01\x01"
             + struct.pack("<HH", len(data), 0xFFFF - len(data))
             + data
-            + _checksum(data)
+            + struct.pack(">I", zlib.adler32(data))
         )
     if len(data) > _SMALL:
         return zlib.compress(data, 1)
     small_window = zlib.compressobj(1, zlib.DEFLATED, 13, 5)
     return small_window.compress(data) + small_window.flush()
-
-
-def _checksum(data: bytes) -> bytes:
-    return struct.pack(">I", zlib.adler32(data))
 
 
 def _difference(body: bytes, base: bytes, distance: int) -> bytes:

@@ -60,7 +60,8 @@ def place_of(name: str) -> tuple[Role | None, Dept | None]:
 
     Those who belong to no single department have none.
     """
-    role, backend = role_of(name), department_row(DEFAULT_DEPARTMENT)
+    role = role_of(name)
+    backend = department_row(DEFAULT_DEPARTMENT)
     return role, department_said(name) or (
         DEFAULT_DEPARTMENT if backend and role in backend.roles else None
     )
@@ -353,9 +354,8 @@ def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Fi
                 del found[department]
             found[request.department] = request
             continue
-        if one.event == RESPONSE and not any(
-            _is_asked(request, one.id) for request in found.values()
-        ):
+        asked = (each.agent.id for request in found.values() for each in request.asked)
+        if one.event == RESPONSE and one.id not in asked:
             findings.append(_unasked(one))
         found = {department: _heard(request, one, crew) for department, request in found.items()}
     return tuple(found.values()), tuple(findings)
@@ -394,10 +394,6 @@ def _answered(asked: AskedAgent, one: AgentSign, now: AgentHealth) -> AskedAgent
     return (
         replace(asked, answer=GONE) if now.health is Health.STOPPED and not asked.answer else asked
     )
-
-
-def _is_asked(request: Shutdown, agent: str) -> bool:
-    return any(one.agent.id == agent for one in request.asked)
 
 
 def _unasked(one: AgentSign) -> Finding:

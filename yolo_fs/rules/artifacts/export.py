@@ -222,12 +222,8 @@ def field_docs(owner: type) -> Mapping[str, str]:
     said: dict[str, str] = {}
     for base in reversed(owner.__mro__):
         if base.__module__.startswith("yolo_fs."):
-            said |= _docs_in(_class_body(base))
+            said |= _docs_in(_class_bodies(base.__module__)[base.__name__])
     return said
-
-
-def _class_body(owner: type) -> Sequence[ast.stmt]:
-    return _class_bodies(owner.__module__)[owner.__name__]
 
 
 @cache

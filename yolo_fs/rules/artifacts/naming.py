@@ -202,7 +202,7 @@ _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
 def _render(subject: Subject, place: Place, **gaps: str) -> str:
     known = {
         "phase": place.phase.number if place.phase else "state",
-        "artifact": _stem(place.name),
+        "artifact": place.name.lstrip(".").rsplit(".", 1)[0],
         **gaps,
     }
     if place.phase:
@@ -210,11 +210,6 @@ def _render(subject: Subject, place: Place, **gaps: str) -> str:
     if place.plan:
         known.setdefault("plan", str(place.plan))
     return subject.render(**known)
-
-
-def _stem(name: str) -> str:
-    """Return the file name as a subject may say it: without last ending and leading dot."""
-    return name.lstrip(".").rsplit(".", 1)[0]
 
 
 def _plans_in(lines: Iterable[Mapping[str, Any]]) -> Iterable[str]:

@@ -446,9 +446,8 @@ def _life(
         before = stations[-1].at_s
         due = before + deadline_s if before is not None else None
         # Whoever has acted has read: the earliest sign of this stage or of a later one counts.
-        proof = min(
-            (sign for sign in after if _proves(sign, stage)), key=lambda sign: sign.at, default=None
-        )
+        proving = (one for one in after if STAGES.index(one.stage) >= STAGES.index(stage))
+        proof = min(proving, key=lambda sign: sign.at, default=None)
         stations.append(
             StageTime(stage, proof.at.at_s, due, proof.by) if proof else StageTime(stage, None, due)
         )
@@ -460,7 +459,3 @@ def _concerns(sign: ReceiverSign, delivery: DeliveredHandoff) -> bool:
         return sign.about == delivery.place and sign.at >= delivery.at
     reaches = sign.stage is HandoffStage.READ or not delivery.needs_answer
     return reaches and sign.receiver == delivery.receiver and sign.at > delivery.at
-
-
-def _proves(sign: ReceiverSign, stage: HandoffStage) -> bool:
-    return STAGES.index(sign.stage) >= STAGES.index(stage)

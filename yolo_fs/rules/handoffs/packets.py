@@ -190,17 +190,14 @@ def texts_of(packet: Packet) -> dict[str, str]:
 
 def as_chat(packet: Packet) -> str:
     """Return the packet as it is put into a chat."""
-    return "".join(f"{line}\n" for line in (PACKET_HEADING, *_members(packet)))
+    members = (f"{name}: {text}" for name, text in texts_of(packet).items())
+    return "".join(f"{line}\n" for line in (PACKET_HEADING, *members))
 
 
 def as_file(packet: Packet) -> str:
     """Return the HANDOFF.md of a packet."""
     members = (f"  {name}: {_quoted(text)}" for name, text in texts_of(packet).items())
     return "".join(f"{line}\n" for line in (FENCE, "handoff:", *members, FENCE))
-
-
-def _members(packet: Packet) -> Iterator[str]:
-    return (f"{name}: {text}" for name, text in texts_of(packet).items())
 
 
 def _quoted(text: str) -> str:

@@ -398,14 +398,10 @@ def _handoffs(source: GateSource) -> Iterator[MissingEvidence] | None:
     return source.lacks_handoff()
 
 
-def _tests(source: GateSource) -> Iterator[MissingEvidence] | None:
-    return source.lacks_passing_tests()
-
-
 CHECKS: Mapping[str, Callable[[GateSource], Iterator[MissingEvidence] | None]] = {
     "api": _api,
     "design": _design,
     "handoffs": _handoffs,
-    "tests": _tests,
+    "tests": lambda source: source.lacks_passing_tests(),
 }
 """Key of a check → what fails it; None where it does not apply."""

@@ -205,7 +205,8 @@ def _mends_integration(facts: PhaseFacts) -> Next | None:
         last = filed.lines[-1] if filed.lines else {}
         since = [one.at_s for kind in _INTEGRATED for one in facts.of_kind(kind)]
         is_mended = any(at_s > filed.at_s for at_s in since)
-        if last.get("r") != "FAIL" or is_mended or _is_worked_on(facts, filed.at_s):
+        is_mended |= any(one.at_s >= filed.at_s for one in facts.work)
+        if last.get("r") != "FAIL" or is_mended:
             return None
         failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
         file, detail = str(failure.get("file") or ""), str(failure.get("detail") or "")
@@ -222,10 +223,6 @@ def _mends_integration(facts: PhaseFacts) -> Next | None:
 _INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
                "design-handoff", "dept-handoff", "test-results", "summary")  # fmt: skip
 """Kinds that the integration gate compares."""
-
-
-def _is_worked_on(facts: PhaseFacts, since_s: int) -> bool:
-    return any(one.at_s >= since_s for one in facts.work)
 
 
 def _unsure(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:

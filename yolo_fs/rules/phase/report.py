@@ -256,8 +256,8 @@ def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | 
     """Return the committed files that the printed inputs mean: of a task only its own plan."""
     view = View(facts, department.department if department else None)
     words = [word.lower().replace(" ", "-") for word in asked.inputs]
-    kinds = sorted({one.place.artifact.kind for one in facts.filed})
-    meant = (kind for kind in kinds if any(_means(word, kind) for word in words))
+    kinds = sorted({one.place.artifact.kind for one in facts.filed} - {"handoff"})
+    meant = (kind for kind in kinds if any(kind in word for word in words))
     files = [one for kind in meant for one in view.of(kind)]
     plan = asked.task[:5]
     found = [
@@ -267,10 +267,6 @@ def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | 
     ]
     handed = [word for word in asked.inputs if word == facts.handed_over and word]
     return [*found[:_FEW], *handed]
-
-
-def _means(word: str, kind: str) -> bool:
-    return kind in word and kind != "handoff"
 
 
 def _stops(report: PhaseReport) -> Iterator[Item]:
@@ -373,13 +369,10 @@ def _can_go_on(plan: PlanStatus) -> bool:
 def _plans(report: PhaseReport, is_wanted: Callable[[PlanStatus], bool]) -> Iterator[Item]:
     for plan in report.plans:
         if is_wanted(plan):
-            tasks = ", ".join(_task(task) for task in plan.tasks)
+            done = (f"T{one.ref.number} {one.commit[:SHORT] or 'open'}" for one in plan.tasks)
             lacks = f"; lacks {safe('; '.join(plan.missing), 300)}" if plan.missing else ""
-            yield f"{plan.id} {plan.department} {plan.standing}: {tasks}{lacks}", _plan_data(plan)
-
-
-def _task(task: TaskProgress) -> str:
-    return f"T{task.ref.number} {task.commit[:SHORT] or 'open'}"
+            head = f"{plan.id} {plan.department} {plan.standing}"
+            yield f"{head}: {', '.join(done)}{lacks}", _plan_data(plan)
 
 
 def _plan_data(plan: PlanStatus) -> dict[str, Any]:

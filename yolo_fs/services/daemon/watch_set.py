@@ -83,7 +83,9 @@ class WatchSet:
         for folder in self._watchers.keys() - set(folders):
             self._watchers.pop(folder).stop()
         missing = [folder for folder in folders if folder not in self._watchers]
-        added = [folder for folder in missing if self._is_watchable(folder)]
+        added = [
+            one for one in missing if one == PLANNING_ROOT or os.path.isdir(f"{self._root}/{one}")
+        ]
         for folder in added:
             self._watchers[folder] = self._watcher(folder)
             self._watchers[folder].start()
@@ -104,9 +106,6 @@ class WatchSet:
         """Why some events will not come, if so."""
         reasons = (watcher.degraded for watcher in self._watchers.values())
         return next((reason for reason in reasons if reason), None)
-
-    def _is_watchable(self, folder: str) -> bool:
-        return folder == PLANNING_ROOT or os.path.isdir(os.path.join(self._root, folder))
 
     def _watcher(self, folder: str) -> Watcher:
         def is_wanted(path: str) -> bool:

@@ -258,16 +258,12 @@ def _from_json(data: bytes, path: str, limits: Limits) -> _Found:
     if wrong := errors(reading.findings):
         return _Found(None, cause_of(wrong), wrong)
     handoff, faults = read_handoff_json(reading.records[0].value)
-    return _shaped(handoff, tuple(_in_file(fault, path) for fault in faults))
+    return _shaped(handoff, tuple(fault.as_finding(path, 1) for fault in faults))
 
 
 def _shaped(handoff: HandoffJson | None, findings: tuple[Finding, ...]) -> _Found:
     """Return what passed the schema, or what did not: a handoff with any fault is none."""
     return _Found(None, Reason.SCHEMA_INVALID, findings) if findings else _Found(handoff, None, ())
-
-
-def _in_file(fault: Fault, path: str) -> Finding:
-    return fault.as_finding(path, 1)
 
 
 def _in_text(fault: Fault) -> Finding:

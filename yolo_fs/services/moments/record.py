@@ -94,7 +94,8 @@ def read_artifact(
         snapshot = WorkTree(repository.root, limit, repository.commits_exist)
     try:
         data = snapshot.content(path)
-        wrong = () if isinstance(data, Finding) else _findings(place, data, snapshot, settings)
+        checker = Checker(settings)
+        wrong = () if isinstance(data, Finding) else checker.check(place, data, snapshot).findings
     finally:
         blobs.close()
     kind, versions = place.artifact.kind, tuple(versions_of(repository, path, commit or tip))
@@ -105,12 +106,6 @@ def read_artifact(
     if not versions and data.reason is Reason.FILE_MISSING:
         raise YoloError(data.reason, f"{safe(path)}: {data.reason.sentence}")
     return ArtifactText(path, kind, commit, 0, (), 0, (data,), versions)
-
-
-def _findings(
-    place: Place, data: bytes, snapshot: Snapshot, settings: Settings
-) -> tuple[Finding, ...]:
-    return Checker(settings).check(place, data, snapshot).findings
 
 
 def versions_of(repository: Repository, path: str, tip: str | None) -> list[LoggedCommit]:

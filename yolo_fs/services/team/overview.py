@@ -77,7 +77,7 @@ class TeamObserver:
     def _read_up_to(self, tip: str | None) -> None:
         if tip == self._tip:
             return
-        if tip is None or not self._follows(tip):
+        if not (tip and self._tip and self._repository.is_ancestor(self._tip, tip)):
             self._made, self._passed = {}, {}
         since = (f"^{self._tip}",) if self._made else ()
         new = log(self._repository, tip, *since, with_changes=False) if tip else ()
@@ -94,14 +94,12 @@ class TeamObserver:
                 )
         self._tip = tip
 
-    def _follows(self, tip: str) -> bool:
-        return self._tip is not None and self._repository.is_ancestor(self._tip, tip)
-
     def _leases(self, meeting: TeamMeeting, tip: str | None) -> Iterator[HeldLease]:
         for dept in WORKING_NAMES:
             lease = meeting.lease_at(tip, dept)
             if lease.holder:
-                yield HeldLease(dept, lease.holder, lease.epoch, self._passed.get(dept, 0))
+                passed = self._passed.get(dept, 0)
+                yield HeldLease(dept, lease.holder, lease.epoch, passed)
 
     # --- those who take part ---
 
