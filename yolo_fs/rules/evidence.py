@@ -8,7 +8,7 @@ past it. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -113,7 +113,7 @@ class PhaseFacts:
     """Plan id of another phase → whether its summary says complete, for `xd`."""
     signed_off: str = ""
     """The commit that recorded the sign-off of this phase; empty while there is none."""
-    versions: Mapping[str, Collection[Version]] = field(default_factory=dict)
+    versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
     """Path of an artifact of a loop that goes on → its versions, oldest first."""
     work: tuple[Work, ...] = ()
     """The source commits of the plans while a loop goes on, oldest first."""

@@ -4,7 +4,8 @@ in a row, half-open after a time. Pure; nothing of it is stored. See docs/source
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import merge
 from itertools import groupby, pairwise
@@ -29,6 +30,7 @@ from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.timestamps import iso, moment
 
 _AT = attrgetter("at")
+_ORDER = attrgetter("order")
 _SHOWN = 3
 """Failures that are told in words; the others are only counted."""
 
@@ -101,11 +103,71 @@ class Breaker(NamedTuple):
         }
 
 
+class Breakers:
+    """The breakers as the last outcome left them: each outcome turns them once, as it comes.
+
+    Where one comes that is older than others, or one goes, or history was rewritten, all turn them
+    anew.
+    """
+
+    def __init__(self, departments: Iterable[Dept], patience: BreakerPolicy):
+        self._closed = tuple(Breaker(department) for department in departments)
+        self._patience = patience
+        self._restart(None)
+
+    def _restart(self, history: object) -> None:
+        self._history = history
+        self._left = self._closed
+        """As they were before the latest moment: more may be told of that one."""
+        self._latest: tuple[OutcomeEvent, ...] = ()
+        self._told: frozenset[OutcomeEvent] = frozenset()
+        """All that turned them, and is no version of an artifact."""
+        self._versions: dict[str, int] = {}
+        """Path → how many of its versions turned them."""
+        self._order = -1
+        """Position in history of the last of these."""
+
+    def turn(
+        self,
+        phases: Sequence[LoopFacts],
+        told: Iterable[OutcomeEvent],
+        history: object = None,
+        paused: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+    ) -> tuple[Breaker, ...]:
+        """Return the breakers after all that is known by now.
+
+        `told`: all outcomes that are no versions; `history`: another one once it was rewritten;
+        `paused`: what takes long goes through it.
+        """
+        told = frozenset(told)
+        series = {one.path: one for facts in phases for one in paused(_series(facts))}
+        known = {path: each.count(self._order) for path, each in paused(series.items())}
+        known = {path: count for path, count in known.items() if count}
+        is_more = known == self._versions and self._told <= told
+        if history is not self._history or not is_more:
+            self._restart(history)
+            known = {}
+        begins = self._latest[0].at if self._latest else None
+        grown = [(one, known.get(path, 0)) for path, one in series.items()]
+        grown = [(one, count) for one, count in grown if count < len(one.versions)]
+        fresh = [sorted(told - self._told, key=_AT), *(one.beyond(count) for one, count in grown)]
+        left, latest = self._left, ()
+        for together in paused(in_order((self._latest, *fresh))):
+            if begins and together[0].at < begins:
+                self._restart(history)
+                return self.turn(phases, told, history, paused)
+            left, latest = left_by(latest, left, self._patience), together
+        self._left, self._latest, self._told = left, latest, told
+        self._versions = known | {one.path: len(one.versions) for one, _ in grown}
+        self._order = max((one.versions[-1].order for one, _ in grown), default=self._order)
+        return left_by(latest, left, self._patience)
+
+
 def left_by(
-    outcomes: Iterable[OutcomeEvent], departments: Iterable[Dept], patience: BreakerPolicy
+    outcomes: Iterable[OutcomeEvent], before: Iterable[Breaker], patience: BreakerPolicy
 ) -> tuple[Breaker, ...]:
-    """Return each department's breaker as its last outcome left it. `outcomes`: oldest first."""
-    left = {department: Breaker(department) for department in departments}
+    """Return breakers as outcomes leave them. `outcomes`: oldest first."""
+    left = {one.department: one for one in before}
     for outcome in outcomes:
         one = left.get(outcome.department)
         if one is None:
@@ -117,13 +179,13 @@ def left_by(
     return tuple(left.values())
 
 
-def in_order(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[OutcomeEvent]:
-    """Yield the outcomes of many series, oldest first; what several tell alike only once.
+def in_order(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[tuple[OutcomeEvent, ...]]:
+    """Yield the outcomes of many series moment by moment; what several tell alike only once.
 
     No more than one of each is held at a time: a long history has tens of thousands.
     """
     for _, together in groupby(merge(*series, key=_AT), key=_AT):
-        yield from dict.fromkeys(together)
+        yield tuple(sorted(set(together)))
 
 
 def as_of(
@@ -178,27 +240,53 @@ def _written(at: datetime | None) -> str:
 BLOCKER = "dev_blocker"
 
 
-def outcomes(
-    facts: LoopFacts, done: Mapping[str, SourceCommit]
-) -> Iterator[Iterable[OutcomeEvent]]:
-    """Yield what the branch tells of a phase, oldest first; `done`: its tasks' commits."""
+def outcomes(facts: LoopFacts, done: Mapping[str, SourceCommit]) -> Iterator[OutcomeEvent]:
+    """Yield what the branch tells of a phase beside the versions of artifacts; `done`: its tasks'
+    commits.
+    """
     for row in MEASURES:
         for filed in facts.phase.of_kind(row.of):
-            yield _of_versions(row, filed, facts.history(filed))
-    yield sorted(_of_tasks(facts.phase, done), key=_AT)
-    yield sorted(_of_blockers(facts.phase), key=_AT)
+            if row.each or not facts.versions.get(filed.place.path):
+                yield from _told(row, filed, facts.history(filed))
+    yield from _of_tasks(facts.phase, done)
+    yield from _of_blockers(facts.phase)
 
 
-def _of_versions(
-    row: Measure, filed: Filed, versions: Collection[Version]
-) -> Iterable[OutcomeEvent]:
-    told = _told(row, filed, versions)
-    times_s = (version.at_s for version in versions)
-    is_in_order = not row.each and all(before <= after for before, after in pairwise(times_s))
-    return told if is_in_order else sorted(set(told), key=_AT)
+class _Series(NamedTuple):
+    """An artifact each version of which is one outcome."""
+
+    row: Measure
+    filed: Filed
+    versions: Sequence[Version]
+
+    @property
+    def path(self) -> str:
+        return self.filed.place.path
+
+    def count(self, order: int) -> int:
+        """Return how many versions there are up to a position in history."""
+        is_all = self.versions[-1].order <= order
+        return len(self.versions) if is_all else bisect_right(self.versions, order, key=_ORDER)
+
+    def beyond(self, count: int) -> Iterable[OutcomeEvent]:
+        """Return the outcomes after so many, oldest first."""
+        versions = self.versions[count:] if count else self.versions
+        times_s = (version.at_s for version in versions)
+        told = _told(self.row, self.filed, versions)
+        is_in_order = all(before <= after for before, after in pairwise(times_s))
+        return told if is_in_order else sorted(told, key=_AT)
 
 
-def _told(row: Measure, filed: Filed, versions: Collection[Version]) -> Iterator[OutcomeEvent]:
+def _series(facts: LoopFacts) -> Iterator[_Series]:
+    for row in MEASURES:
+        if row.each:
+            continue
+        for filed in facts.phase.of_kind(row.of):
+            if versions := facts.versions.get(filed.place.path):
+                yield _Series(row, filed, versions)
+
+
+def _told(row: Measure, filed: Filed, versions: Iterable[Version]) -> Iterator[OutcomeEvent]:
     # In one frame: as many of these stand in memory at a time as there are files.
     department = Dept(filed.place.department)
     for version in versions:

@@ -6,7 +6,7 @@ do. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
@@ -130,12 +130,12 @@ class LoopFacts:
 
     phase: PhaseFacts
     now_s: int
-    versions: Mapping[str, Collection[Version]] = field(default_factory=dict)
+    versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
     """Path → its versions, oldest first; a missing path has one, the content of the facts."""
     work: tuple[Work, ...] = ()
     """Oldest first."""
 
-    def history(self, filed: Filed) -> Collection[Version]:
+    def history(self, filed: Filed) -> Sequence[Version]:
         """Return the versions of an artifact, oldest first."""
         return self.versions.get(filed.place.path) or (Version(filed.lines, filed.at_s, 0),)
 

@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from operator import attrgetter
+from itertools import chain
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.agents.circuit import (
     Breaker,
     BreakerPolicy,
+    Breakers,
     as_of,
     disappearances,
-    in_order,
-    left_by,
     outcomes,
     outcomes_told,
 )
@@ -45,8 +43,6 @@ from yolo_fs.services.escalations.clock import note, read_clock, recall
 from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.history.team import Team, loop_facts
 from yolo_fs.services.workspace import CREW_CLOCK, Settings
-
-_AT = attrgetter("at")
 
 
 class AgentsSnapshot(NamedTuple):
@@ -108,7 +104,9 @@ class AgentsObserver:
         self._said = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
         self._folded: tuple[object, tuple[Breaker, ...]] | None = None
-        """What the breakers were folded from last, and as what."""
+        """What turned the breakers last, and how that left them."""
+        departments = Switches(settings.config).departments
+        self._breakers = Breakers(departments, self._patience)
         self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
         self.record = AgentJournal(repository.own_dir, settings.limits)
 
@@ -159,10 +157,10 @@ class AgentsObserver:
 
     def _read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
         if tip != self._tip:
-            open_ = (one for one in self._team.phases(tip) if not one.is_complete)
-            self._phases = tuple(
-                self._team.derive(one, "crew", partial(self._open_phase, one)) for one in open_
-            )
+            team = self._team
+            open_ = (one for one in team.phases(tip) if not one.is_complete)
+            make = self._open_phase
+            self._phases = tuple(team.derive(one, "crew", partial(make, one)) for one in open_)
             self._tip = tip
         return self._phases
 
@@ -174,25 +172,20 @@ class AgentsObserver:
     def _left(
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
     ) -> tuple[Breaker, ...]:
-        """Return the breakers as the last outcome left them; folded only where there are others."""
+        """Return the breakers as the last outcome left them."""
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
         if self._folded is None or self._folded[0] != basis:
-            told = [sorted(disappearances(basis[2]), key=_AT)]
-            told += (sorted(outcomes_told(one.phase.facts, said.seen), key=_AT) for one in phases)
-            paused = self._team.paused
-            series = (each for one in phases for each in paused(outcomes(one.loops, one.done)))
-            ordered = paused(in_order((*told, *series)))
-            left = left_by(ordered, self._departments, self._patience)
-            self._folded = basis, left
+            told = [disappearances(basis[2])]
+            told += (outcomes_told(one.phase.facts, said.seen) for one in phases)
+            told += (outcomes(one.loops, one.done) for one in phases)
+            known = [one.loops for one in phases], self._team.paused(chain.from_iterable(told))
+            history, paused = self._team.history_index.reading, self._team.paused
+            self._folded = basis, self._breakers.turn(*known, history, paused)
         return self._folded[1]
 
     @property
     def _patience(self) -> BreakerPolicy:
         return BreakerPolicy(self._policy.circuit_failures, self._policy.circuit_open_s)
-
-    @property
-    def _departments(self) -> tuple[Dept, ...]:
-        return Switches(self._settings.config).departments
 
     # --- time ---
 
@@ -278,5 +271,6 @@ def tally_of(
     repository: Repository, settings: Settings, team: Team, facts: PhaseFacts
 ) -> tuple[DepartmentTotals, ...]:
     """Return the totals of each department of a phase, with what its Devs reported."""
-    seen = AgentJournal(repository.own_dir, settings.limits).read(datetime.now(UTC)).seen
-    return tally(Phase(facts), task_commits(facts, team.history_index), seen)
+    journal = AgentJournal(repository.own_dir, settings.limits)
+    done = task_commits(facts, team.history_index)
+    return tally(Phase(facts), done, journal.read(datetime.now(UTC)).seen)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -64,7 +65,7 @@ _Asked = tuple[str | None, Switches, str, tuple[str, ...]]
 """Commit, settings, where the phases in force live, and the branches of other clones."""
 
 
-class Versions(Collection[Version]):
+class Versions(Sequence[Version]):
     """Versions of an artifact: those in a row that say the same take no room of their own."""
 
     __slots__ = ("_begins", "_commits", "_contents", "_count", "_rows")
@@ -90,11 +91,16 @@ class Versions(Collection[Version]):
             for row in map(self._rows.__getitem__, range(edges[number], edges[number + 1])):
                 yield Version(lines, commits.at_s[row], commits.height(row))
 
-    def __contains__(self, version: object) -> bool:
-        return any(one == version for one in self)
+    def __getitem__(self, at: Any) -> Any:
+        numbers = range(self._count)[at]
+        return self._at(numbers) if isinstance(numbers, int) else tuple(map(self._at, numbers))
+
+    def _at(self, number: int) -> Version:
+        row, lines = self._rows[number], self._contents[bisect_right(self._begins, number) - 1]
+        return Version(lines, self._commits.at_s[row], self._commits.height(row))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Collection) or len(other) != self._count:
+        if not isinstance(other, Sequence) or len(other) != self._count:
             return False
         return tuple(self) == tuple(other)
 
@@ -292,7 +298,7 @@ class Team:
             self._configs[blob] = shaped if isinstance(shaped, Config) else None
         return self._configs.get(blob)
 
-    def past_of(self, path: str) -> Collection[Version]:
+    def past_of(self, path: str) -> Sequence[Version]:
         """Return the versions that an artifact of a kind with rounds had up to the commit asked for
         last, oldest first.
 
