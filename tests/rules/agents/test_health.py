@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from yolo_fs.rules.agents.circuit import (
     as_of,
     in_order,
     left_by,
-    outcomes,
 )
 from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
 from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls
@@ -192,20 +191,26 @@ def test_outcomes_of_many_files_are_told_oldest_first_and_what_two_tell_alike_on
 
 
 def test_outcomes_of_a_thousand_files_take_little_memory_while_they_are_told() -> None:
-    lines = ({"s": "failed"},)
-    places = filter(None, (classify(f"{FOLDER}/01-{at:02}.summary.jsonl") for at in range(1, 100)))
-    filed = [Filed(place, lines, valid=True) for place in places] * 10
-    versions = {one.place.path: tuple(Version(lines, at, at) for at in range(9)) for one in filed}
-    known = LoopFacts(PhaseFacts(PHASE, tuple(filed), Switches(Config())), 0, versions)
+    lines, known, moments = ({"s": "failed"},), [], count()
+    for phase in range(1, 11):
+        folder = FOLDER.replace("/01-", f"/{phase:02}-")
+        paths = [f"{folder}/{phase:02}-{plan:02}.summary.jsonl" for plan in range(1, 100)]
+        filed = tuple(Filed(place, lines, valid=True) for place in map(classify, paths) if place)
+        versions = {
+            path: tuple(Version(lines, 990 * at + second, at) for at in range(9))
+            for path, second in zip(paths, moments, strict=False)
+        }
+        known.append(LoopFacts(PhaseFacts(PHASE, filed, Switches(Config())), 0, versions))
+    turned = Breakers([Dept.BACKEND], BreakerPolicy(3, 60))
     tracemalloc.start()
     try:
-        (one,) = Breakers([Dept.BACKEND], BreakerPolicy(3, 60)).turn([known], outcomes(known, {}))
+        (one,) = turned.turn(known, ())
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert one.failures == 9 * 99  # the same of the same moment counts once
-    assert most / len(filed) < 1_500
+    assert one.failures == 9 * 990
+    assert most / 990 < 1_500
 
 
 def test_breakers_that_are_turned_on_are_those_that_are_turned_anew() -> None:

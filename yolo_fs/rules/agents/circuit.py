@@ -141,25 +141,25 @@ class Breakers:
         """
         told = frozenset(told)
         series = {one.path: one for facts in phases for one in paused(_series(facts))}
-        known = {path: each.count(self._order) for path, each in paused(series.items())}
-        known = {path: count for path, count in known.items() if count}
+        counted = ((path, one.count(self._order)) for path, one in paused(series.items()))
+        known = {path: count for path, count in counted if count}
         is_more = known == self._versions and self._told <= told
         if history is not self._history or not is_more:
             self._restart(history)
             known = {}
         begins = self._latest[0].at if self._latest else None
-        grown = [(one, known.get(path, 0)) for path, one in series.items()]
-        grown = [(one, count) for one, count in grown if count < len(one.versions)]
-        fresh = [sorted(told - self._told, key=_AT), *(one.beyond(count) for one, count in grown)]
+        grown = [one for path, one in series.items() if known.get(path, 0) < len(one.versions)]
+        fresh = [self._latest, sorted(told - self._told, key=_AT)]
+        fresh += (one.beyond(known.get(one.path, 0)) for one in grown)
         left, latest = self._left, ()
-        for together in paused(in_order((self._latest, *fresh))):
+        for together in paused(in_order(fresh)):
             if begins and together[0].at < begins:
                 self._restart(history)
                 return self.turn(phases, told, history, paused)
             left, latest = left_by(latest, left, self._patience), together
         self._left, self._latest, self._told = left, latest, told
-        self._versions = known | {one.path: len(one.versions) for one, _ in grown}
-        self._order = max((one.versions[-1].order for one, _ in grown), default=self._order)
+        self._versions = known | {one.path: len(one.versions) for one in grown}
+        self._order = max((one.versions[-1].order for one in grown), default=self._order)
         return left_by(latest, left, self._patience)
 
 

@@ -202,7 +202,7 @@ _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
 def _render(subject: Subject, place: Place, **gaps: str) -> str:
     known = {
         "phase": place.phase.number if place.phase else "state",
-        "artifact": place.name.lstrip(".").rsplit(".", 1)[0],
+        "artifact": place.name.lstrip(".").rsplit(".", 1)[0],  # no leading dot, no last ending
         **gaps,
     }
     if place.phase:

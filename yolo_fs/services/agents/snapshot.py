@@ -178,9 +178,9 @@ class AgentsObserver:
             told = [disappearances(basis[2])]
             told += (outcomes_told(one.phase.facts, said.seen) for one in phases)
             told += (outcomes(one.loops, one.done) for one in phases)
-            known = [one.loops for one in phases], self._team.paused(chain.from_iterable(told))
-            history, paused = self._team.history_index.reading, self._team.paused
-            self._folded = basis, self._breakers.turn(*known, history, paused)
+            paused, history = self._team.paused, self._team.history_index.reading
+            loops, each = [one.loops for one in phases], paused(chain.from_iterable(told))
+            self._folded = basis, self._breakers.turn(loops, each, history, paused)
         return self._folded[1]
 
     @property
