@@ -210,9 +210,6 @@ def answers(asked: Invocation) -> Reply:
     )
 
 
-# --- in words ---
-
-
 def _told(one: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Iterator[str]:
     passed = (
         "has passed"

@@ -191,9 +191,6 @@ def _draw_escalation(console: Console, one: EscalationProgress) -> None:
     console.print(safe(said, 500), style="yellow")
 
 
-# --- the steps ---
-
-
 def draw_steps(console: Console, progress: PhaseStatus) -> None:
     """Draw which step of which department stands how."""
     head = [("  department", "dim"), *((step.number, "dim") for step in STEPS)]
@@ -262,9 +259,6 @@ def _next(one: Next | None, *, done: bool) -> str:
     task = f" {safe(one.task)}" if one.task else ""
     why = f": {safe(one.why, 300)}" if one.why else ""
     return f"next: {one.agent} does {one.step}{task} from {', '.join(one.inputs)}{why}"
-
-
-# --- plans and gates ---
 
 
 def _draw_plans(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:

@@ -92,9 +92,6 @@ def _plan(spelled: str | None) -> PlanId | None:
     return plan
 
 
-# --- answers ---
-
-
 def _as_json(path: str, made: CompiledContext) -> dict[str, Any]:
     return {
         "agent": made.agent,

@@ -128,9 +128,6 @@ def choose_(asked: Invocation, *, session: str, way: str) -> Reply:
     )
 
 
-# --- what is given ---
-
-
 class _Project(NamedTuple):
     repository: Repository
     handoffs: ProductHandoffs
@@ -187,9 +184,6 @@ def _session(handoffs: ProductHandoffs, wanted: str) -> str:
 
 def _code(findings: tuple[Finding, ...]) -> Exit:
     return Exit.FINDINGS if errors(findings) else Exit.DONE
-
-
-# --- what is shown ---
 
 
 def _as_json(found: StoredSession) -> dict[str, Any]:

@@ -203,9 +203,6 @@ def tick(asked: Invocation) -> Reply:
     return Reply([_fired(one) for one in fired], show=lambda console: show_fired(console, fired))
 
 
-# --- what is asked ---
-
-
 def _act(asked: Invocation, act: Callable[[Escalations], MoveResult]) -> Reply:
     with Repository(asked.start) as repository:
         settings = load(repository.root)

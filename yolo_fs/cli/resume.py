@@ -137,9 +137,6 @@ def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Findin
         )
 
 
-# --- what the host says ---
-
-
 def _said_by_host() -> Mapping[str, Any]:
     """Return the object that the host writes to stdin; nothing without one, or if late."""
     try:

@@ -98,9 +98,6 @@ def _show_lines(console: Console, found: Iterable[object]) -> None:
         console.print(safe(str(one), 500))
 
 
-# --- what was done ---
-
-
 @verb("complete", example="yolo-fs task complete - --as dev-1 < task_complete.json", parent=task)
 @click.argument("file")
 @click.option("--as", "agent", required=True, help="Agent instance, such as dev-1.")

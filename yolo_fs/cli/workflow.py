@@ -145,9 +145,6 @@ def routes(asked: Invocation, *, command: str | None) -> Reply:
     return Reply(data, show=lambda console: _show_routes(console, found, rules))
 
 
-# --- answers ---
-
-
 def _needs_of(phase: Phase, department: str) -> list[str]:
     """Return what a department waits for that has nobody to go on, or what its gate lacks."""
     gates = {f"gate:{gate.name}": gate for gate in phase.gates}

@@ -101,9 +101,6 @@ def _next_phase(phases: Sequence[_Phase]) -> Iterator[tuple[str, object]]:
     yield "next_phase_summaries", following.summaries
 
 
-# --- phases ---
-
-
 class _Phase(NamedTuple):
     name: str
     plans: int
@@ -153,9 +150,6 @@ def _milestone(root: Folder) -> tuple[str, bool]:
     if NAME.fullmatch(name) and os.path.isdir(f"{ROOT}/milestones/{name}/phases"):
         return name, False
     return "none", True
-
-
-# --- what files say ---
 
 
 def _config(root: Folder, *, there: bool) -> Iterator[tuple[str, object]]:

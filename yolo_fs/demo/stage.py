@@ -228,8 +228,6 @@ class Stage:
         assert self._daemon is not None, "the stage is not open"
         return self._daemon
 
-    # --- actions ---
-
     def do(self, action: Mapping[str, Any], rest: Rest = lambda: None) -> None:
         """Do one action of a play; `rest` is called wherever a writer takes its time."""
         (name, value), *others = action.items()
@@ -305,8 +303,6 @@ class Stage:
     def _wake(self, _: bool, rest: Rest) -> None:
         self.daemon.wake()
         rest()
-
-    # --- questions ---
 
     def ask(self, verb: str, *others: str, stdin: bytes = b"") -> tuple[int, Mapping[str, Any]]:
         """Return the exit code of a command of yolo-fs, and the data that it prints."""

@@ -86,8 +86,6 @@ class Bell:
         with contextlib.suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(lambda: self._loop.create_task(step()))
 
-    # --- in the thread ---
-
     def _run(self) -> None:
         # Ends what the client has begun as well: its watches go on for seconds after it was closed.
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:

@@ -124,9 +124,6 @@ def _iso(at_s: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int(rest * 1000):03}Z"
 
 
-# --- sessions that were compacted -----------------------------------------------------------------
-
-
 def mark_compacted(folder: str, session: str) -> None:
     """Leave a mark for the session's next prompt: some hosts run no hook at a compaction.
 

@@ -126,9 +126,6 @@ def _open(path: str) -> int:
     return descriptor
 
 
-# --- a note ---
-
-
 class ScratchRecord:
     """One value of JSON in a file of ours."""
 

@@ -118,8 +118,6 @@ class Journal:
         current = identity_at(self._path(0))
         return not sources or (current is not None and sources[-1].identity != current)
 
-    # --- writing ---
-
     def _prepare(self) -> None:
         if self._out.identity is None or self._out.identity != identity_at(self._path(0)):
             self._out.close()
@@ -194,8 +192,6 @@ class Journal:
         finally:
             _close(sources)
         return 0
-
-    # --- reading ---
 
     def _path(self, age: int) -> str:
         return os.path.join(self._directory, f"events.{age}.jsonl" if age else "events.jsonl")

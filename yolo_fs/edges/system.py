@@ -162,9 +162,6 @@ def flock_holders(lock: str) -> tuple[int, ...]:
     )
 
 
-# --- locks ---
-
-
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
     """Lock an open file unless another process has locked it.
 

@@ -188,9 +188,6 @@ def examine_conflicts(lines: Sequence[str], report: FindingList) -> bool:
     return bool(markers)
 
 
-# --- bytes ---
-
-
 def _at_once(data: bytes, limits: Limits) -> Text | None:
     """Return the text of a file without a fault, by passes in C; None if there may be one."""
     if b"\0" in data or b"\r" in data or data.startswith(BYTE_ORDER_MARK):

@@ -105,8 +105,6 @@ class Server:
         """Serve until the client closes our stdin."""
         self._server.run("stdio")
 
-    # --- resources ---
-
     def _add_resources(self) -> None:
         fixed: Mapping[str, tuple[str, Callable[[], Any]]] = {
             BOARD: ("The team on one screen: phases, steps, gates, what is held or refused.",
@@ -167,8 +165,6 @@ class Server:
         if isinstance(found, Finding):
             raise ToolRefusedError(f"{found.reason.value}: {found.message}")
         return found.data.decode("utf-8", "replace")
-
-    # --- changes ---
 
     @asynccontextmanager
     async def _alive(self, _: object) -> AsyncIterator[None]:

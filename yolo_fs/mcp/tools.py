@@ -290,8 +290,6 @@ class Tools:
             case "summary":
                 return self._replied("task.summary", plan=None, phase=None)
 
-    # --- who asks, about what ---
-
     def _who(self, agent: str) -> str:
         """Return who asks: as the server was started, else as the caller says."""
         bare = self._agent.removeprefix("yolo-")

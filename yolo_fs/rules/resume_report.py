@@ -247,9 +247,6 @@ def _phases(phases: Phases) -> Iterator[Item]:
         )
 
 
-# --- what disagrees ---
-
-
 def _drift(situation: Situation) -> Iterator[Item]:
     found = (*_states(situation.phases), *_said_only(situation), *situation.drift)
     yield from ((safe(one, 300), {"what": one}) for one in found)

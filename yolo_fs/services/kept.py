@@ -130,8 +130,6 @@ class Keeper:
                 self._write(stay, ())
             return len(chain) - len(stay)
 
-    # --- writing ---
-
     def _draft(
         self, files: Mapping[str, Leaf], cause: KeptCause
     ) -> tuple[KeptEntry, tuple[GitObject, ...]] | None:
@@ -212,8 +210,6 @@ class Keeper:
         head = f"tree {entry.tree}\n{parents}author {signature}\ncommitter {signature}\n"
         text = f"{head}\n{entry.message}".encode()
         return self._repository.object_format.hash_object("commit", text)
-
-    # --- reading ---
 
     def _locked(self) -> AbstractContextManager[None]:
         private_directory(self._repository.own_dir)

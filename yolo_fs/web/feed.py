@@ -120,8 +120,6 @@ class EventFeed:
             return list(self._journal.read(seen))
         return [event for event in kept if int(event["seq"]) > seen]
 
-    # --- threads ---
-
     def _follow(self) -> None:
         for event in self._journal.follow(self._stop, self._newest(), poll_s=POLL_S):
             with self._lock:

@@ -236,9 +236,6 @@ def last_good_tip(repository: Repository, ref: str) -> str | None:
     )
 
 
-# --- what gave paths their contents ---
-
-
 class LoggedChange(NamedTuple):
     """One commit that changed one path."""
 

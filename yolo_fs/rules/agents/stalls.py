@@ -128,9 +128,6 @@ def stalls(
     return tuple(found)
 
 
-# --- when it last moved ---
-
-
 def _moved_at(known: StallInput, department: Dept | None, turn: Next) -> datetime | None:
     return max((*_committed(known, department), *_beats(known, department, turn)), default=None)
 
@@ -165,9 +162,6 @@ def _beats(known: StallInput, department: Dept | None, turn: Next) -> Iterator[d
 def _is_asked(one: AgentHealth, department: Dept | None, turn: Next) -> bool:
     role, where = place_of(turn.agent)
     return one.role is role and one.department in (where, department)
-
-
-# --- why ---
 
 
 def _gate(known: StallInput, one: Awaited) -> str:

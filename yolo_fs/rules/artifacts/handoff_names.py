@@ -145,9 +145,6 @@ def instant(timestamp: str) -> datetime:
         raise ValueError(f"{timestamp!r} is out of the calendar in UTC") from None
 
 
-# --- slugs ---
-
-
 def slug_of(product_name: str) -> str:
     """Return a product's name fit for a file: letters, digits, underscores; empty without any."""
     return _NOT_PLAIN.sub("_", _plain(product_name)).strip("_")
@@ -178,9 +175,6 @@ def _plain(text: str) -> str:
 
 def _letters(text: str) -> str:
     return _NOT_PLAIN.sub("", text).casefold()
-
-
-# --- the right name ---
 
 
 class Wanted(NamedTuple):

@@ -28,8 +28,6 @@ from yolo_fs.rules.authz.actors import (
 from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.schemas.messages.catalogue import MESSAGES, Direction, Message
 
-# --- with a message ---
-
 
 def may_send(
     sender: Actor, receiver: Actor, kind: str, *, team_mode: str = "auto"
@@ -159,9 +157,6 @@ def _leads(shape: type[Message], sender: Actor, departments: Sequence[Dept]) -> 
         for dept in others
         if dept is not sender.department and barrier_between(dept, sender.department) is None
     )
-
-
-# --- what went where ---
 
 
 def message_findings(

@@ -109,9 +109,6 @@ def value_at(record: Mapping[str, Any], key: str) -> Any:
     return found
 
 
-# --- feeds ---
-
-
 def _records(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
     for source in chosen.sources:
         for record in records_of(section, gathered, source):

@@ -83,9 +83,6 @@ def due(
     return tuple(sorted(late, key=lambda each: (-each.elapsed_s, each.id)))
 
 
-# --- the fold ---
-
-
 def _fold(
     known: EscalationLog,
     found: list[LogEntry],

@@ -289,9 +289,6 @@ def _given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
 
 
-# --- what nobody says, and is logged all the same ---
-
-
 def timed_out(one: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]:
     """Return the line that hands up what a level is silent about, or reminds it; `dt`: when."""
     silent = name_in(late.level, one.department)

@@ -12,8 +12,6 @@ from yolo_fs.rules.handoffs.envelopes import Sent, percentage
 from yolo_fs.rules.handoffs.sessions import ProductSession, attempts
 from yolo_fs.schemas.envelope.envelope import Choice, NextState, WayName
 
-# --- after an error ---
-
 
 class Way(NamedTuple):
     """One of the orchestrator's four ways after an error."""
@@ -106,9 +104,6 @@ def _next(
             else 100.0,
         }
     )
-
-
-# --- the dashboard ---
 
 
 class SessionStatus(NamedTuple):

@@ -150,9 +150,6 @@ Cycle = Annotated[int, Field(ge=1, le=3, examples=[1])]
 """Review cycle, 1 to 3."""
 
 
-# --- invariants that several messages share -------------------------------------------------------
-
-
 def exceeds(message: Wire, part: str, whole: str) -> Exception | None:
     """Return the fault of a count that is larger than the count it is a part of."""
     seen, limit = getattr(message, part), getattr(message, whole)

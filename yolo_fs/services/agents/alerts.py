@@ -130,8 +130,6 @@ class AgentAlerts:
             self._trouble = str(error)
             self.tell("crew.trouble", "", {"what": self._trouble})
 
-    # --- what there is to tell ---
-
     def _news(self, found: AgentsSnapshot, verdicts: Mapping[str, Verdict]) -> Iterator[Alert]:
         for finding in found.findings:
             yield Alert(f"finding {finding}", "crew.finding", RECORD, finding.as_json())

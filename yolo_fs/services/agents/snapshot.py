@@ -153,8 +153,6 @@ class AgentsObserver:
     def _policy(self) -> Policy:
         return self._settings.policy
 
-    # --- the branch ---
-
     def _read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
         if tip != self._tip:
             team = self._team
@@ -186,8 +184,6 @@ class AgentsObserver:
     @property
     def _patience(self) -> BreakerPolicy:
         return BreakerPolicy(self._policy.circuit_failures, self._policy.circuit_open_s)
-
-    # --- time ---
 
     def _time(
         self,
@@ -243,9 +239,6 @@ def _stall_input(
 ) -> StallInput:
     asked = escalations(logged(one.phase.facts), now)
     return StallInput(one.phase, agents, circuits, asked, verdicts, one.done)
-
-
-# --- for machines ---
 
 
 def circuit_as_json(one: Breaker) -> dict[str, Any]:

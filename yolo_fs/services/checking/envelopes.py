@@ -67,8 +67,6 @@ class ProductHandoffs:
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     """The moment after which is the future."""
 
-    # --- reading ---
-
     def sessions(self) -> tuple[str, ...]:
         """Return the ids of all sessions, the one that was written to last at the end."""
         latest: dict[str, datetime] = {}

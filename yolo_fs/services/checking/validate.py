@@ -89,8 +89,6 @@ class Validator:
         if self._repository:
             self._repository.close()
 
-    # --- what is asked for ---
-
     def tree(self) -> Iterator[CheckedFile]:
         """Check every candidate of the repository, and the HANDOFF.md files of directive sessions.
 
@@ -143,8 +141,6 @@ class Validator:
     def text(self, data: bytes) -> CheckedFile:
         """Check one text, by default a message."""
         return self._check_kind(self._kind or ANY_MESSAGE, STDIN, data)
-
-    # --- files ---
 
     def _folder(self, root: str, below: str, shown: str) -> Iterator[CheckedFile]:
         for entry in walk(root, below):

@@ -155,8 +155,6 @@ class ContextStore:
             )
         return empty[0]
 
-    # --- one context ---
-
     def _look(self, commit: str | None) -> SourceSnapshot:
         """Judge every candidate, and look at all that may feed a context."""
         with Surveyor(self._repository, self._settings.without_patience) as surveyor:
@@ -219,8 +217,6 @@ class ContextStore:
         if quietly and not isinstance(before, Finding):
             os.utime(full, ns=(before.mtime_ns, before.mtime_ns))
         return True
-
-    # --- all of them ---
 
     def _wanted(self, commit: str | None) -> Iterator[tuple[str, tuple[PhaseId, str]]]:
         wanted = self._settings.policy.contexts

@@ -171,9 +171,6 @@ LONGEST_PAUSE_S = 300.0
 _END_S = 5.0
 
 
-# --- the warm process ---
-
-
 class WarmState(NamedTuple):
     """How the warm process of a work tree is."""
 

@@ -93,8 +93,6 @@ class Ticker:
         self._keep_time(self._clock())
         return tuple(fired)
 
-    # --- looking ---
-
     def _open(self) -> list[PhaseId]:
         """Return the phases with an open escalation; each is read again when a file changed."""
         present = phases_in(self._repository.root)
@@ -159,8 +157,6 @@ class Ticker:
                     "escalation.finding", f"{PLANNING_ROOT}/phases/{found.phase}", one.as_json()
                 )
 
-    # --- the silent ---
-
     def _fire(self, phase: PhaseId) -> list[AddedLine]:
         log = self._logs[phase]
         try:
@@ -202,8 +198,6 @@ class Ticker:
         if found not in self._told:
             self._told.add(found)
             self._tell("escalation.trouble", log.path, found.as_json())
-
-    # --- those that go on ---
 
     def _close(self) -> list[AddedLine]:
         """Resolve what waited for its Dev, once a commit carries the task on."""

@@ -71,8 +71,6 @@ class _Known:
         found = self._touched[place.folder].get(place.path, ())
         return [(Moment(commit.at_s, position), commit.oid) for position, commit in found]
 
-    # --- deliveries ---
-
     def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[DeliveredHandoff]:
         for filed in facts.of_kind("phase-handoff"):
             for line in filed.lines[:1]:
@@ -127,8 +125,6 @@ class _Known:
             if _numbered_so(name, number)
         ]
         return found[0] if found else f"phase {number}"
-
-    # --- signs ---
 
     def of_next(self, facts: PhaseFacts, receivers: Collection[str]) -> Iterator[ReceiverSign]:
         """Yield what shows that a phase has taken in the handoff of the one before it."""

@@ -214,8 +214,6 @@ class HostSettings:
                     if _is_ours(handler) and isinstance(handler, dict):
                         yield event, group, number, entry, handler
 
-    # --- entries ---
-
     def _listed(self, value: dict[str, Any], event: str) -> list[Any]:
         found = value.get("hooks", {}).get(event, [])
         if not isinstance(found, list):

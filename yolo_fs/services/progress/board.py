@@ -146,9 +146,6 @@ def _phase(team: Team, phase: Phase, at_s: int) -> PhaseBoard:
     return shown
 
 
-# --- for machines ---
-
-
 def _department(one: DepartmentStatus) -> dict[str, Any]:
     return {
         "department": one.department.value,
