@@ -91,7 +91,7 @@ def test_the_thresholds_are_those_of_the_configuration(tmp_path: Path) -> None:
 
 
 def test_the_defaults_are_those_of_the_configuration_but_for_what_the_reference_turns_off() -> None:
-    config = Config().model_dump()
+    config = Config()._asdict()
     differing = {key for key, value in DEFAULTS.items() if config[key] != value}
     assert differing <= {"agent_teams", "security_audit"}
 

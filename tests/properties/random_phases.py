@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import strategies as some
 
 from tests.support.phases import Content, complete, facts, filed
+from tests.support.settings import config_from
 from yolo_fs.rules.evidence import Filed, PhaseFacts
-from yolo_fs.schemas.config import Config
 
-THREE = Config.model_validate(
+THREE = config_from(
     {
         "departments": {"frontend": True, "uiux": True},
         "department_workflow": "parallel",

@@ -13,6 +13,7 @@ from typing import Any
 
 from tests.properties.random_phases import OF_GATES
 from tests.support.phases import FOLDER, PHASE
+from tests.support.settings import config_from
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import department_said
@@ -100,7 +101,7 @@ class Branch:
 def random_config(chance: Random) -> Config:
     """Return a configuration as a team may have it."""
     several = chance.choice([{}, {"frontend": True}, {"frontend": True, "uiux": True}])
-    return Config.model_validate(
+    return config_from(
         {
             "departments": several,
             "department_workflow": chance.choice(["parallel", "sequential"])

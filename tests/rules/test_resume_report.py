@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.phases import CONFIG, FOLDER, complete, facts
+from tests.support.settings import config_from
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.verdicts import Held, Missing, Rejected, Waiting
@@ -31,9 +32,8 @@ from yolo_fs.rules.phase.report import (
     tokens,
 )
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
-from yolo_fs.schemas.config import Config
 
-THREE = Config.model_validate(
+THREE = config_from(
     {
         "departments": {"frontend": True, "uiux": True},
         "department_workflow": "parallel",

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Level, Reason
-from yolo_fs.schemas.base import Wire, check
-from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.base import check, shape_of
+from yolo_fs.schemas.config import Config, Policy, values_of
 from yolo_fs.schemas.layout import Strictness
 
+SHAPE = shape_of(Config)
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples" / "configs" / "config"
 KEYS = {
     "effort", "autonomy", "auto_commit", "verification_tier", "context_compiler", "max_tasks_per_plan", "agent_teams",
@@ -28,14 +30,14 @@ def load(path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("ok/*.json")), ids=lambda path: path.stem)
 def test_good_configuration_has_no_fault(path: Path) -> None:
-    shaped, faults = check(Config, load(path), Strictness(strict=True))
+    shaped, faults = check(SHAPE, load(path), Strictness(strict=True))
     assert shaped is not None
     assert faults == ()
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("bad/*.json")), ids=lambda path: path.stem)
 def test_bad_configuration_fails_for_the_reason_in_its_name(path: Path) -> None:
-    shaped, faults = check(Config, load(path))
+    shaped, faults = check(SHAPE, load(path))
     assert shaped is None
     assert [f.reason for f in faults if f.level is Level.ERROR] == [
         Reason(path.stem.partition("__")[0])
@@ -48,12 +50,15 @@ def test_configuration_has_its_examples() -> None:
 
 
 def test_configuration_knows_every_key_of_the_protocol() -> None:
-    assert set(Config.model_fields) == KEYS
+    assert set(SHAPE.model_fields) == set(Config._fields) == KEYS
 
 
 def test_every_default_is_valid_itself() -> None:
-    written = json.loads(json.dumps(Config().model_dump()))
-    assert check(Config, written) == (Config(), ())
+    written = json.loads(json.dumps(to_json(Config())))
+    shaped, faults = check(SHAPE, written)
+    assert faults == ()
+    assert shaped is not None
+    assert values_of(Config, shaped.model_dump()) == values_of(Config, written) == Config()
 
 
 @pytest.mark.proves("000:328")
@@ -88,18 +93,18 @@ def test_documented_numbers_are_the_defaults() -> None:
 def test_policy_is_inert_by_default() -> None:
     policy = Config().yolo_fs
     assert not any((policy.strict, policy.legacy, policy.commit_ignored, policy.allow_detached))
-    assert (policy.protected, policy.secrets_allowed, policy.commits_per_minute) == ([], [], 0)
-    assert (policy.durability, policy.directive_roots) == ("fsync", ["apps/web/.local/directives"])
+    assert (policy.protected, policy.secrets_allowed, policy.commits_per_minute) == ((), (), 0)
+    assert (policy.durability, policy.directive_roots) == ("fsync", ("apps/web/.local/directives",))
     assert policy.required_reading == "apps/web/docs/guides/component-paradigm.md"
 
 
-@pytest.mark.parametrize(
-    "shape", [Config, *(f.annotation for f in Config.model_fields.values()), Policy]
-)
-def test_every_key_is_optional(shape: object) -> None:
-    if isinstance(shape, type) and issubclass(shape, Wire):
-        assert not [name for name, field in shape.model_fields.items() if field.is_required()]
+SECTIONS = [type(each) for each in Config() if hasattr(each, "_fields")]
 
 
-def test_two_configurations_share_no_default() -> None:
-    assert Config().yolo_fs.protected is not Config().yolo_fs.protected
+@pytest.mark.parametrize("kind", [Config, *SECTIONS])
+def test_every_key_is_optional(kind: type) -> None:
+    assert not [name for name, field in shape_of(kind).model_fields.items() if field.is_required()]
+
+
+def test_two_shapes_share_no_default() -> None:
+    assert shape_of(Policy)().protected is not shape_of(Policy)().protected

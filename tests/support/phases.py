@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.settings import config_from
 from yolo_fs.ids import PhaseId
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.evidence import Filed, PhaseFacts, SourceCommit, Switches
@@ -12,7 +13,7 @@ from yolo_fs.schemas.config import Config
 PHASE = PhaseId("01", "auth")
 FOLDER = f".yolo-planning/phases/{PHASE}"
 
-CONFIG = Config.model_validate({"security_audit": True})
+CONFIG = config_from({"security_audit": True})
 
 Content = dict[str, list[dict[str, Any]]]
 

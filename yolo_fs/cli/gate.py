@@ -85,9 +85,10 @@ def _gates(asked: Invocation, phase: str) -> Gates:
 
     with Repository(asked.start) as repository:
         wanted = find_phase(repository.root, phase)
-        return gates_at(
-            repository, Team(repository, load(repository.root)), wanted, repository.head().tip
-        )
+        team = Team(repository, load(repository.root))
+        found = gates_at(repository, team, wanted, repository.head().tip)
+        team.keep()
+        return found
 
 
 def _code(found: GateStatus) -> Exit:

@@ -5,7 +5,7 @@ wrong, and how to mend it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -89,7 +89,7 @@ def init(
     )
 
 
-def _disagreement(config: dict[str, Any], departments: Sequence[Dept]) -> list[Finding]:
+def _disagreement(config: Mapping[str, bool], departments: Sequence[Dept]) -> list[Finding]:
     """Return a finding when departments were asked for that the kept configuration has not."""
     active = {name for name in _CHOICES if config.get(name)} | {DEFAULT_DEPARTMENT.value}
     wanted = {*departments, DEFAULT_DEPARTMENT.value}

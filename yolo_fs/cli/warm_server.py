@@ -34,7 +34,8 @@ from yolo_fs.edges.git.runner import load_git_python
 from yolo_fs.edges.store import write_json
 from yolo_fs.edges.warm_path import FRAME_BYTES, GO, HELLO, SOCKET
 from yolo_fs.reasons import YoloError
-from yolo_fs.schemas.base import build_shapes
+from yolo_fs.schemas.base import build_shapes, shape_of
+from yolo_fs.schemas.config import Config
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board
 from yolo_fs.services.surveyor import Surveyor
@@ -168,6 +169,7 @@ def _prepare() -> None:
         importlib.import_module(name)
     with contextlib.suppress(YoloError):
         load_git_python()
+    shape_of(Config)
     build_shapes()
 
 

@@ -19,7 +19,7 @@ from yolo_fs.edges.readers import read_lines
 from yolo_fs.reasons import Fault, Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS
-from yolo_fs.schemas.base import check
+from yolo_fs.schemas.base import check, shape_of
 from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Record, Strictness
 
@@ -135,7 +135,7 @@ def validate_config(arguments: Sequence[str]) -> int:
     faults = dict(_faults(value))
     warnings = [
         f"{safe(fault.at.removeprefix('/').replace('/', '.'))}: {in_words(fault)}"
-        for fault in check(Config, value)[1]
+        for fault in check(shape_of(Config), value)[1]
         if not any(f"{fault.at}/".startswith(f"/{key.replace('.', '/')}/") for key in faults)
     ]
     return print_verdict([f"{key} {text}" for key, text in faults.items()], warnings)

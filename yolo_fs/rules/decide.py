@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.forms import needs_plans
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -60,7 +59,7 @@ def _has_order(action: Action) -> bool:
     if not isinstance(action, Commit):
         return False
     artifact = action.accepted.place.artifact
-    return artifact.kind == "plan" or needs_plans(artifact)
+    return artifact.kind == "plan" or artifact.needs_plans
 
 
 def _by_needs(plans: Sequence[Action]) -> list[Action]:
@@ -84,7 +83,7 @@ def _by_needs(plans: Sequence[Action]) -> list[Action]:
         for name in accepted[index].needs:
             for needed in by_name.get(name, ()):
                 put(needed, asking | {index})
-        if needs_plans(accepted[index].place.artifact):
+        if accepted[index].place.artifact.needs_plans:
             for needed in by_folder.get(accepted[index].place.folder, ()):
                 put(needed, asking | {index})
         order[index] = None

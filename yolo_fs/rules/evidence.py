@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.ids import PhaseId, PlanId, TaskRef
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING, Dept
@@ -21,11 +21,8 @@ from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.contradictions import contradicted
-
-if TYPE_CHECKING:
-    from yolo_fs.schemas.config import Config
-
 
 _Answer = TypeVar("_Answer")
 

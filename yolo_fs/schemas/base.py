@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union
 
 from pydantic import AfterValidator as AfterValidator
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model, model_validator
 from pydantic import Field as Field
 from pydantic.fields import FieldInfo as FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -261,6 +261,49 @@ def invariant(check_: Callable[[_Checked], object]) -> Any:
     run.__name__ = check_.__name__
     run.__doc__ = check_.__doc__
     return model_validator(mode="after")(run)
+
+
+# --- plain values ---------------------------------------------------------------------------------
+
+
+@functools.cache
+def shape_of(kind: Any) -> type[Wire]:
+    """Return a shape itself; of a class of plain values, the one with its fields and defaults."""
+    if issubclass(kind, Wire):
+        shape: type[Wire] = kind
+        return shape
+    names = {**globals(), **vars(sys.modules[kind.__module__])}
+    hints = typing.get_type_hints(kind, names, include_extras=True)
+    defaults = kind._field_defaults
+    fields = {name: _field_of(hints[name], defaults[name]) for name in defaults}
+    checks: dict[str, Any] = {}
+    if contradiction := vars(kind).get("contradiction"):
+
+        def contradict(shaped: Wire) -> object:
+            return contradiction(shaped, shaped.model_fields_set)
+
+        checks = {"contradict": invariant(contradict)}
+    said = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__validators__": checks}
+    made: type[Wire] = create_model(kind.__name__, __base__=Wire, **said, **fields)
+    return made
+
+
+_JSON_KINDS: Mapping[Any, Any] = {tuple: list, Mapping: dict}
+"""Type of a plain value → type of the same in JSON."""
+
+
+def _field_of(hint: Any, default: Any) -> Any:
+    if hasattr(hint, "_fields"):
+        return shape_of(hint), Field(default_factory=shape_of(hint))
+    if kind := _JSON_KINDS.get(typing.get_origin(hint)):
+        return _in_json(hint), Field(default_factory=functools.partial(kind, default))
+    return hint, default
+
+
+def _in_json(hint: Any) -> Any:
+    kind = _JSON_KINDS.get(typing.get_origin(hint))
+    parts = (_in_json(part) for part in typing.get_args(hint) if part is not ...)
+    return types.GenericAlias(kind, tuple(parts)) if kind else hint
 
 
 # --- faults ---------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """`config.json` of the planning tree: every section may be absent. The section `yolo_fs` says what
 the coordinator itself may do here.
 
+These are plain values, which every command has; `shape_of` makes the shapes of them that check.
+
 A repository's own configuration is as trustworthy as its last pull, so there it may only tighten.
 Each field says which way that is; a value that loosens counts only when it comes from the user's
 own configuration.
@@ -8,28 +10,21 @@ own configuration.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from yolo_fs.protocol.departments import BACKEND_ONLY, WORKING
 from yolo_fs.reasons import Reason
-from yolo_fs.schemas.base import (
-    Count,
-    Field,
-    Fraction,
-    Percent,
-    Positive,
-    RelativePath,
-    Text,
-    Wire,
-    fault,
-    invariant,
-)
 from yolo_fs.schemas.names import DepartmentName, Workflow
 
+if TYPE_CHECKING:  # `shape_of` knows these by their names
+    from yolo_fs.schemas.base import Count, Field, Fraction, Percent, Positive, RelativePath, Text
+
 _FINGERPRINT = r"^[0-9a-f]{8,64}$"
+_NOTHING: Mapping[str, Any] = {}
 
 
-class Policy(Wire):
+class Policy(NamedTuple):
     """What the coordinator may do in this repository, and how patient it is."""
 
     strict: bool = False
@@ -40,7 +35,7 @@ class Policy(Wire):
     """Commit artifacts that git ignores instead of holding them. Loosens: true."""
     allow_detached: bool = False
     """Commit on a detached HEAD instead of holding. Loosens: true."""
-    protected: list[Text] = Field(default_factory=list)
+    protected: tuple[Text, ...] = ()
     """Branch names or globs on which nothing is committed. Tightens: every entry."""
     durability: Literal["fsync", "none"] = "fsync"
     """Whether a commit is on the disk before it is acknowledged. Loosens: none."""
@@ -57,9 +52,7 @@ class Policy(Wire):
     """Longest line of an artifact. Tightens: smaller."""
     max_depth: Positive = 64
     """Deepest nesting of JSON. Tightens: smaller."""
-    directive_roots: list[RelativePath] = Field(
-        default_factory=lambda: ["apps/web/.local/directives"]
-    )
+    directive_roots: tuple[RelativePath, ...] = ("apps/web/.local/directives",)
     """Folders whose sessions may hold a `HANDOFF.md`. Loosens: every entry, yet never outside."""
     required_reading: RelativePath = "apps/web/docs/guides/component-paradigm.md"
     """What every packet must name as required reading. Neither way."""
@@ -83,9 +76,9 @@ text has it. Tightens: true."""
     """Failures in a row that open a department's circuit. Neither way: it only tells."""
     circuit_open_s: Positive = 300
     """Time after which an open circuit is half-open. Neither way: it only tells."""
-    secrets_allowed: list[
-        Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])]
-    ] = Field(default_factory=list)
+    secrets_allowed: tuple[
+        Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])], ...
+    ] = ()
     """Fingerprints of lines that look like a credential and are none. Loosens: every entry."""
     product_handoffs: bool = False
     """Watch, check and commit the handoffs of the product workflow, which lie outside the planning
@@ -101,7 +94,7 @@ text has it. Tightens: true."""
     hooks_hold_people: bool = False
     """Git's hooks refuse a person's commit or push as they do an agent's, instead of only warning.
     Tightens: true."""
-    aliases: dict[str, dict[str, str]] = Field(default_factory=dict)
+    aliases: Mapping[str, Mapping[str, str]] = _NOTHING
     """Kind of artifact → what this team writes → what it means: `mission` → `obj` for a key,
     `tst=by hand` → `no_tests` for a value. `fix` and `adopt` write the one for the other; nothing
     else is accepted by it. Neither way."""
@@ -112,11 +105,10 @@ text has it. Tightens: true."""
 __all__ = ["Config", "Policy"]
 
 
-def _default_departments() -> dict[str, bool]:
-    return {row.name.value: row.is_default for row in WORKING}
+_DEPARTMENTS: Mapping[str, bool] = {row.name.value: row.is_default for row in WORKING}
 
 
-class ApprovalGates(Wire):
+class ApprovalGates(NamedTuple):
     """Where a person is asked before the work goes on."""
 
     qa_fail: bool = True
@@ -129,7 +121,7 @@ class ApprovalGates(Wire):
     """For a test by hand, which yields `manual-qa.jsonl`."""
 
 
-class QaGates(Wire):
+class QaGates(NamedTuple):
     """Automatic quality gates."""
 
     post_task: bool = True
@@ -144,7 +136,7 @@ class QaGates(Wire):
     """Least severity that fails a gate."""
 
 
-class EscalationRules(Wire):
+class EscalationRules(NamedTuple):
     """Escalation."""
 
     timeout_seconds: Positive = 300
@@ -157,14 +149,14 @@ class EscalationRules(Wire):
     """Whether an escalation must say what it touches."""
 
 
-class ReviewLoop(Wire):
+class ReviewLoop(NamedTuple):
     """Code review."""
 
     max_cycles: Positive = 2
     """Reviews of one plan before it is escalated."""
 
 
-class ResearchRequests(Wire):
+class ResearchRequests(NamedTuple):
     """Research on demand."""
 
     enabled: bool = True
@@ -175,7 +167,7 @@ class ResearchRequests(Wire):
     """Requests worked on at once."""
 
 
-class ProductOwner(Wire):
+class ProductOwner(NamedTuple):
     """The optional Product Owner."""
 
     enabled: bool = False
@@ -184,15 +176,15 @@ class ProductOwner(Wire):
     """Rounds of questions."""
     confidence_threshold: Fraction = 0.85
     """Confidence that ends the questions."""
-    skip_on_effort: list[Text] = Field(default_factory=lambda: ["turbo"])
+    skip_on_effort: tuple[Text, ...] = ("turbo",)
     """Effort profiles without a Product Owner."""
-    skip_on_complexity: list[Text] = Field(default_factory=lambda: ["trivial"])
+    skip_on_complexity: tuple[Text, ...] = ("trivial",)
     """Complexities without a Product Owner."""
     default_rejection: Literal["patch", "major"] = "patch"
     """What a rejection without a verdict means."""
 
 
-class Critique(Wire):
+class Critique(NamedTuple):
     """Critique."""
 
     enabled: bool = True
@@ -203,7 +195,7 @@ class Critique(Wire):
     """Confidence that ends the rounds early."""
 
 
-class IntegrationCheckSettings(Wire):
+class IntegrationCheckSettings(NamedTuple):
     """Checks of the integration gate."""
 
     api_contracts: bool = True
@@ -216,20 +208,20 @@ class IntegrationCheckSettings(Wire):
     """Every department's tests pass."""
 
 
-class IntegrationGate(Wire):
+class IntegrationGate(NamedTuple):
     """The integration gate; with several departments it always runs."""
 
     enabled: bool = False
     """Whether it runs with one department as well."""
     timeout_seconds: Annotated[int, Field(ge=60, le=3600, examples=[600])] = 600
     """Time to wait for the departments."""
-    checks: IntegrationCheckSettings = Field(default_factory=IntegrationCheckSettings)
+    checks: IntegrationCheckSettings = IntegrationCheckSettings()
     """What is checked."""
     retry_on_fail: bool = False
     """Whether a failed gate is tried once more."""
 
 
-class Delivery(Wire):
+class Delivery(NamedTuple):
     """Delivery."""
 
     mode: Literal["auto", "manual"] = "auto"
@@ -238,7 +230,7 @@ class Delivery(Wire):
     """Whether the result is shown."""
 
 
-class ComplexityRouting(Wire):
+class ComplexityRouting(NamedTuple):
     """Shorter paths for small work."""
 
     enabled: bool = True
@@ -256,12 +248,15 @@ class ComplexityRouting(Wire):
     max_medium_tasks: Positive = 3
     """Most tasks of medium work."""
 
-    @invariant
-    def trivial_is_surer_than_medium(self) -> object:
-        """Calling work trivial needs more confidence than calling it medium."""
+    def contradiction(self, written: Collection[str]) -> object:
+        """Return the fault, or None: calling work trivial needs more confidence than calling it
+        medium. `written`: the keys that are not left to their defaults.
+        """
+        from yolo_fs.schemas.base import fault
+
         keys = {"trivial_confidence_threshold", "medium_confidence_threshold"}
         trivial, medium = self.trivial_confidence_threshold, self.medium_confidence_threshold
-        if trivial > medium or not keys <= self.model_fields_set:
+        if trivial > medium or not keys <= set(written):
             return None
         return fault(
             Reason.OUT_OF_RANGE,
@@ -271,7 +266,7 @@ class ComplexityRouting(Wire):
         )
 
 
-class Config(Wire):
+class Config(NamedTuple):
     """The whole configuration; `Config()` is the documented default."""
 
     effort: Literal["thorough", "balanced", "fast", "turbo"] = "balanced"
@@ -292,37 +287,52 @@ class Config(Wire):
     """How agents are started."""
     model_profile: Text = "quality"
     """Profile that chooses models; yolo_fs only passes it on."""
-    model_overrides: dict[str, str] = Field(default_factory=dict)
+    model_overrides: Mapping[str, str] = _NOTHING
     """Model per role; yolo_fs only passes it on."""
     security_audit: bool = True
     """Whether step `security` exists."""
-    approval_gates: ApprovalGates = Field(default_factory=ApprovalGates)
+    approval_gates: ApprovalGates = ApprovalGates()
     """Where a person is asked."""
-    departments: dict[DepartmentName, bool] = Field(default_factory=_default_departments)
+    departments: Mapping[DepartmentName, bool] = _DEPARTMENTS
     """Active departments; one that is not named works only if it is the default one."""
     department_workflow: Workflow = BACKEND_ONLY
     """How departments are dispatched."""
     cross_team_handoff: bool = True
     """Whether departments hand over by files."""
-    qa_gates: QaGates = Field(default_factory=QaGates)
+    qa_gates: QaGates = QaGates()
     """Automatic quality gates."""
-    escalation: EscalationRules = Field(default_factory=EscalationRules)
+    escalation: EscalationRules = EscalationRules()
     """Escalation."""
-    review_loop: ReviewLoop = Field(default_factory=ReviewLoop)
+    review_loop: ReviewLoop = ReviewLoop()
     """Code review."""
-    research_requests: ResearchRequests = Field(default_factory=ResearchRequests)
+    research_requests: ResearchRequests = ResearchRequests()
     """Research on demand."""
-    po: ProductOwner = Field(default_factory=ProductOwner)
+    po: ProductOwner = ProductOwner()
     """The Product Owner."""
-    critique: Critique = Field(default_factory=Critique)
+    critique: Critique = Critique()
     """Critique."""
-    integration_gate: IntegrationGate = Field(default_factory=IntegrationGate)
+    integration_gate: IntegrationGate = IntegrationGate()
     """The integration gate."""
     documenter: Literal["never", "on_request", "always"] = "on_request"
     """When step `documentation` runs."""
-    delivery: Delivery = Field(default_factory=Delivery)
+    delivery: Delivery = Delivery()
     """Delivery."""
-    complexity_routing: ComplexityRouting = Field(default_factory=ComplexityRouting)
+    complexity_routing: ComplexityRouting = ComplexityRouting()
     """Shorter paths for small work."""
-    yolo_fs: Policy = Field(default_factory=Policy)
+    yolo_fs: Policy = Policy()
     """What the coordinator itself may do."""
+
+
+_Values = TypeVar("_Values", Config, Policy)
+
+
+def values_of(kind: type[_Values], checked: Mapping[str, Any]) -> _Values:
+    """Return JSON that was checked by the shape of a class of values as such values."""
+    defaults = kind._field_defaults.items()
+    return kind(**{name: _value_of(default, checked[name]) for name, default in defaults})
+
+
+def _value_of(default: Any, checked: Any) -> Any:
+    if hasattr(default, "_fields"):
+        return values_of(type(default), checked)
+    return tuple(checked) if isinstance(default, tuple) else checked

@@ -8,24 +8,37 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from hashlib import sha256
 from types import UnionType
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import read_object
-from yolo_fs.edges.store import Damaged, RefusedError, open_regular, private_directory, read_json
+from yolo_fs.edges.store import (
+    Damaged,
+    RefusedError,
+    open_regular,
+    private_directory,
+    read_json,
+    recall,
+    remember,
+)
 from yolo_fs.edges.text_checks import Limits
+from yolo_fs.edges.warm_path import own_folder
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId, TaskRef
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, milestone_named
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
-from yolo_fs.schemas.base import Wire, check
-from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.config import Config, Policy, values_of
 from yolo_fs.schemas.layout import Strictness
 
 ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
 """Holds the slug of the milestone that the team works on, where there are milestones."""
+
+RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
+"""Mirrors the execution state of the running phase, where it exists (docs/sources.md#c12)."""
 
 LINES = "refs/yolo-fs/lines/"
 """Below it, the branches of the team's other clones: the commits that their summaries name."""
@@ -261,7 +274,8 @@ _OTHERS = (
         OwnFile,
         ("claims.lock", "phases.lock", "handoffs.lock", "execution-state.lock",
          "handoff-overrides.json.lock", "daemon.lock", "gates.waiters", "index-pending",
-         "ref-locks", "history.json", "kept.turn", "kept-ref-lock"),
+         "ref-locks", "history.json", "artifacts.json", "config-in-force.json",
+         "config-committed.json", "kept.turn", "kept-ref-lock"),
     ),
 )  # fmt: skip
 
@@ -296,8 +310,6 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
     yield from _OTHERS
 
 
-_Shape = TypeVar("_Shape", bound=Wire)
-
 CONFIG = f"{PLANNING_ROOT}/config.json"
 
 LOOSENING: Mapping[str, object] = {
@@ -329,7 +341,7 @@ class Settings(NamedTuple):
     @property
     def without_patience(self) -> Settings:
         """The same, but each file is judged as if quiet for long: that is no matter of state."""
-        return self._replace(policy=self.policy.model_copy(update={"settle_ms": 0, "grace_s": 0}))
+        return self._replace(policy=self.policy._replace(settle_ms=0, grace_s=0))
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -365,44 +377,60 @@ def load(root: str) -> Settings:
     Raises:
         YoloError: BAD_CONFIG, naming the file and its first fault.
     """
-    config = _shaped(Config, _read_object(os.path.join(root, CONFIG), CONFIG), CONFIG)
-    user = _read_object(user_config_path(), "the user's configuration")
-    own = user.get("policy", {}), user.get("repositories", {}).get(root, {})
-    policy = _tightened(config.yolo_fs) | own[0] | own[1]
-    return Settings(config, _shaped(Policy, policy, "the user's configuration"))
+    written = _written(os.path.join(root, CONFIG), CONFIG)
+    config = config_in(written, root, "config-in-force.json") if written is not None else Config()
+    policy, name = _tightened(config.yolo_fs), "the user's configuration"
+    user = _written(user_config_path(), name)
+    said = _object_in(user, name) if user is not None else {}
+    own = said.get("policy", {}) | said.get("repositories", {}).get(root, {})
+    return Settings(config, _checked(Policy, to_json(policy) | own, name) if own else policy)
 
 
-def _tightened(policy: Policy) -> dict[str, Any]:
+def config_in(written: bytes, root: str, kept: str) -> Config:
+    """Return the configuration that a file holds. What was checked once, the next process finds in
+    the file `kept` of ours.
+
+    Raises:
+        YoloError: BAD_CONFIG.
+    """
+    folder, digest = own_folder(root), sha256(written).hexdigest()
+    checked = recall(f"{folder}/{kept}", digest) if folder else None
+    if checked is None:
+        checked = to_json(_checked(Config, _object_in(written, CONFIG), CONFIG))
+        if folder:
+            remember(f"{folder}/{kept}", digest, checked)
+    return values_of(Config, checked)
+
+
+def _tightened(policy: Policy) -> Policy:
     """Return the repository's policy without the values that only the user may give."""
-    values = policy.model_dump()
-    defaults = Policy().model_dump()
-    for name, loose in LOOSENING.items():
-        if values[name] == loose:
-            values[name] = defaults[name]
-    return (
-        values
-        | {name: min(values[name], defaults[name]) for name in _CAPPED}
-        | {"secrets_allowed": []}
-    )
+    defaults, values = Policy(), policy._asdict()
+    given = {name for name, loose in LOOSENING.items() if values[name] == loose}
+    given |= {name for name in _CAPPED if values[name] > getattr(defaults, name)}
+    left = {name: getattr(defaults, name) for name in (*given, "secrets_allowed")}
+    return policy._replace(**left)
 
 
-def _shaped(shape: type[_Shape], value: Mapping[str, Any], name: str) -> _Shape:
-    shaped, faults = check(shape, value)
-    if not isinstance(shaped, shape):
-        fault = faults[0]
-        raise _bad(fault.as_finding(name, 1))
-    return shaped
+def _checked(kind: Any, value: Mapping[str, Any], name: str) -> Any:
+    from yolo_fs.schemas.base import check, shape_of  # pydantic: a fourth of what a command costs
+
+    shaped, faults = check(shape_of(kind), value)
+    if shaped is None:
+        raise _bad(faults[0].as_finding(name, 1))
+    return values_of(kind, shaped.model_dump())
 
 
-def _read_object(path: str, name: str) -> dict[str, Any]:
+def _written(path: str, name: str) -> bytes | None:
+    """Return what a file holds; None where there is none that can be read."""
     # To open a pipe would wait for its writer.
     if os.path.exists(path) and not os.path.isfile(path):
         raise _bad(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
-    try:
-        with open(path, "rb") as file:
-            data = file.read(Limits().max_file_bytes + 1)
-    except OSError:
-        return {}
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(Limits().max_file_bytes + 1)
+    return None
+
+
+def _object_in(data: bytes, name: str) -> dict[str, Any]:
     reading = read_object(data, name, Limits())
     if not reading.records:
         raise _bad(reading.findings[0])

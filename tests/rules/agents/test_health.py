@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.support.phases import FOLDER, PHASE, complete, facts
+from tests.support.settings import config_from
 from yolo_fs.cli import hook_fast
 from yolo_fs.edges import heartbeats
 from yolo_fs.json_form import to_json
@@ -353,10 +354,10 @@ def phase(case: Mapping[str, Any]) -> PhaseFacts:
         del content["01-02.summary.jsonl"], content["../../state.json"], content["../../ROADMAP.md"]
     if "escalation" in case:
         content["escalation.jsonl"] = case["escalation"]
-    config = Config.model_validate({"security_audit": True})
+    config = config_from({"security_audit": True})
     if "departments" in case:
         flags = dict.fromkeys(case["departments"], True)
-        config = Config.model_validate({"departments": flags, "department_workflow": "parallel"})
+        config = config_from({"departments": flags, "department_workflow": "parallel"})
         content["fe-architecture.toon"] = [{"tech_decisions": ["React"]}]
     found = facts(content, config=config, signed_off="c" * 40 if case.get("complete") else "")
     at_s = int(START.timestamp())

@@ -9,6 +9,7 @@ import pytest
 from yolo_fs.reasons import Grade, Reason
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.forms import FORMS, normalise
+from yolo_fs.rules.artifacts.table import ARTIFACTS, shape_named
 from yolo_fs.schemas.base import Form
 from yolo_fs.schemas.layout import Record
 
@@ -152,3 +153,13 @@ def test_a_must_have_with_an_old_name_is_read_under_its_present_one() -> None:
     must_haves = MUST_HAVES | {"ar": [{"file": "src/a.ts", "provides": "search"}]}
     (header,), _ = read("03-05.plan.jsonl", HEADER | {"mh": must_haves})
     assert header["mh"]["ar"][0] | {"p": "src/a.ts", "pv": "search"} == header["mh"]["ar"][0]
+
+
+def test_the_table_says_of_which_artifacts_the_header_speaks_of_several_plans() -> None:
+    said = {row.kind for row in ARTIFACTS if row.needs_plans}
+    several = {
+        row.kind
+        for row in ARTIFACTS
+        if row.header and Form.SEVERAL_PLANS in shape_named(row.header).accepts.values()
+    }
+    assert said == several == {"code-review"}

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tests.support.phases import filed
+from tests.support.settings import config_from
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import Dept, Mode, Role
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.authz.actors import Actor, find_actor
 from yolo_fs.rules.authz.message_routes import may_send, message_findings, routes_broken
 from yolo_fs.rules.evidence import PhaseFacts, Switches
-from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 
 SPEC = Path(__file__).parents[3] / "fixtures/spec"
@@ -123,7 +123,7 @@ def test_messages_of_teammates_are_refused_in_task_mode() -> None:
 def broken(
     name: str, *lines: dict[str, Any], mode: dict[str, Any] | None = None
 ) -> list[tuple[str, int, str, str]]:
-    switches = Switches(Config.model_validate(mode or {}))
+    switches = Switches(config_from(mode or {}))
     facts = PhaseFacts(PhaseId("01", "auth"), (filed(name, list(lines)),), switches)
     return [(one.reason, one.line, one.at, one.expected) for one in routes_broken(facts)]
 

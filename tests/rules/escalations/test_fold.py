@@ -150,7 +150,7 @@ def test_everybody_begins_at_their_report_to_and_gets_the_answer_back(
 def _case(path: Path) -> tuple[EscalationLog, dict[str, Any]]:
     value = json.loads(path.read_text())
     mode = Mode.MULTI if value.get("multi") else Mode.SINGLE
-    rules = EscalationRules.model_validate(value.get("rules", {}))
+    rules = EscalationRules(**value.get("rules", {}))
     return EscalationLog(
         mode, rules, value.get("lines", ()), value.get("entries", ()), START
     ), value

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from tests.support.phases import FOLDER, Content, complete, facts
+from tests.support.settings import config_from
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.evidence import Filed, PhaseFacts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs, handoff_into
-from yolo_fs.schemas.config import Config
 
-CONFIG = Config.model_validate(
+CONFIG = config_from(
     {
         "departments": {"backend": True, "frontend": True, "uiux": True},
         "department_workflow": "parallel",
@@ -161,7 +161,7 @@ def test_a_contract_is_not_implemented_before_any_plan_is_done() -> None:
 def test_a_department_that_takes_no_part_is_a_warning() -> None:
     (finding,) = faults_of_handoffs(
         facts({"dept-handoff.jsonl": [DEPT_HANDOFF | {"contracts": [], "artifacts": []}]},
-              config=Config.model_validate({"departments": {"uiux": True}, "department_workflow": "parallel"}))
+              config=config_from({"departments": {"uiux": True}, "department_workflow": "parallel"}))
     )  # fmt: skip
     assert (finding.at, finding.level) == ("/to_dept", Level.WARNING)
 

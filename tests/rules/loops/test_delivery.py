@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support.phases import complete, facts
+from tests.support.settings import config_from
 from yolo_fs.rules.phase.progress import fold
-from yolo_fs.schemas.config import Config
 
-CONFIG = Config.model_validate({"security_audit": True, "po": {"enabled": True}})
+CONFIG = config_from({"security_audit": True, "po": {"enabled": True}})
 SCOPE = {"analysis.json": [{}], "scope-document.json": [{"status": "PO-APPROVED"}]}
 
 

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from tests.support import phases
+from tests.support.settings import config_from
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.gates import METRICS
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.evidence import Filed, PhaseFacts, Switches, Version, Work
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import loops
-from yolo_fs.schemas.config import Config
 
 CASES = Path(__file__).parents[3] / "fixtures/loops"
 NAMES = sorted(path.stem for path in CASES.iterdir())
@@ -40,7 +40,7 @@ def facts_of(case: dict[str, Any]) -> LoopFacts:
             work.append(Work(event["works_on"], at_s, order))
         else:
             versions[path_of(event["file"])].append(Version(tuple(event["lines"]), at_s, order))
-    switches = Switches(Config.model_validate(case.get("config", {})))
+    switches = Switches(config_from(case.get("config", {})))
     facts = PhaseFacts(
         phases.PHASE, tuple(latest(path, found[-1]) for path, found in versions.items()), switches
     )

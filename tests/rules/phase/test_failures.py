@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.support.phases import complete, facts
+from tests.support.settings import config_from
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.view import View, skip_rule
 from yolo_fs.rules.states.project import claims
-from yolo_fs.schemas.config import Config
 
 FAILED: dict[str, list[dict[str, Any]]] = {
     "verification.jsonl": [{"r": "FAIL", "fl": 1}],
@@ -46,7 +46,7 @@ def test_neither_is_a_phase_whose_sign_off_a_commit_records() -> None:
     ("key", "name"), [("qa", "verification.jsonl"), ("security", "security-audit.jsonl")]
 )
 def test_no_rule_skips_a_step_that_has_failed(key: str, name: str) -> None:
-    config = Config.model_validate({"effort": "turbo", "security_audit": False})
+    config = config_from({"effort": "turbo", "security_audit": False})
     without = {one: lines for one, lines in complete().items() if one != name}
     step = STEP_BY_KEY[key]
 
@@ -59,7 +59,7 @@ def test_no_rule_skips_a_step_that_has_failed(key: str, name: str) -> None:
 def test_a_sign_off_waits_for_the_verification_though_the_audit_is_off() -> None:
     content = complete()
     del content["verification.jsonl"]
-    config = Config.model_validate({"security_audit": False})
+    config = config_from({"security_audit": False})
 
     assert not Phase(facts(content, config=config)).is_complete
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.phases import COMMITS, FOLDER, Content, complete, facts
+from tests.support.settings import config_from
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import STEPS, EntryGate, ExitGate, Skip
@@ -94,7 +95,7 @@ def test_the_first_gap_says_who_is_next(absent: list[str], agent: str, key: str)
 @pytest.mark.proves("002:76")
 @pytest.mark.parametrize(("documenter", "agent"), [("always", "documenter"), ("on_request", "qa")])
 def test_a_documenter_on_request_hides_nobody(documenter: str, agent: str) -> None:
-    config = Config.model_validate({"documenter": documenter, "security_audit": True})
+    config = config_from({"documenter": documenter, "security_audit": True})
     progress = fold(facts(without("docs.jsonl", "verification.jsonl"), config=config))
     assert progress.next is not None
     assert progress.next.agent == agent
@@ -117,7 +118,7 @@ SKIPPED_BY_EFFORT = {
 @pytest.mark.proves("002:68b", "002:73b", "002:77b")
 @pytest.mark.parametrize("effort", SKIPPED_BY_EFFORT)
 def test_each_effort_profile_skips_its_steps_and_no_other(effort: str) -> None:
-    config = Config.model_validate({"effort": effort, "security_audit": True})
+    config = config_from({"effort": effort, "security_audit": True})
     progress = fold(facts(without(*EVIDENCE_OF_SKIPPABLE), config=config))
     skipped = {
         one.step.key
@@ -138,17 +139,17 @@ EVIDENCE_OF_SKIPPABLE = (
     ("change", "key", "rule"),
     [
         (
-            {"config": Config.model_validate({"critique": {"enabled": False}})},
+            {"config": config_from({"critique": {"enabled": False}})},
             "critique",
             "critique.enabled=false",
         ),
         (
-            {"config": Config.model_validate({"security_audit": False})},
+            {"config": config_from({"security_audit": False})},
             "security",
             "config security_audit≠true",
         ),
         (
-            {"config": Config.model_validate({"documenter": "never"})},
+            {"config": config_from({"documenter": "never"})},
             "documentation",
             "config-gated",
         ),
@@ -164,7 +165,7 @@ def test_a_switch_skips_its_step_by_name(change: dict[str, Any], key: str, rule:
 
 
 def test_a_mandatory_step_is_never_skipped() -> None:
-    config = Config.model_validate({"effort": "turbo", "documenter": "never"})
+    config = config_from({"effort": "turbo", "documenter": "never"})
     progress = fold(facts({}, config=config, skip_qa=True, skip_security=True))
     for row in STEPS:
         if row.mandatory:
@@ -458,7 +459,7 @@ def test_tasks_fall_into_layers(
 
 # --- departments ---
 
-PARALLEL = Config.model_validate(
+PARALLEL = config_from(
     {
         "departments": {"frontend": True, "uiux": True},
         "department_workflow": "parallel",
@@ -533,7 +534,7 @@ def test_the_flags_say_which_departments_work_and_the_workflow_only_their_order(
     said = {"departments": {"frontend": True}} | (
         {"department_workflow": workflow} if workflow else {}
     )
-    phase = Phase(facts({}, config=Config.model_validate(said)))
+    phase = Phase(facts({}, config=config_from(said)))
     assert [one.department for one in phase.progress.departments] == ["backend", "frontend"]
     assert not next(gate for gate in phase.gates if gate.name == "all-depts").is_open
     state = orchestration(phase, None)
@@ -552,7 +553,7 @@ def test_what_is_worked_out_ahead_is_all_that_a_phase_keeps() -> None:
 
 @pytest.mark.proves("more:2")
 def test_a_refusal_names_the_file_as_the_department_calls_it() -> None:
-    config = Config.model_validate({"departments": {"frontend": True}})
+    config = config_from({"departments": {"frontend": True}})
     phase = Phase(facts(complete(), config=config))
     frontend = next(one for one in phase.progress.departments if one.department == "frontend")
     lacks = {lack for step in frontend.steps for lack in step.missing}

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from tests.support.phases import FOLDER, complete, facts
+from tests.support.settings import config_from
 from yolo_fs.rules.evidence import Version, Work
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.phase.report import Asker, PhaseReport
 from yolo_fs.rules.states.project import summary_line
-from yolo_fs.schemas.config import Config
 
-PO = Config.model_validate(
+PO = config_from(
     {"po": {"enabled": True}, "security_audit": True, "integration_gate": {"enabled": True}}
 )
 ASKS = {"plan": "01-01", "r": "changes_requested", "cycle": 1, "dt": "2026-02-19"}
@@ -109,7 +109,7 @@ def test_an_unsure_critique_goes_back_to_the_critic_until_a_design_is_built_on_i
 
 
 def test_a_complete_phase_asks_nobody_for_its_documentation() -> None:
-    config = Config.model_validate({"security_audit": True, "documenter": "always"})
+    config = config_from({"security_audit": True, "documenter": "always"})
     content = {name: lines for name, lines in complete().items() if name != "docs.jsonl"}
     phase = Phase(facts(content, config=config))
     assert phase.is_complete
@@ -214,9 +214,7 @@ def test_a_ship_of_the_owner_opens_nothing_that_the_evidence_closes() -> None:
 
 @pytest.mark.proves("000:550")
 def test_departments_are_dispatched_in_the_order_of_the_owner() -> None:
-    config = Config.model_validate(
-        {"departments": {"frontend": True}, "department_workflow": "parallel"}
-    )
+    config = config_from({"departments": {"frontend": True}, "department_workflow": "parallel"})
     content: dict[str, list[dict[str, Any]]] = {"critique.jsonl": [{"id": "C1", "cf": 90, "rd": 1}]}
     content["research.jsonl"] = [{"q": "rotation"}]
 
@@ -255,7 +253,7 @@ def test_what_a_false_summary_lacks_is_told_to_its_dev() -> None:
 
 
 def test_nobody_is_sent_past_a_closed_gate() -> None:
-    three = Config.model_validate(
+    three = config_from(
         {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
     )
     design = {

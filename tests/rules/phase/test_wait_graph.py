@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.support import phases
+from tests.support.settings import config_from
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.protocol.departments import Dept
@@ -27,7 +28,6 @@ from yolo_fs.rules.phase import waits
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.waits import Alarm, Deadlock, Orphan, Wait, cycles, orphans, suppliers
 from yolo_fs.rules.phase.waves import Wave
-from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Strictness
 
 CASES = Path(__file__).parents[3] / "fixtures/waits"
@@ -40,9 +40,7 @@ def read(case: Path) -> PhaseFacts:
     config = case / "config.json"
     said = json.loads(config.read_text()) if config.exists() else {}
     files = [file for file in case.iterdir() if file.name not in BESIDE]
-    return PhaseFacts(
-        phases.PHASE, tuple(map(read_artifact, files)), Switches(Config.model_validate(said))
-    )
+    return PhaseFacts(phases.PHASE, tuple(map(read_artifact, files)), Switches(config_from(said)))
 
 
 def read_artifact(file: Path) -> Filed:
@@ -151,9 +149,7 @@ def test_what_an_agent_wrote_reaches_an_alarm_escaped_and_cut() -> None:
 
 # --- what waits, and what does not ---
 
-FRONTEND = Config.model_validate(
-    {"departments": {"frontend": True}, "department_workflow": "sequential"}
-)
+FRONTEND = config_from({"departments": {"frontend": True}, "department_workflow": "sequential"})
 TASK = {"id": "T1", "a": "sign tokens", "f": ["src/auth.ts"], "spec": "use RS256"}
 
 
@@ -227,9 +223,7 @@ def test_a_plan_of_a_later_wave_waits_at_the_gate_until_its_department_has_begun
 
 
 def test_an_open_gate_holds_nobody() -> None:
-    config = Config.model_validate(
-        {"departments": {"uiux": True}, "department_workflow": "parallel"}
-    )
+    config = config_from({"departments": {"uiux": True}, "department_workflow": "parallel"})
     content: phases.Content = {"ux-01-01.plan.jsonl": plan("01"), "01-02.plan.jsonl": plan("02")}
     assert ("01-02", "gate:ux-complete") in waiting(phases.facts(content, config=config))
     ready = {"status": "ready", "name": "LoginForm", "component": "LoginForm"}
@@ -247,7 +241,7 @@ def test_a_later_wave_waits_for_every_department_of_the_one_before(
     first, last = (Dept.UIUX, Dept.FRONTEND), (Dept.BACKEND,)
     found = (Wave(first, "handoff-ux-complete"), Wave(last, "all-depts-complete"))
     monkeypatch.setattr(waits, "waves", lambda _: found)
-    config = Config.model_validate({"departments": {"uiux": True, "frontend": True}})
+    config = config_from({"departments": {"uiux": True, "frontend": True}})
     ready = {"status": "ready", "name": "LoginForm", "component": "LoginForm"}
     content: phases.Content = {"fe-01-01.plan.jsonl": plan("01"), "01-02.plan.jsonl": plan("02")}
     content |= {
@@ -408,7 +402,7 @@ def healthy(rng: random.Random) -> PhaseFacts:
     """Return a phase in which much waits and every wait can be met: all point to earlier waves, or upward."""
     workflow, active = rng.choice(WORKFLOWS)
     flags = {"frontend": "fe" in active, "uiux": "ux" in active}
-    config = Config.model_validate({"departments": flags, "department_workflow": workflow})
+    config = config_from({"departments": flags, "department_workflow": workflow})
     prefixes = [one for one in ("ux-", "fe-", "") if one.strip("-") in active.split() or not one]
     content: phases.Content = {}
     names: list[str] = []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.phases import Content, complete, facts, filed
+from tests.support.settings import config_from
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import Skip
 from yolo_fs.reasons import Level
@@ -29,12 +30,11 @@ from yolo_fs.rules.states.project import (
 )
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.base import check
-from yolo_fs.schemas.config import Config
 from yolo_fs.schemas.layout import Record
 from yolo_fs.schemas.state import ExecutionState, Orchestration, StateFile
 
 ORDER = list(complete())
-THREE = Config.model_validate(
+THREE = config_from(
     {
         "departments": {"frontend": True, "uiux": True},
         "department_workflow": "parallel",
@@ -245,7 +245,7 @@ def test_a_mandatory_step_cannot_be_declared_skipped() -> None:
 def test_a_skip_by_a_rule_ends_with_the_rule() -> None:
     content = complete()
     del content["verification.jsonl"], content["qa-code.jsonl"]
-    state = written(facts(content, config=Config.model_validate({"effort": "turbo"})))[-1]
+    state = written(facts(content, config=config_from({"effort": "turbo"})))[-1]
     assert state["steps"]["qa"] == {"status": "skipped", "reason": f"rule: {Skip.TURBO.value}"}
     after = written(facts(content | {".execution-state.json": [state]}), state)[-1]
     assert statuses(after)["qa"] == "pending"

@@ -82,7 +82,8 @@ OTHERS = tuple(
     f".git/yolo-fs/{name}"
     for name in (
         "agents.1.jsonl", "claims.lock", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
-        "handoff-overrides.json.lock", "handoffs.lock", "history.json", "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock",
+        "handoff-overrides.json.lock", "handoffs.lock", "history.json", "artifacts.json", "config-in-force.json", "config-committed.json",
+        "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock",
         *(
             f"setup-{host}{part}.json" for host in HOST_BY_NAME for part in SETUP_PARTS
             if host + part != "claude"

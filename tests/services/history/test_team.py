@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.teams import CLAIM, Team
+from tests.support.teams import CLAIM, EXAMPLES, Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git import history
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Home
+from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.rules.loops.facts import Loop, LoopProgress
 from yolo_fs.services.history import team as history_team
 from yolo_fs.services.history.team import Team as Facts
@@ -39,6 +41,84 @@ def of(team: Team, kind: Loop) -> LoopProgress:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
         return next(one for one in loops_of(facts, phase, 0) if one.kind is kind)
+
+
+def in_every_form(team: Team) -> None:
+    """Commit each example of each artifact, those with faults as well, as the user does."""
+    for row in ARTIFACTS:
+        folder = EXAMPLES / row.kind
+        for number, example in enumerate(sorted(folder.glob("*/*")), 1):
+            name = row.file.format(
+                dept="", plan=f"{number:02}-01", NN=f"{number:02}", department="backend"
+            )
+            home = f"phases/{number:02}-x/" if row.home is Home.PHASE else ""
+            path = team.root / ".yolo-planning" / f"{home}{name}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(example.read_bytes())
+    team.user_commits("chore: everything", ".yolo-planning")
+
+
+def facts_of(team: Team, *, keep: bool = False) -> tuple[PhaseFacts, ...]:
+    with Repository(str(team.root)) as repository:
+        facts = Facts(repository, load(repository.root))
+        found = facts.facts(team.head())
+        if keep:
+            facts.keep()
+        return found
+
+
+def refuse(*_: object) -> None:
+    raise AssertionError("it was read anew")
+
+
+def test_what_artifacts_say_is_read_once_for_all_processes(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_every_form(team)
+    before = facts_of(team, keep=True)
+    assert {one.valid for phase in before for one in phase.filed} == {True, False}
+    monkeypatch.setattr(Facts, "_understood", refuse)
+    assert facts_of(team) == before
+
+
+def test_what_was_kept_holds_for_no_other_content_and_no_other_settings(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts_of(team, keep=True)
+    monkeypatch.setattr(Facts, "_understood", refuse)
+    for policy in ({"legacy": True}, {"max_depth": 63}):
+        config = team.root.parent / "no config" / "yolo-fs" / "config.json"
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(json.dumps({"policy": policy}))
+        with pytest.raises(AssertionError, match="read anew"):
+            facts_of(team)
+        config.unlink()
+    facts_of(team)
+    team.example("plan/ok/planned.jsonl", "01-02.plan.jsonl")
+    team.user_commits("docs: another", ".yolo-planning")
+    with pytest.raises(AssertionError, match="read anew"):
+        facts_of(team)
+
+
+def test_a_review_of_all_plans_is_read_anew_once_there_is_another_plan(team: Team) -> None:
+    verdict = {"plan": "01-*", "r": "approve", "cycle": 1, "dt": "2026-02-19"}
+    team.artifact("code-review.jsonl", json.dumps(verdict) + "\n")
+    team.user_commits("docs: review", ".yolo-planning")
+    facts_of(team, keep=True)
+    team.example("plan/ok/planned.jsonl", "01-02.plan.jsonl")
+    team.user_commits("docs: another", ".yolo-planning")
+    (phase,) = facts_of(team)
+    assert [line["plan"] for line in phase.lines_of("code-review")] == ["01-01", "01-02"]
+
+
+def test_a_process_that_has_a_warm_one_beside_it_keeps_nothing(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history_team, "_HELD", [])
+    with Repository(str(team.root)) as repository:
+        Facts(repository, load(repository.root)).hold()
+        facts_of(team, keep=True)
+    assert not (team.root / ".git/yolo-fs/artifacts.json").exists()
 
 
 def works(team: Team, subject: str, text: str) -> str:

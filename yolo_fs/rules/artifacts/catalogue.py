@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.reasons import Exit, Fault, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, shape_named
-from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.layout import Format, Record, Strictness
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.base import Wire
 
 Located = tuple[int, Fault]
 """A line number (0: the whole file) and what is wrong there."""
@@ -208,7 +210,12 @@ def _one(name: str, shape: str, source: str, file: str, faults: Faults | None = 
 
 
 def _shaped(shape: str) -> Faults:
-    return _first(lambda value, mode: check(shape_named(shape), value, mode)[1])
+    def faults_in(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
+        from yolo_fs.schemas.base import check
+
+        return check(shape_named(shape), value, mode)[1]
+
+    return _first(faults_in)
 
 
 def _handoff_json_faults(value: Mapping[str, Any], _: Strictness) -> tuple[Fault, ...]:

@@ -9,6 +9,7 @@ left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, islice
@@ -16,11 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import Fault, Finding, Grade, Level, Reason
-from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
-from yolo_fs.schemas.base import check
 from yolo_fs.schemas.contradictions import contradicted
 from yolo_fs.schemas.layout import Record, Strictness
 
@@ -47,6 +46,8 @@ def understand(
     place: Place, records: Sequence[Record], mode: Strictness, plans: Collection[str] = ()
 ) -> Understood:
     """Return what the lines say, each by itself; `plans`: ids of those in the same folder."""
+    from yolo_fs.rules.artifacts.forms import normalise  # pydantic: see `load`
+
     normal, told = normalise(place, records, plans)
     places = {(line, fault.at) for line, fault in told}
     faults = (
@@ -55,6 +56,25 @@ def understand(
         if not any((line, at) in places for at in _around(fault.at))
     )
     return Understood(normal, _graded(_bounded(chain(told, faults), mode), mode))
+
+
+def of_sections(
+    place: Place, findings: Sequence[Finding], records: Sequence[Record]
+) -> tuple[Finding, ...]:
+    """Return what was found while reading, as its readers take it.
+
+    Those of an architecture need its sections: where all are there, TOON that cannot be read
+    further is a `should`.
+    """
+    is_whole = Check.SECTIONS in place.artifact.checks and any(
+        all(name in record.value for name in ARCHITECTURE_SECTIONS) for record in records
+    )
+    return tuple(
+        replace(finding, level=Level.WARNING)
+        if is_whole and finding.reason is Reason.TOON_INVALID
+        else finding
+        for finding in findings
+    )
 
 
 def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
@@ -105,6 +125,8 @@ def shape_faults(
     artifact: Artifact, records: Sequence[Record], mode: Strictness
 ) -> Iterator[Located]:
     """Yield what is wrong with the number of lines and the shape of each."""
+    from yolo_fs.schemas.base import check
+
     yield from _count_faults(artifact, records)
     for record, shape in artifact.shapes_of(records):
         if artifact.is_one_line and record is not records[0]:
@@ -140,6 +162,8 @@ def commits_mentioned(place: Place, records: Sequence[Record]) -> tuple[str, ...
     """Return the commit hashes whose existence has to be looked up before the checks run."""
     if Check.COMMITS not in place.artifact.checks:
         return ()
+    from yolo_fs.rules.artifacts.forms import normalise
+
     normal = normalise(place, records).records
     return tuple(name for record in normal for name in _texts(record.value.get("ch")))
 

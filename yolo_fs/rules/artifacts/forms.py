@@ -10,14 +10,13 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple, get_args, get_origin
 
 from yolo_fs.ids import PLAN
-from yolo_fs.reasons import Fault, Finding, Grade, Level, Reason
-from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, Artifact, Check
+from yolo_fs.reasons import Fault, Grade, Reason
+from yolo_fs.rules.artifacts.table import Artifact
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.base import (
     FieldInfo,
@@ -102,35 +101,10 @@ def _without_copies(
     return once, copies
 
 
-def of_sections(
-    place: Place, findings: Sequence[Finding], records: Sequence[Record]
-) -> tuple[Finding, ...]:
-    """Return what was found while reading, as its readers take it.
-
-    Those of an architecture need its sections: where all are there, TOON that cannot be read
-    further is a `should`.
-    """
-    is_whole = Check.SECTIONS in place.artifact.checks and any(
-        all(name in record.value for name in ARCHITECTURE_SECTIONS) for record in records
-    )
-    return tuple(
-        replace(finding, level=Level.WARNING)
-        if is_whole and finding.reason is Reason.TOON_INVALID
-        else finding
-        for finding in findings
-    )
-
-
 def read_item(form: Form, value: Any, place: Place, plans: Collection[str] = ()) -> Any:
     """Return one value in its documented form, or as it is."""
     read = FORMS[form](value, _Known(place, plans))
     return value if read is None or read.missing else read.value
-
-
-def needs_plans(artifact: Artifact) -> bool:
-    """Return whether the form of such an artifact depends on the plans beside it."""
-    shapes = artifact.shapes if artifact.header else ()
-    return bool(shapes) and Form.SEVERAL_PLANS in shapes[0].accepts.values()
 
 
 def _of_each_plan(value: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -123,9 +123,10 @@ ARCHITECTURE_SECTIONS = (
 @cache
 def shape_named(name: str) -> type[Wire]:
     """Return a shape by its name below `yolo_fs.schemas`; to import one is slow."""
+    from yolo_fs.schemas.base import shape_of
+
     module, _, own_name = name.rpartition(".")
-    shape: type[Wire] = getattr(import_module(f"yolo_fs.schemas.{module}"), own_name)
-    return shape
+    return shape_of(getattr(import_module(f"yolo_fs.schemas.{module}"), own_name))
 
 
 class Artifact(NamedTuple):
@@ -163,6 +164,8 @@ class Artifact(NamedTuple):
     """A header without any body line is not an artifact yet."""
     repeats_header: bool = False
     """The file may hold several blocks, each of a header and its body."""
+    needs_plans: bool = False
+    """What its header says of several plans depends on which there are beside it."""
 
     @property
     def is_one_line(self) -> bool:
@@ -389,6 +392,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="code-review",
         file="{dept}code-review.jsonl",
         repeats_header=True,
+        needs_plans=True,
         subjects=(
             Subject("docs({phase}): code review {plan}"),
             Subject("docs({phase}): code review"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.departments import Dept, Mode, Role, name_in
@@ -23,10 +23,7 @@ from yolo_fs.reasons import Finding
 from yolo_fs.rules.artifacts.naming import entries_in
 from yolo_fs.rules.evidence import PhaseFacts, texts
 from yolo_fs.rules.timestamps import iso, moment
-
-if TYPE_CHECKING:
-    from yolo_fs.schemas.config import EscalationRules
-
+from yolo_fs.schemas.config import EscalationRules
 
 LOG = "escalation.jsonl"
 ENTRIES = ".execution-state.json"

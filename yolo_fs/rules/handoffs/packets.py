@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from yolo_fs.protocol.handoffs import PACKET_FIELDS, PACKET_HEADING
 from yolo_fs.reasons import Fault, Finding, Reason
 from yolo_fs.rules.handoffs.lifecycle import faults_of
-from yolo_fs.schemas.base import check
 from yolo_fs.schemas.layout import Strictness
-from yolo_fs.schemas.packet import DirectivePacket, Packet
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.packet import Packet
 
 FENCE = "---"
 TOP = "/handoff"
@@ -60,9 +62,6 @@ class ParsedPacket:
         """Return a fault of a value, its pointer from the packet on, as a finding with its line."""
         line = self.lines.get(fault.at.removeprefix("/").partition("/")[0], self.line)
         return fault._replace(at=self.top + fault.at).as_finding(self.path, line)
-
-
-# --- reading ---
 
 
 def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
@@ -112,6 +111,9 @@ def packet_of(
     """Return the packet, None when it is not complete, with all that is wrong with it."""
     if written.findings and not written.texts:
         return None, written.findings
+    from yolo_fs.schemas.base import check
+    from yolo_fs.schemas.packet import DirectivePacket, Packet
+
     shaped, faults = check(DirectivePacket if written.top else Packet, written.texts, mode)
     packet = shaped if isinstance(shaped, Packet) else None
     more = faults_of(packet) if packet else ()
@@ -178,9 +180,6 @@ def _bad_heading(path: str, line: int) -> Finding:
         f"`{PACKET_HEADING}`",
         "ask the sender to correct it",
     )
-
-
-# --- writing ---
 
 
 def texts_of(packet: Packet) -> dict[str, str]:

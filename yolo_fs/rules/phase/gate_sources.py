@@ -87,9 +87,6 @@ class GateSource(Protocol):
         """Yield what a handoff of this kind claims and history does not have."""
 
 
-# --- committed evidence ---
-
-
 @dataclass(frozen=True, slots=True)
 class CommittedEvidence:
     """The commits of the branch. No file of the work tree opens a gate here."""
@@ -152,7 +149,7 @@ class CommittedEvidence:
         return iter(missing) if missing or self.has("test-results") else None
 
     def _lacks_tests(self) -> Iterator[MissingEvidence]:
-        # The drop-in scripts, which read files only, must not pay for pydantic.
+        # The drop-in scripts, which read files only, must not pay for all that is behind it.
         from yolo_fs.rules.evidence import failing_tests
 
         for one in failing_tests(self.phase.facts):
@@ -184,9 +181,6 @@ class CommittedEvidence:
 
 READY = frozenset({"complete", "ready", "delivered", "deferred"})
 """What a design handoff, or one of its components, says when nobody has to wait for it."""
-
-
-# --- files on disk ---
 
 
 class PhaseFolder(Protocol):

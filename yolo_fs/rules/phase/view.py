@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
 from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
@@ -22,9 +22,7 @@ from yolo_fs.rules.evidence import (
     plan_progress,
     plans_of,
 )
-
-if TYPE_CHECKING:
-    from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.config import Config
 
 SHARED_KINDS = frozenset({"critique", "research"})
 """Kinds of which the unprefixed file serves every department that has none of its own: Critic and

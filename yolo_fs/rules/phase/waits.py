@@ -296,7 +296,7 @@ def _has_begun(one: DepartmentStatus) -> bool:
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
     """Yield each department of a later wave with the gates behind the wave before."""
     config = facts.switches.config
-    route = dispatch(config.model_dump(mode="json", include={"departments", "department_workflow"}))
+    route = dispatch(config._asdict())
     for before, after in pairwise(waves(route)):
         gates = [row for row in WAVE_GATES if row.department in before.departments]
         behind = [dept for dept in after.departments if dept in facts.switches.departments]

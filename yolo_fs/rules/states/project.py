@@ -216,7 +216,7 @@ def _begun_s(facts: PhaseFacts) -> int:
 
 
 def _dispatched(facts: PhaseFacts) -> Routing:
-    return dispatch(facts.switches.config.model_dump(mode="json"))
+    return dispatch(facts.switches.config._asdict())
 
 
 def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:

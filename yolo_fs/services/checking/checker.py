@@ -16,9 +16,9 @@ from yolo_fs.rules.artifacts.examine import (
     commits_mentioned,
     examine,
     find_secrets,
+    of_sections,
     plan_facts,
 )
-from yolo_fs.rules.artifacts.forms import needs_plans, normalise, of_sections
 from yolo_fs.rules.artifacts.naming import is_named_by_change
 from yolo_fs.rules.artifacts.table import Check, Home
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
@@ -30,12 +30,12 @@ from yolo_fs.rules.handoffs.lifecycle import (
 )
 from yolo_fs.rules.handoffs.packets import ParsedPacket, from_front_matter, packet_of
 from yolo_fs.schemas.layout import Format, Record
-from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.snapshots import NoTree, Snapshot
 from yolo_fs.services.workspace import Settings
 
 if TYPE_CHECKING:
     from yolo_fs.rules.artifacts.catalogue import Kind
+    from yolo_fs.schemas.packet import Packet
 
 
 class Checked(NamedTuple):
@@ -114,7 +114,7 @@ class Checker:
         mentioned = commits_mentioned(place, records)
         commits = snapshot.commits_exist(mentioned) if mentioned else {}
         asks_waves = Check.WAVES in place.artifact.checks and place.plan is not None
-        asks_names = asks_waves or needs_plans(place.artifact)
+        asks_names = asks_waves or place.artifact.needs_plans
         plans = self.plans_beside(place, snapshot) if asks_waves else {}
         present = plans_named(snapshot.names(place.folder)) if asks_names else frozenset()
         around = Surroundings(plans, commits, present)
@@ -148,6 +148,8 @@ class Checker:
         known = self._plans.get(path)
         if known and key is not None and known[0] == key:
             return known[1]
+        from yolo_fs.rules.artifacts.forms import normalise
+
         facts = None
         data = snapshot.content(path)
         if isinstance(data, bytes):

@@ -37,7 +37,6 @@ from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.checking.checker import Checked, Checker, previous_records
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
-from yolo_fs.services.checking.validate import Validator
 from yolo_fs.services.workspace import HOOKS, Settings
 
 HEAD = "HEAD"
@@ -185,14 +184,13 @@ def _joined(trailers: Sequence[tuple[str, str]]) -> str:
     return "; ".join(f"{key}: {value}" for key, value in trailers) or "absent"
 
 
-# --- the subjects of people's commits ---
-
-
 def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     """Return subject and trailers of an artifact as it is staged; None if it is no valid one."""
     place = classify(path)
     if place is None:
         return None
+    from yolo_fs.services.checking.validate import Validator
+
     validator = Validator(".")
     try:
         valid = [file for file in validator.staged([path]) if not errors(file.findings)]

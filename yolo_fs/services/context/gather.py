@@ -23,8 +23,7 @@ from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
 from yolo_fs.reasons import Reason, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, plans_named
-from yolo_fs.rules.artifacts.examine import find_secrets, understand
-from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
+from yolo_fs.rules.artifacts.examine import find_secrets, of_sections, understand
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.context.selection import ContextSource, ContextSources, Origin
@@ -146,8 +145,6 @@ class Gatherer:
         content = read(self._repository.root, origin.path, self._settings.policy.max_file_bytes)
         return content.data if isinstance(content, Content) else None
 
-    # --- files ---
-
     def _sources(
         self, commit: str | None, entries: Mapping[str, FileEntry], verdicts: Mapping[str, Verdict]
     ) -> Iterator[ContextSource]:
@@ -207,11 +204,9 @@ class Gatherer:
         return ContextSource(path, records, tuple(data.decode().split("\n")) if has_text else ())
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
-        if not needs_plans(place.artifact):
+        if not place.artifact.needs_plans:
             return frozenset()
         return plans_named(names_in(os.path.join(self._repository.root, place.folder)))
-
-    # --- what else there is to know ---
 
     def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
         """Return for each phase the plans that nobody works on any more."""

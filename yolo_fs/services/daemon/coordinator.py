@@ -23,13 +23,7 @@ from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Rejected
 from yolo_fs.rules.decide import Action, Commit, Emit, EventSink, decide, describe
 from yolo_fs.rules.kept import KeptCause
 from yolo_fs.services.kept import Keeper, Unkept
-from yolo_fs.services.surveyor import (
-    CachedVerdict,
-    Observation,
-    Refusal,
-    Surveyor,
-    VerdictStore,
-)
+from yolo_fs.services.surveyor import CachedVerdict, Observation, Refusal, Surveyor, VerdictStore
 from yolo_fs.services.workspace import Settings
 
 

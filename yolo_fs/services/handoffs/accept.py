@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.git.history import log
@@ -35,16 +35,12 @@ from yolo_fs.rules.handoffs.lifecycle import (
 )
 from yolo_fs.rules.handoffs.packets import FENCE, ParsedPacket, packet_of, read_chat
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.checking.checker import read_handoff_file
 from yolo_fs.services.handoffs.sessions import DirectiveSessions, PacketSource
-from yolo_fs.services.workspace import (
-    ACCEPTED,
-    CONFIG,
-    OVERRIDES,
-    Settings,
-    user_config_path,
-)
+from yolo_fs.services.workspace import ACCEPTED, CONFIG, OVERRIDES, Settings, user_config_path
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.packet import Packet
 
 MOST = 1_000
 """Overrides that are remembered; the oldest go first."""

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.readers import read_object
@@ -33,7 +33,9 @@ from yolo_fs.rules.handoffs.reading import (
     is_alike,
     parse_log,
 )
-from yolo_fs.schemas.packet import HandoffJson, read_handoff_json
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.packet import HandoffJson
 
 LOG = f"{PLANNING_ROOT}/context_health.log"
 LOG_LIMIT_BYTES = 256 * 1024 * 1024
@@ -146,8 +148,6 @@ class Reader:
             found.reason, f"{LOG}: {found.message}", hint=found.hint, exit_code=Exit.UNREADABLE
         )
 
-    # --- the file ---
-
     def _file(self, path: str) -> _Found:
         content = read(*self._place(path), self._limits.max_file_bytes)
         if isinstance(content, Finding):
@@ -165,8 +165,6 @@ class Reader:
         if full.startswith(self._root + os.sep):
             return self._root, full[len(self._root) + 1 :]
         return os.path.split(full)[0], os.path.basename(full)
-
-    # --- the wrong place ---
 
     def _elsewhere(self, path: str) -> Iterator[str]:
         """Yield where else a handoff.json lies, the latest first: it may be in the wrong place."""
@@ -193,8 +191,6 @@ class Reader:
         yield from _folders_in(folder)
         if folder.startswith(self._root + os.sep):
             yield from _folders_in(os.path.dirname(folder))
-
-    # --- the log ---
 
     def _keep(self, path: str, one: Read, elsewhere: tuple[str, ...]) -> tuple[Finding, ...]:
         """Append the lines at once and tell the journal; a refused log is only a warning."""
@@ -248,6 +244,8 @@ def _from_block(data: bytes, limits: Limits) -> _Found:
         )
     if block.lstrip().startswith("{"):
         return _from_json(block.strip().encode(), TEXT, limits)
+    from yolo_fs.schemas.packet import read_handoff_json
+
     value, faults = fields_of(block)
     handoff, wrong = read_handoff_json(value)
     return _shaped(handoff, tuple(_in_text(fault) for fault in (*faults, *wrong)))
@@ -257,6 +255,8 @@ def _from_json(data: bytes, path: str, limits: Limits) -> _Found:
     reading = read_object(data, path, limits)
     if wrong := errors(reading.findings):
         return _Found(None, cause_of(wrong), wrong)
+    from yolo_fs.schemas.packet import read_handoff_json
+
     handoff, faults = read_handoff_json(reading.records[0].value)
     return _shaped(handoff, tuple(fault.as_finding(path, 1) for fault in faults))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from yolo_fs.edges.files import names_in, read
 from yolo_fs.edges.text_checks import FindingList, decode
@@ -24,8 +25,10 @@ from yolo_fs.rules.handoffs.lifecycle import (
     priority_said,
 )
 from yolo_fs.rules.handoffs.packets import FENCE
-from yolo_fs.schemas.packet import Packet
 from yolo_fs.services.workspace import Settings
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.packet import Packet
 
 _AT = "/meta/directive_branch"
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from yolo_fs.edges.git.history import changes_in
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import READERS, read_object
+from yolo_fs.edges.readers import READERS
+from yolo_fs.edges.store import recall, remember
 from yolo_fs.ids import PhaseId
-from yolo_fs.reasons import errors
+from yolo_fs.reasons import YoloError, errors
 from yolo_fs.rules.artifacts.classify import (
     PLANNING_ROOT,
     classify,
@@ -21,8 +23,7 @@ from yolo_fs.rules.artifacts.classify import (
     milestone_named,
     plans_named,
 )
-from yolo_fs.rules.artifacts.examine import understand
-from yolo_fs.rules.artifacts.forms import needs_plans, of_sections
+from yolo_fs.rules.artifacts.examine import of_sections, understand
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.evidence import (
     Filed,
@@ -45,11 +46,20 @@ from yolo_fs.rules.loops.facts import (
 )
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.schemas.base import check
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.history.index import CommitTable, HistoryIndex
-from yolo_fs.services.workspace import ACTIVE, BESIDE, CONFIG, LINES, Settings, planning_home
+from yolo_fs.services.workspace import (
+    ACTIVE,
+    BESIDE,
+    CONFIG,
+    LINES,
+    Settings,
+    config_in,
+    planning_home,
+)
 
+_FILE = "artifacts.json"
+"""Holds, below `.git/yolo-fs`, what the artifacts of a branch say."""
 _NONE = (None,)
 _NO_PLANS: frozenset[str] = frozenset()
 _MADE_FEW = 50
@@ -151,10 +161,12 @@ class Team:
         self._repository = repository
         self._settings = settings
         self._pause = pause
-        self._filed: dict[str, tuple[object, object, Filed]] = {}
+        self._filed: dict[str, tuple[tuple[str, frozenset[str]], object, Filed]] = {}
         """Path → what was read last, the blob and the plans that matter to it; what tells its last
         commit; and what it says.
         """
+        self._is_kept = True
+        """Whether the next process finds it as well."""
         self._blobs: Mapping[str, str] = {}
         """Path → blob of the commit that was asked for last."""
         self._configs: dict[str | None, Config | None] = {}
@@ -192,6 +204,29 @@ class Team:
             self._phases = kept._phases
             if self._lines.take_over(kept._lines):
                 self._lines_read = kept._lines_read
+
+    def keep(self) -> None:
+        """Leave what artifacts say to the next process, unless it can ask a warm one."""
+        if self._is_kept or _HELD:
+            return
+        said = {
+            path: (blob, sorted(plans), one.lines, one.valid)
+            for path, ((blob, plans), _, one) in self._filed.items()
+        }
+        remember(f"{self._repository.own_dir}/{_FILE}", self._read_by, said)
+        self._is_kept = True
+
+    def _recall(self, places: Mapping[str, Place]) -> None:
+        kept = recall(f"{self._repository.own_dir}/{_FILE}", self._read_by) or {}
+        for path, (blob, plans, lines, valid) in kept.items():
+            if path in places:
+                filed = Filed(places[path], tuple(lines), valid=valid)
+                self._filed[path] = (blob, frozenset(plans)), None, filed
+
+    @property
+    def _read_by(self) -> str:
+        """What the meaning of an artifact depends on, beside itself and the plans beside it."""
+        return repr((self._settings.mode.legacy, self._settings.limits))
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
         """Return the phases as of a commit; the same facts are not folded again."""
@@ -293,9 +328,10 @@ class Team:
         blob = self._repository.blob_at(commit, CONFIG)
         found = self._repository.objects.read(blob) if blob and blob not in self._configs else None
         if blob and found:
-            records = read_object(found.body, CONFIG, self._settings.limits).records
-            shaped = check(Config, records[0].value)[0] if records else None
-            self._configs[blob] = shaped if isinstance(shaped, Config) else None
+            self._configs[blob] = None
+            with suppress(YoloError):
+                kept = "config-committed.json"
+                self._configs[blob] = config_in(found.body, self._repository.root, kept)
         return self._configs.get(blob)
 
     def past_of(self, path: str) -> Sequence[Version]:
@@ -319,7 +355,7 @@ class Team:
         place = classify(path)
         if place is None:
             return dict.fromkeys(blobs, ())
-        asked, _, now = self._filed.get(path, ((), None, None))
+        asked, _, now = self._filed.get(path, (None, None, None))
         plans = self._plans_beside(place)
         filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
         unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
@@ -433,7 +469,10 @@ class Team:
             path: (files[path], self._plans_beside(one))
             for path, one in self.paused(places.items())
         }
+        if not self._filed:
+            self._recall(places)
         unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
+        self._is_kept = self._is_kept and not unread
         objects = self._repository.objects.read_many([files[path] for path in unread])
         for path, found in self.paused(zip(unread, objects, strict=True)):
             plans = wanted[path][1]
@@ -450,7 +489,7 @@ class Team:
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
         """Return the ids of the plans in the folder of an artifact whose form depends on them."""
-        if not needs_plans(place.artifact):
+        if not place.artifact.needs_plans:
             return _NO_PLANS
         folder = f"{place.folder}/"
         return plans_named(

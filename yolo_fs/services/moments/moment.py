@@ -117,6 +117,8 @@ class StatusObserver:
 
     def close(self) -> None:
         """End the helper processes."""
+        if self._team:
+            self._team.keep()
         if self._reporter:
             self._reporter.close()
 

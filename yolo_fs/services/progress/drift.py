@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from yolo_fs.edges.store import ListedFolder, read_json
+from yolo_fs.json_form import to_json
 from yolo_fs.rules.evidence import PhaseFacts, Switches, texts
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.rules.phase.phase import Phase
@@ -117,8 +118,8 @@ def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
     """Yield the settings in force that history has not, which cannot tell who worked by them."""
     if committed is None or committed == in_force:
         return
-    proved = dict(_leaves(committed.model_dump(mode="json")))
-    for key, value in _leaves(in_force.model_dump(mode="json")):
+    proved = dict(_leaves(to_json(committed)))
+    for key, value in _leaves(to_json(in_force)):
         if value != proved.get(key):
             yield Drift(CONFIG, key, value, proved.get(key))
 

@@ -48,8 +48,8 @@ from yolo_fs.rules.states.project import (
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.layout import Record
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.gate_wait import NoticeWriter
 from yolo_fs.services.workspace import (
+    RUNNING,
     Settings,
     notice_path,
     own_phase_folder,
@@ -95,8 +95,6 @@ EXECUTION = ".execution-state.json"
 STATE_FILES = ("state.json", EXECUTION, ".phase-orchestration.json")
 _ESCALATIONS = "/escalation.jsonl"
 PROJECT = f"{PLANNING_ROOT}/state.json"
-RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
-"""Mirrors the execution state of the running phase, where it exists (docs/sources.md#c12)."""
 
 _Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
@@ -232,6 +230,8 @@ class Projector:
         self._switches = Switches(settings.config)
         self._team = team
         self._tell = tell
+        from yolo_fs.services.progress.gate_wait import NoticeWriter  # of the daemon alone
+
         self._notices = NoticeWriter(notice_path(repository), waiters_path(repository))
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
@@ -263,8 +263,6 @@ class Projector:
                 self._departments(phase, errors)
                 self._sentinels(phase)
 
-    # --- department status ---
-
     def _departments(self, phase: Phase, errors: Mapping[str, str]) -> None:
         folder = self._folder(phase)
         for department in phase.progress.departments:
@@ -280,8 +278,6 @@ class Projector:
             failpoint.reach("projections.begun")
             update(path, lock, _merge(department, error), timeout_s=2.0, mode=SHARED)
             failpoint.reach("projections.written")
-
-    # --- gates ---
 
     def _note_gates(self, gates: Mapping[str, tuple[GateStatus, ...]]) -> None:
         for phase, of_phase in gates.items():
@@ -319,8 +315,6 @@ class Projector:
         with self._told(path):
             write_json(path, value, mode=SHARED)
             failpoint.reach("sentinels.written")
-
-    # --- around it ---
 
     def _folder(self, phase: Phase) -> str:
         return own_phase_folder(self._repository.root, phase.id)

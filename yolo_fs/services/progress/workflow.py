@@ -24,8 +24,6 @@ from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
 from yolo_fs.rules.phase.view import BY_RULE, PHASE_STEPS, View
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.schemas.base import check
-from yolo_fs.schemas.state import ExecutionState
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.workspace import Settings, own_phase_folder
@@ -126,9 +124,6 @@ def _look(view: View, progress: StepStatus, passed: frozenset[str]) -> StepLook:
     return StepLook(progress, view.department, entry, after)
 
 
-# --- skipping -------------------------------------------------------------------------------------
-
-
 def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: float) -> bool:
     """Declare in the phase's execution state that a step is skipped; it counts once that file is
     committed.
@@ -197,6 +192,9 @@ def _with_skip(
         "step": step.key,
         "steps": known,
     }  # the commit is called after the step that is named here
+    from yolo_fs.schemas.base import check
+    from yolo_fs.schemas.state import ExecutionState
+
     faults = check(ExecutionState, fresh)[1]
     wrong = next((fault for fault in faults if fault.level.value == "error"), None)
     if wrong:

@@ -107,6 +107,7 @@ class _Look:
         seen = replace(seen, machines=self._tried(lambda: observer.look(obstacle), None))
         if keep:
             team.history_index.keep()
+            team.keep()
         handoff = self._tried(lambda: self._handoff(in_force), None)
         return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import re
-import socket
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -142,7 +142,7 @@ def _keep(repository: Repository, membership: Membership) -> None:
 
 
 def _place(repository: Repository) -> str:
-    return f"{socket.gethostname()}:{repository.root}"
+    return f"{platform.node()}:{repository.root}"
 
 
 def leave(repository: Repository) -> Membership | None:
@@ -159,6 +159,6 @@ def leave(repository: Repository) -> Membership | None:
 
 def _new_name(root: str) -> str:
     """Return a name that says where the work tree is, and that no other has."""
-    words = f"{socket.gethostname()}-{os.path.basename(root)}".lower()
+    words = f"{platform.node()}-{os.path.basename(root)}".lower()
     plain = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:40].strip("-")
     return f"{plain or 'clone'}-{os.urandom(3).hex()}"

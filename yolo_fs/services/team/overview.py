@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.git.history import log, read_commit
 from yolo_fs.edges.git.repository import Head, Repository
@@ -23,9 +23,11 @@ from yolo_fs.rules.team import (
     TeamOverview,
     WaitingArtifact,
 )
-from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.services.team.membership import Membership, membership_of, memberships_beside
 from yolo_fs.services.workspace import LINES, TEAM_LANE, Settings, lock_in
+
+if TYPE_CHECKING:
+    from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding
 
 EXPLAINED_MOST = 100
 """Waiting artifacts of one direction that are looked at one by one."""
@@ -54,6 +56,8 @@ class TeamObserver:
         membership = membership_of(self._repository)
         if membership is None:
             return None
+        from yolo_fs.services.team.meeting import observing_meeting  # most work alone
+
         if self._meeting is None or self._meeting.membership != membership:
             self._meeting = observing_meeting(self._repository, self._settings, membership)
             self._tip, self._made, self._passed = None, {}, {}
@@ -71,8 +75,6 @@ class TeamObserver:
             tuple(self._leases(self._meeting, standing.tip)),
             tuple(self._waiting(self._meeting, standing, head, obstacle, lane)),
         )
-
-    # --- the history of the team ---
 
     def _read_up_to(self, tip: str | None) -> None:
         if tip == self._tip:
@@ -100,8 +102,6 @@ class TeamObserver:
             if lease.holder:
                 passed = self._passed.get(dept, 0)
                 yield HeldLease(dept, lease.holder, lease.epoch, passed)
-
-    # --- those who take part ---
 
     def _clones(self, meeting: TeamMeeting, standing: TeamStanding) -> Iterator[CloneStanding]:
         here = meeting.membership
@@ -146,8 +146,6 @@ class TeamObserver:
             return RemoteLane(membership.remote, is_known=False)
         told = (noted["what"], noted["at"], noted["round_trip_s"], str(noted.get("silence", "")))
         return RemoteLane(membership.remote, Reason.known(noted["reason"]), *told)
-
-    # --- what waits ---
 
     def _waiting(
         self,
