@@ -43,8 +43,10 @@ def fully(
 
 
 def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOutput:
-    from yolo_fs.services.hooks.agenthooks import answer
-
+    if event == "pre-tool-use":  # before each tool, and needs a third of what the others do
+        from yolo_fs.services.hooks.pre_tool_use import answer
+    else:
+        from yolo_fs.services.hooks.agenthooks import answer
     try:
         return output_of(event, host, answer(parse_input(event, host, cwd, told, os.environ)))
     except YoloError as error:

@@ -26,7 +26,7 @@ from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.githooks import work_trees
-from yolo_fs.services.hooks.pre_tool_use import Guard, HookRequest, note_written, paths_written
+from yolo_fs.services.hooks.pre_tool_use import HookRequest, note_written, paths_written
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.reports.status import Candidate, report
@@ -270,7 +270,6 @@ def _tasks_said(asked: HookRequest) -> Iterator[TaskProgress]:
 
 
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
-    "pre-tool-use": lambda asked: Guard(asked).answer(),
     "post-tool-use": _after_tool,
     "post-tool-use-failure": _after_failure,
     "subagent-start": _subagent_starts,

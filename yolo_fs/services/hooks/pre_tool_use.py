@@ -28,10 +28,8 @@ from yolo_fs.rules.kept import MOST_BYTES, KeptCause
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
-from yolo_fs.services.hooks.githooks import is_installed
 from yolo_fs.services.kept import Keeper, Leaf, read_leaf
-from yolo_fs.services.progress.state_files import RUNNING
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import RUNNING, load
 
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
@@ -280,8 +278,11 @@ class Guard:
 
     def answer(self) -> HookAnswer:
         """Refuse what would be written or read against the rules, with why and what to do."""
-        if self._asked.said.unchecked and is_installed(self._asked.repository.root):
-            return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
+        if self._asked.said.unchecked:
+            from yolo_fs.services.hooks.githooks import is_installed
+
+            if is_installed(self._asked.repository.root):
+                return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
         if refusal := self._told_across():
             return HookAnswer(refusal=refusal)
         handed = self._handed()
@@ -456,3 +457,13 @@ def _is_inside(path: str) -> bool:
 def _names_below(folder: str) -> Iterator[str]:
     for _, _, names in os.walk(folder):
         yield from names
+
+
+def answer(said: HookInput) -> HookAnswer:
+    """Answer whether a tool may run.
+
+    Raises:
+        YoloError: the environment is wrong; the host goes on as if it had not asked.
+    """
+    with Repository(said.cwd) as repository:
+        return Guard(HookRequest(repository, said)).answer()
