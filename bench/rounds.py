@@ -73,12 +73,11 @@ def ratios(ours: Sequence[float], base: Sequence[float]) -> list[float]:
 
 def cost_goal(name: str, ours: Sample, base: Sample, target: float, aim: Aim | None = None) -> Goal:
     """Return the goal that something costs at most `target` times as much time as something
-    else.
+    else: the median of the rounds, each compared with itself.
     """
-    spread = middle_half(ratios(ours.times_s, base.times_s))
-    return Goal(
-        name, ours.p50 / base.p50, target, aim=aim, spread=spread, beside=f"{ms(base.p50)} ms"
-    )
+    each = Sample(ratios(ours.times_s, base.times_s))
+    spread = middle_half(each.times_s)
+    return Goal(name, each.p50, target, aim=aim, spread=spread, beside=f"{ms(base.p50)} ms")
 
 
 def interleave(ways: Sequence[Way], rounds: int) -> dict[str, Sample]:
