@@ -149,6 +149,21 @@ def test_what_is_remembered_is_recalled_of_the_same_thing_and_by_the_same_code(
     assert store.recall(path, "this") is None
 
 
+def test_a_process_that_is_older_than_the_code_on_the_disk_shares_nothing(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, code = str(directory / "kept.json"), store._code.__wrapped__
+    monkeypatch.setattr(store, "_code", code)
+    store.remember(path, "this", KEPT)
+    assert store.recall(path, "this") == KEPT
+    monkeypatch.setattr(store, "_BEGAN_NS", 0)
+    assert store.recall(path, "this") is None
+    store.remember(path, "this", KEPT)
+    assert store.recall(path, "this") is None
+    monkeypatch.setattr(store, "_BEGAN_NS", time.time_ns())
+    assert store.recall(path, "this") is None
+
+
 def test_what_was_remembered_and_is_not_whole_any_more_is_not_recalled(directory: Path) -> None:
     path = directory / "kept.json"
     store.remember(str(path), "this", KEPT)

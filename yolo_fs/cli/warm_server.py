@@ -32,6 +32,7 @@ from yolo_fs.edges import warm_path
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.git.runner import load_git_python
 from yolo_fs.edges.store import write_json
+from yolo_fs.edges.system import package_stamp
 from yolo_fs.edges.warm_path import FRAME_BYTES, GO, HELLO, SOCKET
 from yolo_fs.reasons import YoloError
 from yolo_fs.schemas.base import build_shapes, shape_of
@@ -203,21 +204,6 @@ def hold_team(root: str, known: Head | None = None) -> Head | None:
         gc.freeze()
         return head
     return known
-
-
-def package_stamp() -> tuple[object, ...]:
-    """Return what changes when the package, or any that it needs, is changed or upgraded."""
-    root = os.path.dirname(os.path.abspath(yolo_fs.__file__))
-    found: list[object] = []
-    for folder, names, files in os.walk(root):
-        names[:] = [name for name in names if name != "__pycache__"]
-        for name in files:
-            status = os.stat(f"{folder}/{name}")
-            found.append((name, status.st_mtime_ns, status.st_size, status.st_ino))
-    for folder in sys.path:
-        with contextlib.suppress(OSError):
-            found.append((folder, os.stat(folder).st_mtime_ns))
-    return tuple(found)
 
 
 class _Server:
