@@ -94,17 +94,16 @@ def test_a_policy_of_the_user_counts_and_is_kept_nowhere(team: Team) -> None:
     assert kept == ["config-in-force.json"]
 
 
-def test_nothing_is_kept_where_we_have_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_repository_in_which_we_have_no_folder_stays_as_it_is(team: Team) -> None:
+    (team.root / ".git" / "yolo-fs").rmdir()
+    before = sorted(team.root.rglob("*"))
+    assert load(str(team.root)).config.departments == THREE["departments"]
+    assert sorted(team.root.rglob("*")) == before
+
+
+def test_outside_of_any_repository_nothing_is_kept(
+    team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
-    for name in ("no repository", "ours has no folder"):
-        root = tmp_path / name
-        (root / ".yolo-planning").mkdir(parents=True)
-        (root / ".yolo-planning" / "config.json").write_text("{}")
-        if name.startswith("ours"):
-            (root / ".git").mkdir()
-        monkeypatch.chdir(root)
-        before = sorted(root.rglob("*"))
-        assert load(str(root)).config == Config()
-        assert sorted(root.rglob("*")) == before
+    (team.root / ".git").rename(team.root / "elsewhere")
+    monkeypatch.setattr(workspace, "remember", lambda *told: pytest.fail(f"kept: {told}"))
+    assert load(str(team.root)).config.departments == THREE["departments"]
