@@ -201,6 +201,8 @@ def _sign_off(repo: Repo) -> None:
 # --- the kills -------------------------------------------------------------------------------------------------------
 
 PARTS = ("design", "plan", "build", "sign-off")
+TRIES = 5
+"""Times that a kill is tried again which came elsewhere: a file that is held for a moment adds some."""
 
 
 @pytest.mark.timeout(600)
@@ -211,17 +213,22 @@ def test_a_kill_at_any_moment_changes_nothing_in_the_end(
     part = parts[number]
     wanted = _outcome(Repo(part.after, env))
     for dies_at, name in list(enumerate(part.moments, 1))[::STRIDE]:
-        root = tmp_path / f"at{dies_at}"
-        shutil.copytree(part.before, root, symlinks=True)
-        assert coordinator.run(root, dies_at) == KILLED, (
-            f"the kill at moment {dies_at} ({name}) did not happen"
-        )
-        assert coordinator.moments() == part.moments[:dies_at], (
-            "it died elsewhere than the undisturbed run went"
-        )
-        assert coordinator.run(root) == 0
-        assert _outcome(Repo(root, env)) == wanted, f"killed at moment {dies_at}: {name}"
-        shutil.rmtree(root)
+        ways = []
+        for _ in range(TRIES):
+            root = tmp_path / f"at{dies_at}"
+            shutil.copytree(part.before, root, symlinks=True)
+            assert coordinator.run(root, dies_at) == KILLED, (
+                f"the kill at moment {dies_at} ({name}) did not happen"
+            )
+            ways.append(coordinator.moments())
+            assert coordinator.run(root) == 0
+            assert _outcome(Repo(root, env)) == wanted, (
+                f"killed at moment {dies_at}: {ways[-1][-1]}"
+            )
+            shutil.rmtree(root)
+            if ways[-1] == part.moments[:dies_at]:
+                break
+        assert part.moments[:dies_at] in ways, "it died elsewhere than the undisturbed run went"
 
 
 def _outcome(repo: Repo) -> dict[str, Any]:

@@ -43,8 +43,8 @@ def fully(
 
 
 def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOutput:
-    if event == "pre-tool-use":  # before each tool, and needs a third of what the others do
-        from yolo_fs.services.hooks.pre_tool_use import answer
+    if "-tool-use" in event:  # around each tool, and needs less than the others do
+        from yolo_fs.services.hooks.tool_use import answer
     else:
         from yolo_fs.services.hooks.agenthooks import answer
     try:

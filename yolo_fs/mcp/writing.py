@@ -17,7 +17,7 @@ from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.rules.hooks.touches import Effect, Touch
 from yolo_fs.services.checking.validate import Validator
-from yolo_fs.services.hooks.pre_tool_use import HookRequest, answer
+from yolo_fs.services.hooks.tool_use import HookRequest, answer
 
 _FEW = 20
 

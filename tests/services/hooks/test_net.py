@@ -17,7 +17,7 @@ from tests.support.teams import Team
 from yolo_fs.cli import hook_fast
 from yolo_fs.cli.main import run
 from yolo_fs.rules.hooks.touches import read_command
-from yolo_fs.services.hooks import pre_tool_use
+from yolo_fs.services.hooks import tool_use
 
 FILES = 2_000 if os.environ.get("YOLO_TORTURE") else 60
 RESTORES = (
@@ -249,7 +249,7 @@ def test_where_it_cannot_keep_it_says_so_and_stops_nothing(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edit(team)
-    monkeypatch.setattr(pre_tool_use, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(tool_use, "PATIENCE_S", 0.2)
     with open(team.root / ".git/yolo-fs/kept.turn", "w") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)  # somebody keeps, and is stopped meanwhile
         assert "could not be kept" in ask(team, "git reset --hard")

@@ -46,9 +46,6 @@ def stage_outcome(view: View) -> Outcome:
     )
 
 
-# --- entry ---
-
-
 def _after(step: str) -> Callable[[View, Passed], Iterator[str]]:
     def lacks(_: View, passed: Passed) -> Iterator[str]:
         if step not in passed:
@@ -139,9 +136,6 @@ ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
     EntryGate.SIGNED_OFF: _signed_off,
     EntryGate.INTEGRATION_DONE: _after("integration_gate"),
 }
-
-
-# --- exit ---
 
 
 def _present(kind: str, name: str) -> Callable[[View], Iterator[str]]:

@@ -31,6 +31,7 @@ from yolo_fs.rules.artifacts.classify import (
 )
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.rules.handoffs.lifecycle import HANDOFF
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
 from yolo_fs.services.checking.checker import Checker
@@ -44,7 +45,6 @@ from yolo_fs.services.checking.snapshots import (
 )
 from yolo_fs.services.workspace import Settings, load
 
-HANDOFF = "HANDOFF.md"
 STDIN = "-"
 
 

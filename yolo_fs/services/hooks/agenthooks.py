@@ -1,10 +1,11 @@
-"""Answers an agent's host: each hook's event, what is said to it, whether an agent may stop."""
+"""Answers an agent's host but for its tools: what a session or an agent begins with, and whether it
+may stop or call a task done.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -13,20 +14,17 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.artifacts.classify import classify, misnamed
-from yolo_fs.rules.artifacts.repair import diff, mended
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.evidence import TaskProgress, plan_progress
 from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.rules.phase.report import Asker, as_text, cut
-from yolo_fs.services.checking.fix import correction_of
-from yolo_fs.services.checking.validate import HANDOFF, CheckedFile, Validator
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.githooks import work_trees
-from yolo_fs.services.hooks.pre_tool_use import HookRequest, note_written, paths_written
+from yolo_fs.services.hooks.tool_use import HookRequest, paths_written
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.reports.status import Candidate, report
@@ -152,55 +150,6 @@ def answer(said: HookInput) -> HookAnswer:
         return _ANSWERS[said.event](HookRequest(repository, said))
 
 
-# --- a tool ran ---
-
-
-def _after_tool(asked: HookRequest) -> HookAnswer:
-    """Judge the artifacts that were just written, and tell every fault with its repair."""
-    root = asked.repository.root
-    writes = (touch for touch in asked.said.touches if touch.writes and touch.is_certain)
-    paths = [path for touch in writes for path in asked.paths(touch)]
-    ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
-    if not ours:
-        return HookAnswer()
-    note_written(asked, ours)
-    validator = Validator(root)
-    try:
-        judged = [one for one in validator.paths(dict.fromkeys(ours)) if one.findings]
-    finally:
-        validator.close()
-    wrong = [_faults(root, one) for one in judged if errors(one.findings)]
-    if wrong:
-        return HookAnswer(refusal="\n".join(wrong))
-    return HookAnswer(context="\n".join(str(finding) for one in judged for finding in one.findings))
-
-
-def _after_failure(asked: HookRequest) -> HookAnswer:
-    """Tell the same of a command that failed after it had written; a host is told, not refused."""
-    told = _after_tool(asked)
-    return HookAnswer(context=told.refusal or told.context)
-
-
-def _is_judged(path: str) -> bool:
-    is_named = classify(path) is not None or path.rpartition("/")[2] == HANDOFF
-    return is_named or misnamed(path) is not None
-
-
-def _faults(root: str, judged: CheckedFile) -> str:
-    said = "\n".join(f"- {finding}" for finding in judged.findings)
-    correction = correction_of(os.path.join(root, judged.path))
-    fresh = mended(judged.data, judged.kind, correction) if judged.kind else None
-    repair = ""
-    if fresh:
-        command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
-        shown = diff(judged.data, fresh, judged.path)
-        repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}"
-    return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
-
-
-# --- a subagent starts ---
-
-
 def _subagent_starts(asked: HookRequest) -> HookAnswer:
     """Tell an agent of the company where its own work stands, and what it may see."""
     actor = asked.actor
@@ -244,9 +193,6 @@ def _given(asked: HookRequest, actor: Actor, room: int) -> str:
     return whole if len(whole) < room else f"Read your context first: @{kept.path}"
 
 
-# --- a task is done ---
-
-
 def _task_is_done(asked: HookRequest) -> HookAnswer:
     """Refuse to call a task of a plan done that no commit names."""
     open_ = [task for task in _tasks_said(asked) if not task.commit]
@@ -270,8 +216,6 @@ def _tasks_said(asked: HookRequest) -> Iterator[TaskProgress]:
 
 
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
-    "post-tool-use": _after_tool,
-    "post-tool-use-failure": _after_failure,
     "subagent-start": _subagent_starts,
     "stop": lambda asked: Leave(asked).answer(),
     "subagent-stop": lambda asked: Leave(asked).answer(),

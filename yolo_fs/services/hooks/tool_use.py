@@ -1,26 +1,29 @@
-"""Who asks what, with all that its answer may need; and may this tool run: refuses what would be
+"""Who asks what, with all that its answer may need; may this tool run: refuses what would be
 written or read against the rules, says what to do instead, and keeps first what a command would
-destroy.
+destroy; and after it ran, is what it wrote right.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from glob import iglob
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.heartbeats import append
 from yolo_fs.protocol.handoffs import DirectiveRole
-from yolo_fs.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.authz.access import Target, sealed
 from yolo_fs.rules.authz.actors import AccessDecision, Actor, is_across, may_contact
 from yolo_fs.rules.evidence import PlanStanding, Switches, plan_progress, plans_of, texts
+from yolo_fs.rules.handoffs.lifecycle import HANDOFF
 from yolo_fs.rules.hooks.hosts import Guarded, HookAnswer, HookInput, guarded, holds_guarded
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Destruction, Effect, Touch
@@ -30,6 +33,9 @@ from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs
 from yolo_fs.services.kept import Keeper, Leaf, read_leaf
 from yolo_fs.services.workspace import RUNNING, load
+
+if TYPE_CHECKING:
+    from yolo_fs.services.checking.validate import CheckedFile
 
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
@@ -459,11 +465,69 @@ def _names_below(folder: str) -> Iterator[str]:
         yield from names
 
 
+# --- what it wrote ---
+
+
+def _after_tool(asked: HookRequest) -> HookAnswer:
+    """Judge the artifacts that were just written, and tell every fault with its repair."""
+    root = asked.repository.root
+    writes = (touch for touch in asked.said.touches if touch.writes and touch.is_certain)
+    paths = [path for touch in writes for path in asked.paths(touch)]
+    ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
+    if not ours:
+        return HookAnswer()
+    note_written(asked, ours)
+    from yolo_fs.services.checking.validate import Validator
+
+    validator = Validator(root)
+    try:
+        judged = [one for one in validator.paths(dict.fromkeys(ours)) if one.findings]
+    finally:
+        validator.close()
+    wrong = [_faults(root, one) for one in judged if errors(one.findings)]
+    if wrong:
+        return HookAnswer(refusal="\n".join(wrong))
+    return HookAnswer(context="\n".join(str(finding) for one in judged for finding in one.findings))
+
+
+def _after_failure(asked: HookRequest) -> HookAnswer:
+    """Tell the same of a command that failed after it had written; a host is told, not refused."""
+    told = _after_tool(asked)
+    return HookAnswer(context=told.refusal or told.context)
+
+
+def _is_judged(path: str) -> bool:
+    is_named = classify(path) is not None or path.rpartition("/")[2] == HANDOFF
+    return is_named or misnamed(path) is not None
+
+
+def _faults(root: str, judged: CheckedFile) -> str:
+    from yolo_fs.rules.artifacts.repair import diff, mended
+    from yolo_fs.services.checking.fix import correction_of
+
+    said = "\n".join(f"- {finding}" for finding in judged.findings)
+    correction = correction_of(os.path.join(root, judged.path))
+    fresh = mended(judged.data, judged.kind, correction) if judged.kind else None
+    repair = ""
+    if fresh:
+        command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
+        shown = diff(judged.data, fresh, judged.path)
+        repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}"
+    return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
+
+
+_ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
+    "pre-tool-use": lambda asked: Guard(asked).answer(),
+    "post-tool-use": _after_tool,
+    "post-tool-use-failure": _after_failure,
+}
+
+
 def answer(said: HookInput) -> HookAnswer:
-    """Answer whether a tool may run.
+    """Answer whether a tool may run, or how well it has.
 
     Raises:
         YoloError: the environment is wrong; the host goes on as if it had not asked.
     """
     with Repository(said.cwd) as repository:
-        return Guard(HookRequest(repository, said)).answer()
+        return _ANSWERS[said.event](HookRequest(repository, said))
