@@ -170,6 +170,18 @@ def test_a_declared_failure_is_a_judgement_and_no_drift(team: Team) -> None:
 
 
 @pytest.mark.proves("002:286b")
+def test_a_sentinel_that_the_daemon_takes_away_meanwhile_is_not_called_forged(team: Team) -> None:
+    sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
+    sentinel.write_text("{}")
+    with Repository(str(team.root)) as repository:
+        known = Facts(repository, load(repository.root))
+        (phase,) = known.phases(team.head())
+        listed = ListedFolder.at(str(sentinel.parent))
+        assert forged_sentinels(listed, phase, known) == (sentinel.name,)
+        sentinel.unlink()
+        assert forged_sentinels(listed, phase, known) == ()
+
+
 def test_our_own_sentinels_are_never_called_forged_and_go_with_their_evidence(team: Team) -> None:
     design(team)
     sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"

@@ -62,7 +62,8 @@ def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[st
     """Return the sentinel files that are links, made by hand, or of another phase (F58)."""
     wrong = tuple(_not_borne_out(folder, phase))
     stale = stale_sentinels(folder, phase, team) if wrong else ()
-    return tuple(name for name in wrong if name not in stale)
+    there = ListedFolder.at(folder.path).names if wrong else ()  # the daemon takes the stale away
+    return tuple(name for name in wrong if name in there and name not in stale)
 
 
 def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
