@@ -37,6 +37,7 @@ from yolo_fs.edges.warm_path import FRAME_BYTES, GO, HELLO, SOCKET
 from yolo_fs.reasons import YoloError
 from yolo_fs.schemas.base import build_shapes, shape_of
 from yolo_fs.schemas.config import Config
+from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board
 from yolo_fs.services.surveyor import Surveyor
@@ -199,6 +200,7 @@ def hold_team(root: str, known: Head | None = None) -> Head | None:
         team = Team(repository, settings)
         for phase in board(repository, settings, head.tip, team).phases:
             phase.work_out()
+        AgentsObserver(repository, settings, team).read_phases(head.tip)
         team.hold()
         gc.collect()
         gc.freeze()

@@ -36,7 +36,7 @@ from yolo_fs.rules.agents.circuit import (
     left_by,
 )
 from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
-from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls
+from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls, turns_of
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.escalations.fold import escalations
@@ -345,7 +345,8 @@ def scene(case: Mapping[str, Any], now: datetime) -> StallInput:
     ]
     circuits = breakers(told, BreakerPolicy(2, 300), now)
     asked = escalations(logged(known), now)
-    return StallInput(Phase(known), agents, circuits, asked, verdicts(case))
+    turns = turns_of(Phase(known), {})
+    return StallInput(Phase(known), turns, agents, circuits, asked, verdicts(case))
 
 
 def phase(case: Mapping[str, Any]) -> PhaseFacts:

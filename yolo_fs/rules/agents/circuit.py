@@ -316,7 +316,7 @@ def _of_tasks(facts: PhaseFacts, done: Mapping[str, SourceCommit]) -> Iterator[O
 
 
 def _of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
-    known = logged(facts)
+    known = facts.ask(logged)
     for one in stations(known):
         if one.state == "open" and one.role is Role.DEV and one.at:
             department = known.departments.get(str(one.id.task.plan), DEFAULT_DEPARTMENT)

@@ -6,7 +6,7 @@ whichever came later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -27,19 +27,28 @@ from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.timestamps import iso
 
 
+class StepTurn(NamedTuple):
+    """A step whose turn it is."""
+
+    department: Dept | None
+    """None for a step that the phase has once."""
+    next: Next
+    committed: datetime | None
+    """When something of it was last committed."""
+
+
 @dataclass(frozen=True, slots=True)
 class StallInput:
     """Everything that may explain why a phase makes no progress."""
 
     phase: Phase
+    turns: tuple[StepTurn, ...]
     agents: tuple[AgentHealth, ...] = ()
     """As they are by now, those that disappeared included."""
     breakers: tuple[Breaker, ...] = ()
     escalations: tuple[EscalationProgress, ...] = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """Path of each candidate in the work tree → how it stands."""
-    done: Mapping[str, SourceCommit] = field(default_factory=dict)
-    """The commits of its tasks."""
 
 
 class Awaited(NamedTuple):
@@ -47,7 +56,6 @@ class Awaited(NamedTuple):
 
     phase: PhaseId
     department: Dept | None
-    """None for a step that the phase has once."""
     next: Next
     moved_at: datetime
 
@@ -88,21 +96,27 @@ class Stall:
     }
 
 
-def awaited(known: StallInput) -> tuple[Awaited, ...]:
-    """Return each step whose turn it is, and when it was last seen; none that nothing times."""
-    if known.phase.progress.is_complete:
+def turns_of(phase: Phase, done: Mapping[str, SourceCommit]) -> tuple[StepTurn, ...]:
+    """Return each step whose turn it is in a phase. `done`: the commits of its tasks."""
+    if phase.progress.is_complete:
         return ()
     turns: list[tuple[Dept | None, Next]] = [
-        (one.department, one.next) for one in known.phase.progress.departments if one.next
+        (one.department, one.next) for one in phase.progress.departments if one.next
     ]
-    if known.phase.progress.next and known.phase.progress.next not in [turn for _, turn in turns]:
-        turns = [(None, known.phase.progress.next)]
-    moved = ((department, turn, _moved_at(known, department, turn)) for department, turn in turns)
+    if phase.progress.next and phase.progress.next not in [turn for _, turn in turns]:
+        turns = [(None, phase.progress.next)]
     return tuple(
-        Awaited(known.phase.facts.phase, department, turn, at)
-        for department, turn, at in moved
-        if at
+        StepTurn(department, turn, _committed(phase, department, done))
+        for department, turn in turns
     )
+
+
+def awaited(
+    phase: PhaseId, turns: Iterable[StepTurn], agents: Iterable[AgentHealth]
+) -> tuple[Awaited, ...]:
+    """Return each step whose turn it is, and when it was last seen; none that nothing times."""
+    moved = ((one, _moved_at(one, agents)) for one in turns)
+    return tuple(Awaited(phase, one.department, one.next, at) for one, at in moved if at)
 
 
 def stalls(
@@ -118,7 +132,7 @@ def stalls(
     knows.
     """
     found = []
-    for one in awaited(known):
+    for one in awaited(known.phase.facts.phase, known.turns, known.agents):
         since = began.get(one.key, min(one.moved_at, now))
         if now - since > timedelta(seconds=stall_s):
             cause, said = next(
@@ -128,34 +142,32 @@ def stalls(
     return tuple(found)
 
 
-def _moved_at(known: StallInput, department: Dept | None, turn: Next) -> datetime | None:
-    return max((*_committed(known, department), *_beats(known, department, turn)), default=None)
+def _moved_at(turn: StepTurn, agents: Iterable[AgentHealth]) -> datetime | None:
+    committed = [turn.committed] if turn.committed else []
+    return max((*committed, *_beats(agents, turn.department, turn.next)), default=None)
 
 
-def _committed(known: StallInput, department: Dept | None) -> Iterator[datetime]:
+def _committed(
+    phase: Phase, department: Dept | None, done: Mapping[str, SourceCommit]
+) -> datetime | None:
     own = [
         one
-        for one in known.phase.facts.filed
+        for one in phase.facts.filed
         if one.place.phase and department in (None, one.place.department)
     ]
-    tasks = (
-        task.commit for plan in plan_progress(known.phase.facts, department) for task in plan.tasks
-    )
-    times_s = (
-        *(one.at_s for one in own),
-        *(known.done[oid].at_s for oid in tasks if oid in known.done),
-    )
-    if last_s := max(filter(None, times_s), default=0):
-        yield datetime.fromtimestamp(last_s, UTC)
+    tasks = (task.commit for plan in plan_progress(phase.facts, department) for task in plan.tasks)
+    times_s = (*(one.at_s for one in own), *(done[oid].at_s for oid in tasks if oid in done))
+    last_s = max(filter(None, times_s), default=0)
+    return datetime.fromtimestamp(last_s, UTC) if last_s else None
 
 
-def _beats(known: StallInput, department: Dept | None, turn: Next) -> Iterator[datetime]:
-    for one in known.agents:
+def _beats(
+    agents: Iterable[AgentHealth], department: Dept | None, turn: Next
+) -> Iterator[datetime]:
+    for one in agents:
         if _is_asked(one, department, turn):
             yield one.seen
-        elif (
-            one.role is None
-        ):  # a session without a name may be anybody, but what its agents do is theirs
+        elif one.role is None:  # it may be anybody, but what its agents do is theirs
             yield one.acted
 
 

@@ -237,9 +237,6 @@ def _rule(which: Rule) -> str:
     return f"{row.head} {row.text} {rule_of(row.source)}"
 
 
-# --- freely ---------------------------------------------------------------------------------------
-
-
 def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
     """Return whether somebody may write to somebody else at all, whatever the message."""
     if sender == receiver:
@@ -334,9 +331,6 @@ def _why_not(sender: Role, receiver: Role) -> str:
     row = ESCALATES_BY_ROLE.get(sender)
     note = f" {row.role.label}: {row.notes}." if row and "NEVER" in row.notes else ""
     return f"{_rule(Rule.DIRECT_REPORT)}{note}"
-
-
-# --- to escalate ----------------------------------------------------------------------------------
 
 
 def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:

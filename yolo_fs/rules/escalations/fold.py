@@ -144,7 +144,7 @@ def entries_of(facts: PhaseFacts, before: Mapping[str, Any]) -> list[dict[str, A
 
     `before`: the execution state as it is. A key that the log does not know stays.
     """
-    derived = {entry["id"]: entry for entry in _derived(logged(facts))}
+    derived = {entry["id"]: entry for entry in _derived(facts.ask(logged))}
     kept = [_merged(one, derived.pop(str(one.get("id")), {})) for one in entries_in(before)]
     return [*kept, *derived.values()]
 
@@ -168,7 +168,7 @@ def next_entries(facts: PhaseFacts, before: Mapping[str, Any] | None) -> NextEnt
 
 def as_committed(facts: PhaseFacts) -> tuple[EscalationProgress, ...]:
     """Return the escalations of a phase as history has them, whatever any clock says today."""
-    return escalations(logged(facts), _END)
+    return escalations(facts.ask(logged), _END)
 
 
 def open_of(facts: PhaseFacts, department: Dept | None) -> Iterator[EscalationProgress]:
@@ -191,7 +191,7 @@ def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def borne_out(facts: PhaseFacts) -> dict[str, str]:
     """Return the status of each escalation of the log, under the keys of `said_of`."""
-    return {f"escalations.{entry['id']}": entry["status"] for entry in _derived(logged(facts))}
+    return {f"escalations.{entry['id']}": entry["status"] for entry in _derived(facts.ask(logged))}
 
 
 def _merged(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,9 +76,6 @@ def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
     }
 
 
-# --- names ---
-
-
 def role_of(spelled: object) -> Role | None:
     """Return the role that a name means anywhere: `fe-dev`, `Dev`, `yolo-dev`, `dev-1` are Devs."""
     return _role_of(str(spelled))
@@ -94,8 +91,6 @@ def _role_of(spelled: str) -> Role | None:
 _OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
 """go.md speaks for the user: it is the only one that talks to them."""
 
-
-# --- stations ---
 
 OVER = "over"
 """Move of a line that ends what a Senior or a Lead reported: the loop that it was about is over."""

@@ -170,9 +170,6 @@ def wrong_target(first: LogEntry, path: tuple[Role, ...]) -> Iterator[Finding]:
         yield refused(first, rule, "/tgt", message, f"Ask {path[1].label}.")
 
 
-# --- one line further ---
-
-
 def advance(one: EscalationProgress, line: LogEntry, known: EscalationLog) -> Step:
     """Return the escalation after one more line, or the same with why the line does not count."""
     if line.role is None:
@@ -269,9 +266,6 @@ def _skips(one: EscalationProgress, line: LogEntry, above: Role | None) -> Findi
         message,
         f"Ask {name_in(above, one.department)}.",
     )
-
-
-# --- down again ---
 
 
 def _down(one: EscalationProgress, line: LogEntry) -> Step:

@@ -22,13 +22,14 @@ from yolo_fs.rules.agents.circuit import (
     Breaker,
     BreakerPolicy,
     Breakers,
+    OutcomeEvent,
     as_of,
     disappearances,
     outcomes,
     outcomes_told,
 )
 from yolo_fs.rules.agents.health import AT_WORK, AgentHealth, Shutdown, crew, judged, shutdowns
-from yolo_fs.rules.agents.stalls import Stall, StallInput, awaited, stalls
+from yolo_fs.rules.agents.stalls import Stall, StallInput, StepTurn, awaited, stalls, turns_of
 from yolo_fs.rules.agents.totals import DepartmentTotals, tally
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.rules.escalations.fold import escalations
@@ -79,7 +80,9 @@ class _OpenPhase(NamedTuple):
 
     phase: Phase
     loops: LoopFacts
-    done: Mapping[str, SourceCommit]
+    told: tuple[OutcomeEvent, ...]
+    """What went well or failed, beside the versions of artifacts."""
+    turns: tuple[StepTurn, ...]
 
 
 class AgentsObserver:
@@ -123,7 +126,7 @@ class AgentsObserver:
         """
         now = self._clock()
         said = self.record.read(now.wall)
-        phases = self._read_phases(self._repository.head().tip if tip == "" else tip)
+        phases = self.read_phases(self._repository.head().tip if tip == "" else tip)
         if said is not self._said:
             self._said, self._agents, self._asked = said, crew(said.seen), shutdowns(said.seen)
         agents, (asked, unasked) = self._agents, self._asked
@@ -153,7 +156,8 @@ class AgentsObserver:
     def _policy(self) -> Policy:
         return self._settings.policy
 
-    def _read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
+    def read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
+        """Return what a commit says of each open phase, to be kept with its team."""
         if tip != self._tip:
             team = self._team
             open_ = (one for one in team.phases(tip) if not one.is_complete)
@@ -165,7 +169,7 @@ class AgentsObserver:
     def _open_phase(self, phase: Phase) -> _OpenPhase:
         known = loop_facts(self._team, phase.facts, 0)
         done = task_commits(phase.facts, self._team.history_index)
-        return _OpenPhase(phase, known, done)
+        return _OpenPhase(phase, known, tuple(outcomes(known, done)), turns_of(phase, done))
 
     def _left(
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
@@ -173,9 +177,8 @@ class AgentsObserver:
         """Return the breakers as the last outcome left them."""
         basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
         if self._folded is None or self._folded[0] != basis:
-            told = [disappearances(basis[2])]
-            told += (outcomes_told(one.phase.facts, said.seen) for one in phases)
-            told += (outcomes(one.loops, one.done) for one in phases)
+            told = [disappearances(basis[2]), *(one.told for one in phases)]
+            told += (outcomes_told(one.phase.facts, said.seen) for one in phases if said.seen)
             paused, history = self._team.paused, self._team.history_index.reading
             loops, each = [one.loops for one in phases], paused(chain.from_iterable(told))
             self._folded = basis, self._breakers.turn(loops, each, history, paused)
@@ -215,7 +218,7 @@ class AgentsObserver:
             **{
                 turn.key: turn.moved_at
                 for one in phases
-                for turn in awaited(_stall_input(one, agents, (), {}, now.wall))
+                for turn in awaited(one.phase.facts.phase, one.turns, agents)
             },
         }
         self._timers = before.look(turns, now)
@@ -237,8 +240,8 @@ def _stall_input(
     verdicts: Mapping[str, Verdict],
     now: datetime,
 ) -> StallInput:
-    asked = escalations(logged(one.phase.facts), now)
-    return StallInput(one.phase, agents, circuits, asked, verdicts, one.done)
+    asked = escalations(one.phase.facts.ask(logged), now)
+    return StallInput(one.phase, one.turns, agents, circuits, asked, verdicts)
 
 
 def circuit_as_json(one: Breaker) -> dict[str, Any]:
