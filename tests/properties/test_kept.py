@@ -86,8 +86,8 @@ def told(repository: Repository, commit: str, team: Team) -> object:
     """Return all that is shown of a commit."""
     shown = board(repository, load(repository.root), commit, team)
     phases = [(one.facts, one.folded, one.waits, one.integration_checks) for one in shown.phases]
-    crew = AgentsObserver(repository, load(repository.root), team)._read_phases(commit)
-    loops = [(one.loops.versions, one.loops.work, one.done) for one in crew]
+    crew = AgentsObserver(repository, load(repository.root), team).read_phases(commit)
+    loops = [(one.loops.versions, one.loops.work, one.told, one.turns) for one in crew]
     return shown.as_json(), phases, loops
 
 
