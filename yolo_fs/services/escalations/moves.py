@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.files import Content, names_in, read, stamp_of
+from yolo_fs.edges.files import Content, names_in, read, stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.in_place import Appending, UnwrittenLog, appending
 from yolo_fs.edges.readers import read_lines, read_object
@@ -84,7 +84,7 @@ class PhaseLog:
 
     def stamps(self) -> tuple[object, ...]:
         """Return what differs once a file changed that says anything of escalations."""
-        return tuple(stamp_of(self._root, path) for path in (self.path, *self._states()))
+        return tuple(stamp_at(f"{self._root}/{path}") for path in (self.path, *self._states()))
 
     def look(self) -> PhaseEscalations:
         """Read everything anew."""
