@@ -61,11 +61,11 @@ class Stamp(NamedTuple):
         return read_at_ns - max(self.mtime_ns, self.ctime_ns) <= RACY_NS
 
 
-def stamp_at(path: str) -> Stamp | None:
-    """Return the stamp of the file that a path leads to, also by a link; None without one."""
+def stamp_at(path: str, *, by_link: bool = True) -> Stamp | None:
+    """Return the stamp of the file that a path leads to, also by a last link; None without one."""
     try:
-        return Stamp.of(os.stat(path))
-    except OSError:
+        return Stamp.of(os.stat(path, follow_symlinks=by_link))
+    except (OSError, ValueError):
         return None
 
 
@@ -506,7 +506,4 @@ class ScanCache:
     def _stamp(self, folder: str) -> Stamp | None:
         # A link on the way may lead elsewhere; all that is taken from there is whether it is still
         # the same folder.
-        try:
-            return Stamp.of(os.lstat(f"{self._root}/{folder}"))
-        except (OSError, ValueError):
-            return None
+        return stamp_at(f"{self._root}/{folder}", by_link=False)

@@ -594,3 +594,15 @@ def test_only_the_user_names_sinks(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     said = {"command": ["notify"], "webhook": "file:///etc/passwd", "every_s": -1}
     (tmp_path / "yolo-fs/config.json").write_text(json.dumps({"sinks": said}))
     assert load_sinks() == SinkSettings(("notify",), "", 10.0)
+
+
+@pytest.mark.parametrize("target", ["/nowhere", "/etc/hostname"])
+def test_a_link_that_comes_where_no_log_was_is_told(
+    office: Callable[..., Office], target: str
+) -> None:
+    made = office()
+    made.after(1)
+    assert made.told == []
+    (made.folder / "escalation.jsonl").symlink_to(target)
+    made.after(1)
+    assert [said["reason"] for _, said in made.told] == [Reason.NOT_REGULAR]

@@ -84,7 +84,8 @@ class PhaseLog:
 
     def stamps(self) -> tuple[object, ...]:
         """Return what differs once a file changed that says anything of escalations."""
-        return tuple(stamp_at(f"{self._root}/{path}") for path in (self.path, *self._states()))
+        paths = (f"{self._root}/{path}" for path in (self.path, *self._states()))
+        return tuple(stamp_at(path, by_link=False) for path in paths)
 
     def look(self) -> PhaseEscalations:
         """Read everything anew."""
