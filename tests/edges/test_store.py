@@ -21,6 +21,7 @@ import pytest
 from yolo_fs.edges import IS_LINUX, store
 from yolo_fs.edges import lock as locks
 from yolo_fs.edges.store import Damaged
+from yolo_fs.edges.system import package_stamp
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 
@@ -162,6 +163,13 @@ def test_a_process_that_is_older_than_the_code_on_the_disk_shares_nothing(
     assert store.recall(path, "this") is None
     monkeypatch.setattr(store, "_BEGAN_NS", time.time_ns())
     assert store.recall(path, "this") is None
+
+
+def test_a_package_that_is_put_into_a_folder_beside_ours_is_seen(directory: Path) -> None:
+    before = package_stamp([str(directory)])
+    assert package_stamp([str(directory)]) == before
+    (directory / "other.py").touch()
+    assert package_stamp([str(directory)]) != before
 
 
 def test_what_was_remembered_and_is_not_whole_any_more_is_not_recalled(directory: Path) -> None:

@@ -15,7 +15,7 @@ import sys
 
 from yolo_fs.cli.entry import HOOK_IN_FULL
 from yolo_fs.edges import IS_LINUX
-from yolo_fs.edges.heartbeats import append_heartbeat
+from yolo_fs.edges.heartbeats import active_agent, append_heartbeat
 from yolo_fs.edges.warm_path import own_folder, quick_stamp, run_warm
 
 TYPE_CHECKING = False
@@ -53,7 +53,6 @@ AGENTS = frozenset(
 """Names of the roster without the prefixes of departments; a test keeps them equal, since the
 roster costs 25 ms."""
 PATHS = ("file_path", "path", "notebook_path", "target_file")
-_LONGEST_NAME = 200
 _MAY_REACH_THE_TREE = (
     r"\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec"
     r"|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
@@ -236,7 +235,7 @@ def _is_hosts_own(told: Question) -> bool:
 def _note_life(told: Question, named: str, root: str) -> None:
     """Record a heartbeat of this agent; one without any for long counts as disappeared."""
     session = _first(told, "session_id", "conversation_id")
-    agent = _first(told, "agent_type", "subagent_type", "teammate_name") or _active_agent(root)
+    agent = _first(told, "agent_type", "subagent_type", "teammate_name") or active_agent(root)
     instance = _first(told, "agent_id") or session or agent
     if instance and (folder := own_folder(root)):
         append_heartbeat(folder, named, agent, instance, session)
@@ -244,17 +243,6 @@ def _note_life(told: Question, named: str, root: str) -> None:
 
 def _first(told: Question, *keys: str) -> str:
     return next((value for key in keys if isinstance(value := told.get(key), str) and value), "")
-
-
-def _active_agent(root: str) -> str:
-    path = os.path.join(root, PLANNING, ".active-agent")
-    if not os.path.isfile(path):  # to open a pipe would wait for its writer
-        return ""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_LONGEST_NAME).strip()
-    except OSError:
-        return ""
 
 
 # --- what an event asks of us ---------------------------------------------------------------------
@@ -351,7 +339,7 @@ def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
         with open(note, "rb") as file:
             kept = json.loads(file.read(1 << 20))
         stamps, roles = kept["stamps"], kept["roles"]
-        agent = _first(told, "agent_type", "subagent_type", "teammate_name") or _active_agent(root)
+        agent = _first(told, "agent_type", "subagent_type", "teammate_name") or active_agent(root)
         is_same = all(quick_stamp(path) == stamp for path, stamp in stamps.items())
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False

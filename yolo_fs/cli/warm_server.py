@@ -149,7 +149,7 @@ def main() -> int:
     os.dup2(nothing, 0)
     for number in _PASSED_ON:
         signal.signal(number, signal.SIG_IGN)
-    stamp = package_stamp()
+    stamp = package_stamp(sys.path)
     _prepare()
     head = hold_team(root)
     _rehearse(root)
@@ -336,7 +336,7 @@ class _Server:
     def _serve_one(self, connection: socket.socket, peer: int) -> int:
         connection.settimeout(REQUEST_S)
         request, descriptors = _receive(connection)
-        if package_stamp() != self._stamp:
+        if package_stamp(sys.path) != self._stamp:
             _note(self._folder, "the installed package has changed")
             connection.sendall(_frame("R", 0))
             return STALE

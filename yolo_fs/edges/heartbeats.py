@@ -35,6 +35,18 @@ _LONGEST = 200
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+def active_agent(root: str) -> str:
+    """Return whom the planning tree names as at work; empty where it names nobody."""
+    path = os.path.join(root, ".yolo-planning", ".active-agent")
+    if not os.path.isfile(path):  # to open a pipe would wait for its writer
+        return ""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST).strip()
+    except OSError:
+        return ""
+
+
 def append_heartbeat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
     """Append that a host ran a hook, unless the agent has a heartbeat of the same kind already."""
     line = {

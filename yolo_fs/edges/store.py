@@ -13,6 +13,7 @@ import json
 import os
 import re
 import stat
+import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +22,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple, NoReturn
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, names_in, read
+from yolo_fs.edges.files import Content, is_plain_file, names_in, read
 from yolo_fs.edges.readers import look_closely, quick_decoder
 from yolo_fs.edges.system import is_running, lock_timeout, open_locked, package_stamp
 from yolo_fs.edges.text_checks import Limits
@@ -142,7 +143,7 @@ def recall(path: str, of: str) -> Any:
 def remember(path: str, of: str, value: object) -> None:
     """Leave a value to the next process, which does without where that cannot be done."""
     told = json.dumps(value, separators=(",", ":")).encode()
-    is_odd = os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path))
+    is_odd = os.path.lexists(path) and not is_plain_file(path)
     if not is_odd and len(told) < _SIZE_LIMIT_BYTES:
         with contextlib.suppress(YoloError):
             write_atomic(path, _seal(of, told), b"\n", told, durable=False)
@@ -157,7 +158,8 @@ def _code() -> int:
     """Return what tells the code of this process from any other: a process that has lived longer
     than the code that is installed shares nothing.
     """
-    stamps = package_stamp()
+    # Other folders that modules come from, the user's own among them, change all the time.
+    stamps = package_stamp(one for one in sys.path if one.endswith("-packages"))
     is_older = any(changed_ns > _BEGAN_NS for *_, changed_ns in stamps)
     return zlib.crc32(os.urandom(8) if is_older else repr(stamps).encode())
 

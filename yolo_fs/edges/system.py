@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -32,13 +31,13 @@ class Degraded(NamedTuple):
     hint: str = ""
 
 
-def package_stamp() -> tuple[tuple[str, int, int, int, int], ...]:
-    """Return what changes with any file of ours or any package beside us; its ctime is the last."""
+def package_stamp(beside: Iterable[str]) -> tuple[tuple[str, int, int, int, int], ...]:
+    """Return what changes with any file of ours and with folders of packages; the ctime is last."""
     ours = os.walk(os.path.dirname(os.path.dirname(__file__)))
     folders = (one for one in ours if not one[0].endswith("__pycache__"))
     files = [f"{folder}/{name}" for folder, _, names in folders for name in names]
     found = []
-    for path in (*files, *(one for one in sys.path if one.endswith("-packages"))):
+    for path in (*files, *beside):
         with suppress(OSError):
             said = os.stat(path)
             found.append((path, said.st_mtime_ns, said.st_size, said.st_ino, said.st_ctime_ns))

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.heartbeats import append
+from yolo_fs.edges.heartbeats import active_agent, append
 from yolo_fs.protocol.handoffs import DirectiveRole
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
@@ -57,7 +57,7 @@ class HookRequest:
 
     def _find_actor(self) -> Actor | None:
         """Return who asks, as the host says, else the planning tree; None for somebody unknown."""
-        name = self.said.agent.rpartition(":")[2] or _active_agent(self.repository.root)
+        name = self.said.agent.rpartition(":")[2] or active_agent(self.repository.root)
         try:
             return self.access.actor(name) if name else None
         except YoloError:
@@ -125,17 +125,6 @@ def paths_written(asked: HookRequest, own_dir: str = "") -> frozenset[str]:
     signs = journal.read(datetime.now(UTC))
     own = (one for one in signs.seen if one.event == _WROTE and one.id == whose)
     return frozenset(path for one in own for path in texts(one.said.get("paths")))
-
-
-def _active_agent(root: str) -> str:
-    path = os.path.join(root, PLANNING_ROOT, ".active-agent")
-    if not os.path.isfile(path):  # to open a pipe would wait for its writer
-        return ""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(200).strip()
-    except OSError:
-        return ""
 
 
 # --- the guard ---
