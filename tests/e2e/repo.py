@@ -33,6 +33,11 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
+def is_passing(said: str) -> bool:
+    """Return whether git refused for a moment: another one has the lock, or moved the branch since it was read."""
+    return ".lock': File exists" in said or "cannot lock ref 'HEAD'" in said
+
+
 class Repo:
     """One work tree, with a planning tree and a first commit."""
 
@@ -69,13 +74,13 @@ class Repo:
         self.insist("commit", "-q", "-m", message, "--", name)
 
     def insist(self, *arguments: str) -> None:
-        """Run the user's git as people do: who finds a lock for a moment tries again."""
+        """Run the user's git as people do: who comes beside a commit of ours tries again."""
         deadline = time.monotonic() + DEADLINE_S
         while True:
             try:
                 self.git(*arguments)
             except AssertionError as refused:
-                if ".lock': File exists" not in str(refused) or time.monotonic() > deadline:
+                if time.monotonic() > deadline or not is_passing(str(refused)):
                     raise
                 time.sleep(0.01)
             else:
