@@ -105,6 +105,35 @@ def test_the_daemon_does_not_wake_for_a_duty_that_rests(clock: Clock) -> None:
     assert schedule.sleep_s() == pytest.approx(0.5)
 
 
+def test_a_look_that_found_nothing_new_costs_a_thousandth_until_something_comes_in(
+    clock: Clock,
+) -> None:
+    runs: list[float] = []
+
+    def run(_owner: None) -> float:
+        runs.append(clock.now_s)
+        clock.now_s += 0.01
+        return 5.0
+
+    schedule = Schedule((Duty("look", run, rest=50),), None, lambda *_: None)
+
+    def goes_on(seconds: float) -> int:
+        """Return how often it was looked in so many seconds, a turn each."""
+        before = len(runs)
+        for _ in range(round(seconds)):
+            clock.now_s += 1.0
+            schedule.run_due(lambda: True)
+        return len(runs) - before
+
+    schedule.run_due(lambda: True)
+    assert goes_on(6) == 1, "the first look told nothing of how things rest"
+    assert [goes_on(9), goes_on(2), goes_on(9), goes_on(2)] == [0, 1, 0, 1]
+    schedule.stir()
+    assert goes_on(6) == 1, "as its clock says, once something has come in"
+    assert goes_on(6) == 1, "and once more: that look was of something new"
+    assert goes_on(6) == 0
+
+
 def resident_mib() -> float:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024

@@ -221,6 +221,8 @@ class Daemon:
     def _take(self, timeout_s: float) -> tuple[float, Batch]:
         """Take what has come in, and note it; return when, on the monotonic clock, and what."""
         batch, now = self._queue.take(timeout_s), time.monotonic()
+        if batch.paths or batch.rescans:
+            self._schedule.stir()
         for path in batch.paths:
             is_young = now - self._committed_at.get(path, -math.inf) < self._settle_s
             self._due[path] = now + self._settle_s if is_young else now
@@ -349,6 +351,7 @@ class Daemon:
         self._due = {path: at for path, at in self._due.items() if seen.get(path) != at}
         failpoint.reach("daemon.scanned")
         self._reported = None
+        self._schedule.stir()  # a branch that somebody moved, which no event tells
         if not self._is_blind():
             return self._settings.policy.rescan_s
         degraded = self._watch_set.degraded
