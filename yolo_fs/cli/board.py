@@ -7,7 +7,7 @@ in a year.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -64,16 +64,17 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
     if not found.phases:
         console.print("no phase has a committed artifact yet")
         return
-    open_ = [one.id for one in found.phases if not _is_finished(one.progress)]
-    large = {one.id for one in found.phases} if verbose else set(open_[:LARGE])
+    finished = {one.id: _is_finished(one.progress) for one in found.phases}
+    open_ = [phase for phase, is_finished in finished.items() if not is_finished]
+    large = {*finished} if verbose else set(open_[:LARGE])
     for is_large, some in groupby(found.phases, lambda one: one.id in large):
         if is_large:
             for one in some:
-                _draw_headlines(console, [one])
+                _draw_headlines(console, [one], is_finished=finished[one.id])
                 _draw_phase(console, one, verbose=verbose)
         else:
-            for _, alike in groupby(some, lambda one: _is_finished(one.progress)):
-                _draw_headlines(console, list(alike))
+            for is_finished, alike in groupby(some, lambda one: finished[one.id]):
+                _draw_headlines(console, alike, is_finished=is_finished)
     if large:
         _draw_legend(console)
     if left := len(set(open_) - large):
@@ -101,13 +102,19 @@ def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = Fa
 
 
 def _draw_listed(
-    console: Console, lines: Sequence[str], style: str, *, verbose: bool, longest: int = 200
+    console: Console,
+    found: Sequence[object],
+    style: str,
+    *,
+    verbose: bool,
+    longest: int = 200,
+    as_line: Callable[[object], str] = str,
 ) -> None:
     """Draw lines of one sort, no more than a screen holds unless everything is asked for."""
-    for line in lines if verbose else lines[:MANY]:
-        console.print(safe(line, longest), style=style)
-    if not verbose and len(lines) > MANY:
-        console.print(f"{len(lines) - MANY} more like these: -v shows them", style="dim")
+    for one in found if verbose else found[:MANY]:
+        console.print(safe(as_line(one), longest), style=style)
+    if not verbose and len(found) > MANY:
+        console.print(f"{len(found) - MANY} more like these: -v shows them", style="dim")
 
 
 def draw_machines(console: Console, seen: TeamOverview) -> None:
@@ -140,8 +147,9 @@ def draw_crew(console: Console, found: AgentsSnapshot, *, verbose: bool = False)
             passed = "has passed" if request in found.late else "has not passed"
             said = f"shutdown by {request.by}: the deadline {passed}, {owing} still owe"
             console.print(safe(said, 500), style="yellow")
-    stalled = [f"stalled: {stall}" for stall in found.stalls]
-    _draw_listed(console, stalled, "red", verbose=verbose, longest=800)
+    _draw_listed(
+        console, found.stalls, "red", verbose=verbose, longest=800, as_line="stalled: {}".format
+    )
 
 
 def _is_finished(progress: PhaseStatus) -> bool:
@@ -149,19 +157,19 @@ def _is_finished(progress: PhaseStatus) -> bool:
     return progress.is_complete and all(one.is_complete for one in progress.departments)
 
 
-def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
+def _draw_headlines(console: Console, phases: Iterable[PhaseBoard], *, is_finished: bool) -> None:
     """Draw one line for each of some phases, all of them finished or none."""
-    text = "\n".join(_headline(one.progress) for one in phases)
-    console.print(text, style="green" if _is_finished(phases[0].progress) else "bold")
+    text = "\n".join(_headline(one.progress, is_finished=is_finished) for one in phases)
+    console.print(text, style="green" if is_finished else "bold")
 
 
-def _headline(progress: PhaseStatus) -> str:
+def _headline(progress: PhaseStatus, *, is_finished: bool) -> str:
     plans = progress.plans
     done = (
         f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, "
         f"{progress.percent} %"
     )
-    standing = "complete" if _is_finished(progress) else f"at {progress.step}"
+    standing = "complete" if is_finished else f"at {progress.step}"
     return f"phase {progress.phase}: {standing} ({done})"
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _DONE = CandidateState.COMMITTED
+_UNSETTLED = CandidateState.REJECTED, CandidateState.HELD, CandidateState.PENDING
 _COLOUR = {
     CandidateState.COMMITTED: "green",
     CandidateState.PENDING: "cyan",
@@ -67,9 +68,6 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
             return _reply(observer.look(), asked)
 
 
-# --- at any moment of the past ---
-
-
 def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
     seen = look_back(repository, find_commit(repository, revision))
 
@@ -86,9 +84,6 @@ def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
 def _is_short(console: Console, asked: Invocation) -> bool:
     """Return whether only a screen has room; `-v` and whoever reads a pipe get everything."""
     return console.is_terminal and not asked.verbose
-
-
-# --- now ---
 
 
 def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
@@ -133,15 +128,13 @@ def _text(reply: Reply, asked: Invocation) -> str:
     return drawn(reply)
 
 
-# --- the artifacts ---
-
-
 def show(console: Console, found: Report, *, verbose: bool) -> None:
     """Print a report for people. `verbose`: each phase, also where all of it is committed."""
     _show_head(console, found)
     _show_phases(console, found, verbose=verbose)
-    for standing in (CandidateState.REJECTED, CandidateState.HELD, CandidateState.PENDING):
-        _show_candidates(console, standing, found.with_standing(standing))
+    unsettled = found.with_standing(*_UNSETTLED)
+    for standing in _UNSETTLED:
+        _show_candidates(console, standing, [one for one in unsettled if one.standing is standing])
     _show_kept(console, found.kept)
     _show_warnings(console, found.warnings)
     _show_last(console, found.last)
@@ -199,10 +192,10 @@ def _health(found: Report) -> str:
 
 def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
     rows = [[("phase", "bold"), *((standing.value, "bold") for standing in CandidateState)]]
-    of_phase: dict[str, list[Candidate]] = {}
+    of_phase: dict[str, Counter[CandidateState]] = {}
     for candidate in found.candidates:
-        of_phase.setdefault(candidate.phase, []).append(candidate)
-    counted = {phase: found.counts(some) for phase, some in sorted(of_phase.items())}
+        of_phase.setdefault(candidate.phase, Counter())[candidate.standing] += 1
+    counted = {phase: of_phase[phase] for phase in sorted(of_phase)}
     done = [phase for phase, counts in counted.items() if counts.keys() == {_DONE}]
     if not verbose and len(done) > LARGE:
         folded = Counter({_DONE: sum(counted.pop(phase)[_DONE] for phase in done)})
@@ -218,7 +211,7 @@ def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
 
 
 def _show_candidates(
-    console: Console, standing: CandidateState, candidates: tuple[Candidate, ...]
+    console: Console, standing: CandidateState, candidates: Sequence[Candidate]
 ) -> None:
     if not candidates:
         return

@@ -40,6 +40,7 @@ from yolo_fs.schemas.config import Config
 from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board
+from yolo_fs.services.progress.drift import asides
 from yolo_fs.services.surveyor import Surveyor
 from yolo_fs.services.workspace import WARM, load
 
@@ -198,9 +199,11 @@ def hold_team(root: str, known: Head | None = None) -> Head | None:
         with Surveyor(repository, settings) as surveyor:
             surveyor.hold()
         team = Team(repository, settings)
-        for phase in board(repository, settings, head.tip, team).phases:
+        found = board(repository, settings, head.tip, team)
+        for phase in found.phases:
             phase.work_out()
-        AgentsObserver(repository, settings, team).read_phases(head.tip)
+        AgentsObserver(repository, settings, team).look({}, head.tip)
+        asides(repository.root, settings, found, team)
         team.hold()
         gc.collect()
         gc.freeze()
@@ -308,8 +311,6 @@ class _Server:
                 self._is_stale |= number == STALE
                 with contextlib.suppress(OSError):
                     connection.send(_frame("K", -number) if number < 0 else _frame("C", number))
-
-    # --- in the child ---
 
     def _become(self, connection: socket.socket, peer: int) -> NoReturn:
         """Be what one client asks for, and end."""

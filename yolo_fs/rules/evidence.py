@@ -8,7 +8,7 @@ past it. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -130,6 +130,10 @@ class PhaseFacts:
         if department is None:
             return tuple(found)
         return tuple(filed for filed in found if filed.place.department == department)
+
+    def has_any(self, kinds: Set[str]) -> bool:
+        """Return whether there is a valid artifact of one of some kinds."""
+        return not kinds.isdisjoint(self._valid_by_kind)
 
     @cached_property
     def _valid_by_kind(self) -> dict[str, list[Filed]]:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Self
 
@@ -165,18 +165,25 @@ def _unread(why: Finding, in_head: str | None) -> Verdict:
     return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
 
 
-def misnamed_files(root: str, folders: Iterable[str]) -> Iterator[Finding]:
-    """Yield a finding for each file below the folders whose name nearly is an artifact's; the
-    documents of the product workflow lie beside its handoffs.
+def misnamed_files(root: str, folders: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding for each file below the folders whose name nearly is an artifact's."""
+    entries = (entry for folder in folders for entry in walk(root, folder, misnamed))
+    return misnamed_among(root, folders, entries)
+
+
+def misnamed_among(
+    root: str, folders: Collection[str], entries: Iterable[FileEntry]
+) -> Iterator[Finding]:
+    """Yield a finding for each of the entries of some folders whose name nearly is an artifact's,
+    and for the documents of the product workflow, which lie beside its handoffs.
     """
-    for folder in folders:
-        beside: Sequence[FileEntry] = ()
-        if folder == HANDOFF_FOLDER:
-            with FolderReader(root) as reader:
-                beside, _ = reader.read(os.path.dirname(folder), misnamed)
-        for entry in (*beside, *walk(root, folder, misnamed)):
-            if entry.refused is None and (finding := misnamed(entry.path)):
-                yield finding
+    beside: Sequence[FileEntry] = ()
+    if HANDOFF_FOLDER in folders:
+        with FolderReader(root) as reader:
+            beside, _ = reader.read(os.path.dirname(HANDOFF_FOLDER), misnamed)
+    for entry in (*beside, *entries):
+        if entry.refused is None and (finding := misnamed(entry.path)):
+            yield finding
 
 
 class Survey(NamedTuple):
@@ -186,6 +193,8 @@ class Survey(NamedTuple):
     obstacle: Reason | None
     """Why nothing may be committed now."""
     seen: dict[str, CachedVerdict]
+    others: Sequence[FileEntry] = ()
+    """What else lies in the folders, where all was looked at."""
 
 
 _HELD: dict[tuple[str, int], dict[str, CachedVerdict]] = {}
@@ -228,14 +237,18 @@ class Surveyor:
         """Return every path that may be an artifact, on the disk or on the branch; `paused`: what
         each thing that is found goes through.
         """
-        entries = paused(entry for root in self._roots for entry in self._scan_cache.walk(root))
-        stamps: dict[str, Stamp | None] = {
-            entry.path: entry.stamp for entry in entries if classify(entry.path)
-        }
+        walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
+        stamps: dict[str, Stamp | None] = {}
+        others = []
+        for entry in paused(walked):
+            if classify(entry.path):
+                stamps[entry.path] = entry.stamp
+            else:
+                others.append(entry)
         head = self._refresh_head()
         blobs = dict(paused(self._committed(head.tip)))
         missing = (path for path in blobs if path not in stamps and classify(path))
-        return Candidates(head, stamps | dict.fromkeys(missing), blobs)
+        return Candidates(head, stamps | dict.fromkeys(missing), blobs, others)
 
     def _committed(self, tip: str | None) -> Iterator[tuple[str, str]]:
         """Yield what a commit has below the folders of artifacts: path and blob."""
@@ -270,13 +283,14 @@ class Surveyor:
         }
         fresh = self.survey(sorted(stamps.keys() - kept.keys()))
         seen = fresh.seen | kept
-        self._held = {
+        self._held = kept | {
             path: look
-            for path, look in seen.items()
+            for path, look in fresh.seen.items()
             if isinstance(look.seen.verdict, Committed)
             and look.seen.verdict.reason is Reason.UNCHANGED
         }
-        return fresh._replace(seen={path: seen[path] for path in sorted(stamps)})
+        in_order = {path: seen[path] for path in sorted(stamps)}
+        return fresh._replace(seen=in_order, others=candidates.others)
 
     def hold(self) -> None:
         """Let later surveys, also of forks, begin with what is committed now."""
@@ -414,6 +428,8 @@ class Candidates(NamedTuple):
     """Path → the file on disk (None: only the branch has it)."""
     blobs: Mapping[str, str]
     """Path → what the branch has there, be it a candidate or not."""
+    others: Sequence[FileEntry]
+    """What else lies in the folders."""
 
     def still_hold(self, path: str, look: CachedVerdict) -> bool:
         """Return whether neither the file nor, where it is committed, the branch has changed since

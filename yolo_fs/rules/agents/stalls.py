@@ -6,9 +6,10 @@ whichever came later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
@@ -27,14 +28,26 @@ from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.timestamps import iso
 
 
-class StepTurn(NamedTuple):
-    """A step whose turn it is."""
+class Awaited(NamedTuple):
+    """A step whose turn it is, and when something was last seen of it."""
 
+    phase: PhaseId
     department: Dept | None
     """None for a step that the phase has once."""
     next: Next
-    committed: datetime | None
-    """When something of it was last committed."""
+    moved_at: datetime
+    key: str
+    """Name of this wait, so that it is timed once: whatever moves makes it another."""
+
+
+class StepTurn(NamedTuple):
+    """A step whose turn it is."""
+
+    phase: PhaseId
+    department: Dept | None
+    next: Next
+    by_commits: Awaited | None
+    """As its commits alone tell; None where none has touched it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +64,28 @@ class StallInput:
     """Path of each candidate in the work tree → how it stands."""
 
 
-class Awaited(NamedTuple):
-    """A step whose turn it is, and when something was last seen of it."""
-
-    phase: PhaseId
-    department: Dept | None
-    next: Next
-    moved_at: datetime
-
-    @property
-    def key(self) -> str:
-        """Name of this wait, so that it is timed once: whatever moves makes it another."""
-        where = self.department or "phase"
-        return f"step {self.phase} {where} {self.next.step} moved {self.moved_at.isoformat()}"
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stall:
     """A step that stands still."""
 
     awaited: Awaited
     since: datetime
-    cause: Cause
-    said: str
-    """The cause in words."""
+    known: StallInput = field(repr=False, compare=False)
+
+    @cached_property
+    def _why(self) -> tuple[Cause, str]:
+        told = ((row, why(self.known, self.awaited)) for row, why in CAUSES.items())
+        return next(each for each in told if each[1])
+
+    @property
+    def cause(self) -> Cause:
+        """Why it does."""
+        return self._why[0]
+
+    @property
+    def said(self) -> str:
+        """The cause in words."""
+        return self._why[1]
 
     def __str__(self) -> str:
         where = f" of the {self.awaited.department}" if self.awaited.department else ""
@@ -105,18 +116,18 @@ def turns_of(phase: Phase, done: Mapping[str, SourceCommit]) -> tuple[StepTurn, 
     ]
     if phase.progress.next and phase.progress.next not in [turn for _, turn in turns]:
         turns = [(None, phase.progress.next)]
+    moved = ((*turn, _committed(phase, turn[0], done)) for turn in turns)
+    here = phase.facts.phase
     return tuple(
-        StepTurn(department, turn, _committed(phase, department, done))
-        for department, turn in turns
+        StepTurn(here, department, turn, _awaited(here, department, turn, at))
+        for department, turn, at in moved
     )
 
 
-def awaited(
-    phase: PhaseId, turns: Iterable[StepTurn], agents: Iterable[AgentHealth]
-) -> tuple[Awaited, ...]:
+def awaited(turns: Iterable[StepTurn], agents: Sequence[AgentHealth]) -> tuple[Awaited, ...]:
     """Return each step whose turn it is, and when it was last seen; none that nothing times."""
-    moved = ((one, _moved_at(one, agents)) for one in turns)
-    return tuple(Awaited(phase, one.department, one.next, at) for one, at in moved if at)
+    seen = (_last_seen(one, agents) for one in turns)
+    return tuple(one for one in seen if one)
 
 
 def stalls(
@@ -132,19 +143,28 @@ def stalls(
     knows.
     """
     found = []
-    for one in awaited(known.phase.facts.phase, known.turns, known.agents):
+    for one in awaited(known.turns, known.agents):
         since = began.get(one.key, min(one.moved_at, now))
         if now - since > timedelta(seconds=stall_s):
-            cause, said = next(
-                (row, words) for row, why in CAUSES.items() if (words := why(known, one))
-            )
-            found.append(Stall(one, since, cause, said))
+            found.append(Stall(one, since, known))
     return tuple(found)
 
 
-def _moved_at(turn: StepTurn, agents: Iterable[AgentHealth]) -> datetime | None:
-    committed = [turn.committed] if turn.committed else []
-    return max((*committed, *_beats(agents, turn.department, turn.next)), default=None)
+def _awaited(
+    phase: PhaseId, department: Dept | None, turn: Next, moved_at: datetime | None
+) -> Awaited | None:
+    if moved_at is None:
+        return None
+    key = f"step {phase} {department or 'phase'} {turn.step} moved {moved_at.isoformat()}"
+    return Awaited(phase, department, turn, moved_at, key)
+
+
+def _last_seen(turn: StepTurn, agents: Sequence[AgentHealth]) -> Awaited | None:
+    known = turn.by_commits
+    beat = max(_beats(agents, turn.department, turn.next), default=None)
+    if beat is None or (known and known.moved_at >= beat):
+        return known
+    return _awaited(*turn[:3], beat)
 
 
 def _committed(
@@ -177,17 +197,15 @@ def _is_asked(one: AgentHealth, department: Dept | None, turn: Next) -> bool:
 
 
 def _gate(known: StallInput, one: Awaited) -> str:
+    at_gates = [wait for wait in known.phase.waits if wait.on.startswith("gate:")]
+    if not at_gates or one.department is None:
+        return ""
     named = {
         one.department,
         *(str(plan.id) for plan in plan_progress(known.phase.facts, one.department)),
     }
-    waits = [wait for wait in known.phase.waits if wait.waiter in named]
-    found = next((wait for wait in waits if wait.on.startswith("gate:")), None)
-    return (
-        f"waits at {found.on.removeprefix('gate:')}: {found.why}"
-        if found and one.department
-        else ""
-    )
+    found = next((wait for wait in at_gates if wait.waiter in named), None)
+    return f"waits at {found.on.removeprefix('gate:')}: {found.why}" if found else ""
 
 
 def _escalation(known: StallInput, one: Awaited) -> str:

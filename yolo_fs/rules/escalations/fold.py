@@ -51,6 +51,8 @@ class Timeout(NamedTuple):
 
 def escalations(known: EscalationLog, now: datetime) -> tuple[EscalationProgress, ...]:
     """Return how each escalation of a phase stands, in the order of their names."""
+    if not (known.lines or known.entries):
+        return ()
     grouped = by_id(stations(known))
     entries = {
         name: entry for entry in known.entries if (name := EscalationId.parse(str(entry.get("id"))))

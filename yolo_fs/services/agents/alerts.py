@@ -137,7 +137,8 @@ class AgentAlerts:
         yield from (_of_circuit(one) for one in found.breakers if one.opened_at)
         for one in found.shutdowns:
             yield from self._of_shutdown(one, verdicts, is_late=one in found.late)
-        yield from (_of_stall(one) for one in found.stalls)
+        fresh = (one for one in found.stalls if _key_of(one) not in self._told)
+        yield from map(_of_stall, fresh)  # there may be a hundred, told long since
 
     def _of_shutdown(
         self, one: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool
@@ -191,6 +192,10 @@ def _of_circuit(one: Breaker) -> Alert:
     )
 
 
+def _key_of(one: Stall) -> str:
+    return f"{one.awaited.key} stalled"
+
+
 def _of_stall(one: Stall) -> Alert:
     subject = f"{PLANNING_ROOT}/phases/{one.awaited.phase}"
-    return Alert(f"{one.awaited.key} stalled", "step.stalled", subject, to_json(one), str(one))
+    return Alert(_key_of(one), "step.stalled", subject, to_json(one), str(one))

@@ -106,8 +106,6 @@ class AgentsObserver:
         self._phases: tuple[_OpenPhase, ...] = ()
         self._said = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
-        self._folded: tuple[object, tuple[Breaker, ...]] | None = None
-        """What turned the breakers last, and how that left them."""
         departments = Switches(settings.config).departments
         self._breakers = Breakers(departments, self._patience)
         self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
@@ -158,12 +156,16 @@ class AgentsObserver:
 
     def read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
         """Return what a commit says of each open phase, to be kept with its team."""
-        if tip != self._tip:
-            team = self._team
-            open_ = (one for one in team.phases(tip) if not one.is_complete)
-            make = self._open_phase
-            self._phases = tuple(team.derive(one, "crew", partial(make, one)) for one in open_)
-            self._tip = tip
+        team, make = self._team, self._open_phase
+        if tip == self._tip:
+            return self._phases
+        known = team.phases(tip)
+
+        def opened() -> tuple[_OpenPhase, ...]:
+            open_ = (one for one in known if not one.is_complete)
+            return tuple(team.derive(one, "crew", partial(make, one)) for one in open_)
+
+        self._tip, self._phases = tip, team.derive_from((tip, known), "crew", opened)
         return self._phases
 
     def _open_phase(self, phase: Phase) -> _OpenPhase:
@@ -175,14 +177,16 @@ class AgentsObserver:
         self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
     ) -> tuple[Breaker, ...]:
         """Return the breakers as the last outcome left them."""
-        basis = (phases, said, tuple(one for one in agents if one.health is Health.DISAPPEARED))
-        if self._folded is None or self._folded[0] != basis:
-            told = [disappearances(basis[2]), *(one.told for one in phases)]
+        gone = tuple(one for one in agents if one.health is Health.DISAPPEARED)
+
+        def turned() -> tuple[Breaker, ...]:
+            told = [disappearances(gone), *(one.told for one in phases)]
             told += (outcomes_told(one.phase.facts, said.seen) for one in phases if said.seen)
             paused, history = self._team.paused, self._team.history_index.reading
             loops, each = [one.loops for one in phases], paused(chain.from_iterable(told))
-            self._folded = basis, self._breakers.turn(loops, each, history, paused)
-        return self._folded[1]
+            return self._breakers.turn(loops, each, history, paused)
+
+        return self._team.derive_from((phases, said, gone), "breakers", turned)
 
     @property
     def _patience(self) -> BreakerPolicy:
@@ -215,11 +219,7 @@ class AgentsObserver:
                 if one.opened_at and one.state is not Circuit.CLOSED
             },
             **{one.key: one.asked_at for one in asked if not one.is_over},
-            **{
-                turn.key: turn.moved_at
-                for one in phases
-                for turn in awaited(one.phase.facts.phase, one.turns, agents)
-            },
+            **{turn.key: turn.moved_at for one in phases for turn in awaited(one.turns, agents)},
         }
         self._timers = before.look(turns, now)
         if keep and (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):

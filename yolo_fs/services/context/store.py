@@ -158,7 +158,7 @@ class ContextStore:
     def _look(self, commit: str | None) -> SourceSnapshot:
         """Judge every candidate, and look at all that may feed a context."""
         with Surveyor(self._repository, self._settings.without_patience) as surveyor:
-            _, _, looks = surveyor.survey(sorted(surveyor.candidates().stamps))
+            looks = surveyor.survey(sorted(surveyor.candidates().stamps)).seen
         verdicts = {path: look.seen.verdict for path, look in looks.items()}
         found = {path: one for path, one in verdicts.items() if not isinstance(one, Ignored)}
         return self._gatherer.look(commit, found)

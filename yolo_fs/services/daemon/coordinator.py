@@ -319,7 +319,7 @@ class Coordinator:
         return results
 
     def _attempt(self, paths: list[str]) -> ApplyResult:
-        head, _, seen = self._surveyor.survey(paths, time.time_ns())
+        head, _, seen, _ = self._surveyor.survey(paths, time.time_ns())
         before = {path: verdict for path in seen if (verdict := self._store.verdict(path))}
         actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
         outcome = self._applier.carry_out(actions, head)

@@ -114,8 +114,7 @@ class Ticker:
         ]
 
     def _progress(self, phase: PhaseId, now: Instant) -> tuple[EscalationProgress, ...]:
-        known = self._found[phase].known
-        return escalations(known, now.wall) if known.lines or known.entries else ()
+        return escalations(self._found[phase].known, now.wall)
 
     def _each(self, now: Instant) -> Iterator[tuple[PhaseId, EscalationProgress]]:
         for phase in self._found:

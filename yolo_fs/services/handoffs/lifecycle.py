@@ -27,6 +27,8 @@ from yolo_fs.rules.handoffs.reading import Read
 from yolo_fs.rules.phase.phase import Phases
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 
+_DELIVERING = frozenset({"phase-handoff", "dept-handoff", "design-handoff", "api-contracts"})
+"""Kinds that hand something over."""
 _STATES = frozenset({"execution-state", "phase-orchestration"})
 """Kinds that say that a phase was begun, and nothing of its work."""
 _FIRST_AGENTS = (Role.CRITIC, *(name_in(Role.ARCHITECT, row.name) for row in WORKING))
@@ -37,6 +39,8 @@ def lifecycles_of(
     root: str, phases: Phases, history_index: HistoryIndex, reads: Iterable[Read], deadline_s: int
 ) -> tuple[HandoffLifecycle, ...]:
     """Return the lifecycles of the handoffs of open phases, and of those into them."""
+    if not any(phase.facts.has_any(_DELIVERING) for phase in phases):
+        return ()
     known = _Known(root, history_index, tuple(reads))
     complete = {phase.id for phase in phases if phase.is_complete}
     open_ = [phase.facts for phase in phases if not phase.is_complete]

@@ -166,7 +166,7 @@ class CommitTable:
 
     def warnings(self, row: int) -> int:
         """Return how many warnings the artifact of a commit had."""
-        return _said_in(self._sayings[self._said[row]])[3]
+        return int(self._sayings[self._said[row]].split(" ", 2)[1])
 
     def rank(self, row: int) -> tuple[int, int, bytes]:
         """Return the position of a commit in the one order of a history, however that was read."""
@@ -271,6 +271,8 @@ class HistoryIndex:
     def _forget(self) -> None:
         self.reading = object()
         """Another one whenever rows may stand for other commits."""
+        self._is_shared = False
+        """Whether another index has the same tables, so that nothing may be entered there."""
         self._tip = ""
         self._end = ""
         """Where the shallow clone ended that was read; empty for a whole one."""
@@ -308,11 +310,19 @@ class HistoryIndex:
         """
         if kept._end != self._cut_off():
             return False
-        rows = {name: {key: of[:] for key, of in vars(kept)[name].items()} for name in _ROWS}
-        dicts = {name: dict(vars(kept)[name]) for name in _DICTS}
-        mine = {"commits": kept.commits.copy(), "_repository": self._repository}
-        vars(self).update(vars(kept), **dicts, **rows, **mine)
+        kept._is_shared = True
+        vars(self).update(vars(kept), _repository=self._repository)
         return True
+
+    def _part(self) -> None:
+        if not self._is_shared:
+            return
+        for name in _ROWS:
+            setattr(self, name, {key: rows[:] for key, rows in getattr(self, name).items()})
+        for name in _DICTS:
+            setattr(self, name, dict(getattr(self, name)))
+        self.commits = self.commits.copy()
+        self._is_shared = False
 
     def read_up_to(self, tip: str) -> None:
         """Take in what is new up to `tip`; start over when history was rewritten."""
@@ -329,6 +339,7 @@ class HistoryIndex:
             self._forget()
             self._end = self._cut_off()
             fresh = log_parents_first(self._repository, tip)
+        self._part()
         try:
             for commit in self._paused(fresh):
                 self._take(commit)
@@ -354,6 +365,7 @@ class HistoryIndex:
             return
         if not known:
             self._forget()
+        self._part()
         for commit in fresh:
             self._take(commit)
         self._others = tuple(others)

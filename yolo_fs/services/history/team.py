@@ -179,8 +179,8 @@ class Team:
         self._made_from = 0
         """The first row of those that are there."""
         self._made_asked = 0
-        self._derived: dict[tuple[PhaseId, str], tuple[Phase, object, Any]] = {}
-        """What callers made of a phase: it holds for that phase alone, and so much work on it."""
+        self._derived: dict[str, tuple[object, Any]] = {}
+        """Name → what callers made of something, and of what."""
         self.history_index = HistoryIndex(repository, self.paused)
         self._lines = HistoryIndex(repository)
         """What the branches of the team's other clones have beyond the commit."""
@@ -199,9 +199,9 @@ class Team:
             for each in (kept, self)
         )
         if theirs == ours and self.history_index.take_over(kept.history_index):
-            self._filed, self._blobs = dict(kept._filed), kept._blobs
-            self._pasts, self._derived = dict(kept._pasts), dict(kept._derived)
-            self._phases = kept._phases
+            # Each entry tells what it holds for, so that both may use, and add to, the same.
+            self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
+            self._derived, self._phases = kept._derived, kept._phases
             if self._lines.take_over(kept._lines):
                 self._lines_read = kept._lines_read
 
@@ -246,10 +246,14 @@ class Team:
     def derive(self, phase: Phase, name: str, make: Callable[[], _Derived]) -> _Derived:
         """Return what `make` says of a phase and its loops, anew once one may have changed."""
         mark = tuple(self.history_index.mark_of_work(str(plan.id)) for plan in phase.facts.plans)
-        kept = self._derived.get((phase.id, name))
-        if kept is None or kept[0] is not phase or kept[1] != mark:
-            kept = self._derived[phase.id, name] = phase, mark, make()
-        derived: _Derived = kept[2]
+        return self.derive_from((phase, mark), f"{phase.id} {name}", make)
+
+    def derive_from(self, basis: object, name: str, make: Callable[[], _Derived]) -> _Derived:
+        """Return what `make` says of a basis, anew once that is another."""
+        kept = self._derived.get(name)
+        if kept is None or kept[0] != basis:
+            kept = self._derived[name] = basis, make()
+        derived: _Derived = kept[1]
         return derived
 
     def paused(self, items: Iterable[_Item]) -> Iterator[_Item]:

@@ -22,7 +22,6 @@ from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import Report, Reporter, last_commits, listed
-from yolo_fs.services.surveyor import misnamed_files
 from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace import Settings, load
 
@@ -107,8 +106,7 @@ class StatusObserver:
         crew = AgentsObserver(self._repository, settings, self._team).look(verdicts, team.commit)
         beside = asides(self._repository.root, settings, team, self._team)
         unread = (replace(one, level=Level.WARNING) for one in crew.findings)
-        near = misnamed_files(self._repository.root, settings.roots)
-        names = (replace(one, level=Level.WARNING) for one in near)
+        names = (replace(one, level=Level.WARNING) for one in found.misnamed)
         machines, wrong_there = self._look_at_machines(found.obstacle)
         of_hooks = _warnings_of_hooks(self._repository, settings)
         findings = (*of_hooks, *unread, *names, *wrong_there)

@@ -116,10 +116,12 @@ def board(
     known = gathered.phases(commit, switches)
     at_s = gathered.history_index.at_s(commit) if commit else 0
     stands_in = commit is not None and config is None and settings.config != Config()
-    phases = tuple(
-        gathered.derive(one, "board", partial(_phase, gathered, one, at_s)) for one in known
-    )
-    return Board(commit, config, stands_in, phases)
+
+    def drawn() -> tuple[PhaseBoard, ...]:
+        made = partial(_phase, gathered, at_s)
+        return tuple(gathered.derive(one, "board", partial(made, one)) for one in known)
+
+    return Board(commit, config, stands_in, gathered.derive_from((commit, known), "board", drawn))
 
 
 def phases_now(
@@ -136,7 +138,7 @@ def phases_now(
     return team.phases(commit, switches)
 
 
-def _phase(team: Team, phase: Phase, at_s: int) -> PhaseBoard:
+def _phase(team: Team, at_s: int, phase: Phase) -> PhaseBoard:
     going_on: tuple[LoopProgress, ...] = ()
     if not phase.is_complete:
         found = loops_of(team, phase.facts, at_s)

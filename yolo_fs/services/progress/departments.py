@@ -67,7 +67,11 @@ def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> d
 _FILES = {dept.value: f".dept-status-{dept}.json" for dept in Dept}
 
 
-def shown(folder: ListedFolder) -> dict[str, dict[str, Any]]:
+Statuses = dict[str, dict[str, Any]]
+"""Department → its status file."""
+
+
+def shown(folder: ListedFolder) -> Statuses:
     """Return the status files of a phase, department by department, as they are."""
     found = {name: folder.read_json(file) for name, file in _FILES.items() if file in folder.names}
     return {name: value for name, value in found.items() if isinstance(value, dict)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board
-from yolo_fs.services.progress.departments import shown
+from yolo_fs.services.progress.departments import Statuses, shown
 from yolo_fs.services.progress.state_files import PROJECT, forged_sentinels
 from yolo_fs.services.workspace import CONFIG, Settings, phase_folder
 
@@ -98,19 +98,31 @@ def as_json(found: Iterable[Aside]) -> dict[str, Any]:
     }
 
 
-def drift_of_phase(folder: ListedFolder, phase: Phase) -> Iterator[Drift]:
-    """Yield where a status or state file in the folder of a phase disagrees with the evidence."""
-    for source in SOURCES:
-        yield from source(folder, phase)
+def drift_of_phase(folder: ListedFolder, phase: Phase, declared: Statuses) -> Iterator[Drift]:
+    """Yield where a status or state file in the folder of a phase disagrees with the evidence.
+
+    `declared`: department → its status file.
+    """
+    for department in phase.progress.departments:
+        if status := declared.get(department.department.value):
+            yield from drift_of_department(department, status)
+    for name in (".execution-state.json", ".phase-orchestration.json"):
+        state = folder.read_json(name)
+        if isinstance(state, dict):
+            yield from drift_of_state(name, state)
 
 
 def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
     folder = ListedFolder.at(phase_folder(root, phase.id))
+    declared = shown(folder)
+    untested = team.derive_from(
+        (commit, phase), f"{phase.id} tests", lambda: tuple(_of_tests(phase, commit, team))
+    )
     return Aside(
         str(phase.id),
-        (*drift_of_phase(folder, phase), *_of_tests(phase, commit, team)),
+        (*drift_of_phase(folder, phase, declared), *untested),
         forged_sentinels(folder, phase, team),
-        tuple(_declared_blockers(folder)),
+        tuple(_declared_blockers(declared)),
     )
 
 
@@ -163,29 +175,8 @@ def _of_tests(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
             yield Drift(name, path, "written", "not committed")
 
 
-def _of_states(folder: ListedFolder, phase: Phase) -> Iterator[Drift]:
-    for name in (".execution-state.json", ".phase-orchestration.json"):
-        state = folder.read_json(name)
-        if isinstance(state, dict):
-            yield from drift_of_state(name, state)
-
-
-def _of_departments(folder: ListedFolder, phase: Phase) -> Iterator[Drift]:
-    declared = shown(folder)
-    for department in phase.progress.departments:
-        if status := declared.get(department.department.value):
-            yield from drift_of_department(department, status)
-
-
-SOURCES: tuple[Callable[[ListedFolder, Phase], Iterator[Drift]], ...] = (
-    _of_departments,
-    _of_states,
-)
-"""One row for each kind of file that declares what the fold derives."""
-
-
-def _declared_blockers(folder: ListedFolder) -> Iterator[tuple[str, str]]:
-    for department, status in shown(folder).items():
+def _declared_blockers(declared: Statuses) -> Iterator[tuple[str, str]]:
+    for department, status in declared.items():
         listed = status.get("blockers")
         for said in listed if isinstance(listed, list) else ():
             yield department, str(said)

@@ -24,6 +24,7 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.project import Drift
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.departments import shown
 from yolo_fs.services.progress.drift import drift_of_phase
 from yolo_fs.services.progress.gate_wait import GateLook, read_notice
 from yolo_fs.services.progress.state_files import forged_sentinels
@@ -70,7 +71,7 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
     found = known or Phase(PhaseFacts(phase, (), Switches(load(repository.root).config)))
     folder = ListedFolder.at(phase_folder(repository.root, phase))
     forged = (*forged_sentinels(folder, found, team), *_damaged(folder, found))
-    return Gates(found, forged, tuple(drift_of_phase(folder, found)))
+    return Gates(found, forged, tuple(drift_of_phase(folder, found, shown(folder))))
 
 
 def _damaged(folder: ListedFolder, phase: Phase) -> Iterator[str]:

@@ -133,7 +133,7 @@ class _Look:
 
     def _verdicts(self, settings: Settings) -> _Seen:
         with Surveyor(self.repository, settings.without_patience) as surveyor:
-            head, obstacle, seen = surveyor.survey_all()
+            head, obstacle, seen, _ = surveyor.survey_all()
         verdicts = {path: glance.seen.verdict for path, glance in seen.items()}
         return (
             {p: one for p, one in verdicts.items() if not isinstance(one, Committed | Ignored)},

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
@@ -32,7 +32,7 @@ from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.daemon.health import DaemonHealth, health
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.kept import Keeper
-from yolo_fs.services.surveyor import Surveyor
+from yolo_fs.services.surveyor import Surveyor, misnamed_among
 from yolo_fs.services.workspace import Settings
 
 LAST_COMMITS = 10
@@ -90,17 +90,16 @@ class Report:
     candidates: tuple[Candidate, ...]
     kept: tuple[KeptEntry, ...] = ()
     """Contents that the branch does not have."""
+    misnamed: tuple[Finding, ...] = ()
+    """Files whose names nearly are an artifact's."""
     last: tuple[IndexedCommit, ...] = ()
     """The latest coordination commits, newest first; none where nobody has read the history."""
     warnings: Mapping[str, int] = field(default_factory=dict)
     """Committed artifact → how many warnings it has; none where nobody has read the history."""
 
-    def counts(self, candidates: Iterable[Candidate] | None = None) -> Counter[CandidateState]:
+    def counts(self) -> Counter[CandidateState]:
         """Count candidates by standing."""
-        return Counter(
-            candidate.standing
-            for candidate in (self.candidates if candidates is None else candidates)
-        )
+        return Counter(candidate.standing for candidate in self.candidates)
 
     def with_standing(self, *standings: CandidateState) -> tuple[Candidate, ...]:
         """Return the candidates that stand so."""
@@ -110,7 +109,7 @@ class Report:
         """Return the report as the data of `status --json`. `whole`: name of the one phase of which
         committed artifacts are listed, beside those of the planning root.
         """
-        listed_here = self.candidates
+        listed_here, counts = self.candidates, self.counts()
         if whole is not None:
             unsettled = {state for state in CandidateState if state is not CandidateState.COMMITTED}
             wanted = ("", whole)
@@ -123,7 +122,7 @@ class Report:
             "head": self.head.tip,
             "obstacle": self.obstacle.value if self.obstacle else None,
             "daemon": to_json(self.health),
-            "counts": {standing.value: self.counts()[standing] for standing in CandidateState},
+            "counts": {standing.value: counts[standing] for standing in CandidateState},
             "candidates": [candidate.as_json() for candidate in listed_here],
             "last_commits": listed(self.last),
             "warnings": {"artifacts": len(self.warnings), "findings": sum(self.warnings.values())},
@@ -152,7 +151,7 @@ class Reporter:
 
     def look(self) -> Report:
         """Return what is found. Changes nothing."""
-        head, obstacle, looks = self._surveyor.survey_all()
+        head, obstacle, looks, others = self._surveyor.survey_all()
         seen = [look.seen for look in looks.values()]
         entries = self._repository.staged(*self._settings.roots)
         staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
@@ -162,7 +161,9 @@ class Reporter:
             if not isinstance(one.verdict, Ignored)
         )
         health_now, kept = health(self._repository), self._keeper.entries()
-        return Report(self._repository.root, head, obstacle, health_now, found, kept)
+        root = self._repository.root
+        near = tuple(misnamed_among(root, self._settings.roots, others))
+        return Report(root, head, obstacle, health_now, found, kept, near)
 
     def close(self) -> None:
         """End the helper processes."""
