@@ -89,8 +89,6 @@ class EscalationId(NamedTuple):
         return f"ESC-{self.task.plan}-T{self.task.number}"
 
 
-# --- commit subjects ---
-
 TYPES = ("feat", "fix", "test", "refactor", "perf", "docs", "style", "chore")
 """Types that a subject may begin with."""
 

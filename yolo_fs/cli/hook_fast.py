@@ -245,9 +245,6 @@ def _first(told: Question, *keys: str) -> str:
     return next((value for key in keys if isinstance(value := told.get(key), str) and value), "")
 
 
-# --- what an event asks of us ---------------------------------------------------------------------
-
-
 def _has_tree(_told: Question, _cwd: str, root: str) -> bool:
     return os.path.isdir(os.path.join(root, PLANNING))
 

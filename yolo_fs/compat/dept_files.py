@@ -140,8 +140,6 @@ def _started(old: Mapping[str, Any], moment: str) -> str:
     return str(started) if is_past else moment
 
 
-# --- tidied up ---
-
 ORCHESTRATION = ".phase-orchestration.json"
 CLEANUP_USAGE = "dept-cleanup.sh --phase-dir PATH --reason complete|failure|timeout"
 

@@ -157,8 +157,6 @@ def now() -> str:
     return iso(time.time())
 
 
-# --- what is read ---
-
 LIMIT_BYTES = 8 << 20
 """Larger files are not read."""
 

@@ -114,8 +114,6 @@ def placed(name: str, line: int, fault: Fault) -> str:
     return f"{safe(name)}:{line}{at}: {in_words(fault)}"
 
 
-# --- validate-config ---
-
 CONFIG_USAGE = "Usage: validate.sh --type config CONFIG_PATH [DEFAULTS_PATH]"
 
 
@@ -140,8 +138,6 @@ def validate_config(arguments: Sequence[str]) -> int:
     ]
     return print_verdict([f"{key} {text}" for key, text in faults.items()], warnings)
 
-
-# --- what may stand under a key; each returns what is wrong ---
 
 Rule = Callable[[object], str]
 

@@ -32,8 +32,6 @@ def _missing(step: str, path: str) -> Sequence[str]:
     return missing
 
 
-# --- what the gate of each step asks for ---
-
 PLAN = ".plan.jsonl"
 
 Lacks = Callable[[PhaseFolder], Iterator[str]]

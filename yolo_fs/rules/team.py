@@ -348,8 +348,6 @@ def department_of(place: Place) -> str:
     return str(place.department) if is_of_department else ""
 
 
-# --- what is known of the team ---
-
 _FEW = 5
 """Waiting artifacts of one kind that are named; more are counted."""
 

@@ -229,9 +229,6 @@ PLOTS: Mapping[str, Callable[[Timeline, int], str]] = {
 """Name → what draws it, for a timeline and a width in px."""
 
 
-# --- axes ---
-
-
 def _sheet(
     title: str, timeline: Timeline, width: int, height: int, left: int = LEFT
 ) -> tuple[SvgSheet, TimeScale]:
@@ -289,9 +286,6 @@ def _draw_legend(sheet: SvgSheet, y: int, names: Sequence[str], left: int) -> No
         sheet.add("rect", x=round(x, 1), y=y - 9, width=10, height=10, rx=2, class_=f"bar {name}")
         sheet.add("text", name, x=round(x + 14, 1), y=y, class_="axis")
         x += 30 + len(name) * _LETTER
-
-
-# --- words ---
 
 
 def spell(name: str) -> str:

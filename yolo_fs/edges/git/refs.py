@@ -211,8 +211,6 @@ def _mark(path: str) -> list[int]:
     return [facts.st_dev, facts.st_ino, facts.st_ctime_ns]
 
 
-# --- at a remote ---
-
 CALL_S = 30.0
 """Longest wait for one call to the remote."""
 _FETCHES = 4

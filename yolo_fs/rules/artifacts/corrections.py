@@ -510,9 +510,6 @@ def _in_repository(item: Any, root: str) -> Any:
     return item
 
 
-# --- what a team means --------------------------------------------------------------------------
-
-
 def words_of(
     place: Place, records: Sequence[Record], findings: Iterable[Finding]
 ) -> Iterator[TeamWord]:

@@ -390,9 +390,6 @@ def _circle(graph: Mapping[str, Sequence[str]]) -> list[str]:
     return []
 
 
-# --- credentials ---
-
-
 def find_secrets(
     data: bytes, path: str, allowed: frozenset[str] = frozenset()
 ) -> tuple[Finding, ...]:

@@ -106,9 +106,6 @@ def _checks_of(kind: Kind) -> dict[str, Any]:
     return {"x-yolo-checks": rows}
 
 
-# --- one shape ---
-
-
 def _described(shape: type[Wire]) -> dict[str, Any]:
     """Return the schema of a shape with descriptions and old names, of shapes within it too."""
     schema = shape.model_json_schema(by_alias=True, mode="validation")
@@ -188,9 +185,6 @@ def _leave_out_grades(schema: Any) -> None:
             _leave_out_grades(part)
 
 
-# --- envelopes ---
-
-
 def _carry(envelope: dict[str, Any], payload: type[Wire]) -> None:
     """Put the payload's schema in the place of the envelope's free object."""
     inner = _described(payload)
@@ -211,9 +205,6 @@ def _from_to(source: str, target: str) -> dict[str, Any]:
 
 def _of_type(agent: str) -> dict[str, Any]:
     return {"properties": {"agent_type": {"const": agent}}}
-
-
-# --- docstrings ---
 
 
 @cache

@@ -260,9 +260,6 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 120 else text[:120] + "…"
 
 
-# --- the forms ------------------------------------------------------------------------------------
-
-
 def _object_as_text(value: Any, _: _Known) -> _Value | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _Value(str(value))

@@ -45,9 +45,6 @@ class _Fit(IntEnum):
     EXACT = 2
 
 
-# --- decisions ---
-
-
 def may_decide(actor: Actor, topic: str) -> AccessDecision:
     """Return whether a role decides a topic itself."""
     if actor.role is Role.USER:
@@ -128,9 +125,6 @@ def _whose(asked: frozenset[str], own: Authority) -> str:
     return f" {' and '.join(others)} may decide it." if others else ""
 
 
-# --- tools ---
-
-
 def may_use(actor: Actor, tool: str) -> AccessDecision:
     """Return whether the roster gives a role a tool."""
     agent = actor.agent
@@ -151,9 +145,6 @@ def has_tool(actor: Actor, tool: str) -> bool:
     """Return whether the roster lists the tool."""
     tools = actor.agent.tools if actor.agent else ()
     return _ALL in tools or tool.lower() in (one.lower() for one in tools)
-
-
-# --- decisions that were taken ---
 
 
 def decisions_out_of_lane(facts: PhaseFacts) -> Iterator[Finding]:

@@ -126,9 +126,6 @@ def _difference(before: Block, after: Block | None) -> str:
     return f"{lost} of {len(before.rows)} lines" if lost else ""
 
 
-# --- by whole lines ---
-
-
 def _by_lines(head: Sequence[Line], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
     """Return as much as fits after each documented cut: vital sections first, line by line."""
     last = Cut.PRIOR

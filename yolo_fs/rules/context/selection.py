@@ -148,9 +148,6 @@ def current_plans(gathered: ContextSources) -> tuple[PlanId, ...]:
     )
 
 
-# --- which sources ---
-
-
 def _wanted(section: Section, gathered: ContextSources) -> Iterator[ContextSource]:
     if section.feed in (Feed.FILES, Feed.NAMES):
         return
@@ -223,9 +220,6 @@ _COUNTS: Mapping[Only, Callable[[Record, int], bool]] = {
 }
 
 
-# --- which files ---
-
-
 def _paths(section: Section, gathered: ContextSources) -> Iterator[str]:
     if section.feed is Feed.FILES:
         yield from (
@@ -252,9 +246,6 @@ def _path(name: str, gathered: ContextSources) -> str:
     if name.startswith("*"):
         return f"{gathered.folder}/{name}"
     return name[1:] if name.startswith("/") else f"{PLANNING_ROOT}/{name}"
-
-
-# --- which keys ---
 
 
 def _columns(

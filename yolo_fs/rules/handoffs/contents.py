@@ -60,9 +60,6 @@ def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
     return max((one.place.path for one in leading), default="")
 
 
-# --- from phase to phase ---
-
-
 def _phase_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     for number, line in enumerate(filed.lines, 1):
         found = (
@@ -116,9 +113,6 @@ def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
         )
 
 
-# --- from department to department ---
-
-
 def _dept_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     for number, line in enumerate(filed.lines, 1):
         found = (
@@ -162,9 +156,6 @@ def _departments(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
             message = f"department {line.get(key)} takes no part in this phase"
             active = ", ".join(facts.switches.departments)
             yield Fault(Reason.STATE_CONFLICT, f"/{key}", message, active, level=Level.WARNING)
-
-
-# --- design and contracts ---
 
 
 def _design_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
@@ -228,8 +219,6 @@ _CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
     "design-handoff": _design_handoff,
     "api-contracts": _api_contracts,
 }
-
-# --- files and entries ---
 
 
 def _named_files(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:

@@ -38,8 +38,6 @@ OUTCOMES = (Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL)
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What an agent or a phase may be called here: nothing that could end a value, or a line."""
 
-# --- what a read comes to ---
-
 
 class Diagnosis(NamedTuple):
     """Where a handoff came from, and why."""
@@ -88,8 +86,6 @@ def is_alike(name: str) -> bool:
     """
     return "json" in name.lower() and _ALIKE.fullmatch(name) is not None
 
-
-# --- the text block ---
 
 MARKER = "---HANDOFF---"
 _FIELD = re.compile(
@@ -163,8 +159,6 @@ def _value(key: str, lines: list[str]) -> Any:
 def _plain(text: str) -> str:
     return text.strip(" \t\"'`")
 
-
-# --- the log ---
 
 _LINE = re.compile(
     rf"agent=(?P<agent>{WORD.pattern}) phase=(?P<phase>{WORD.pattern})"
@@ -260,9 +254,6 @@ def _joined(before: Read | None, one: Read) -> Read | None:
         Diagnosis(before.diagnosis.cause, one.diagnosis.outcome),
         before.at,
     )
-
-
-# --- compliance ---
 
 
 class Compliance(NamedTuple):

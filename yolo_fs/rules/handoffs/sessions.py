@@ -72,9 +72,6 @@ def _values(value: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[st
         yield from _values(value[steps[0]], steps[1:], f"{at}/{steps[0]}")
 
 
-# --- what counts as the same ---
-
-
 def _equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
     first = origin[0]
     return (
@@ -129,8 +126,6 @@ def _shown(value: Any) -> str:
 def _plain(value: Any) -> Any:
     return " ".join(value.casefold().split()) if isinstance(value, str) else value
 
-
-# --- prose ---
 
 _EVERYWHERE = (
     "also|been|each|from|have|into|more|most|only|over|such|than|that"
@@ -215,9 +210,6 @@ def in_order(sent: Sequence[Sent]) -> tuple[Sent, ...]:
     return tuple(sorted(sent, key=lambda one: (one.moment, one.step, one.path)))
 
 
-# --- idempotency and attempts ---
-
-
 class Attempt(NamedTuple):
     """Which try of its route an envelope is."""
 
@@ -262,9 +254,6 @@ def attempts(sent: Sequence[Sent]) -> dict[str, Attempt]:
 
 def _content(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: item for key, item in value.items() if key != "timestamp"}
-
-
-# --- one envelope among the others ---
 
 
 def faults_among(own: Sent, session: ProductSession) -> Iterator[Fault]:

@@ -445,9 +445,6 @@ def _absence(name: str) -> str:
     return "there is nobody and nothing of that name"
 
 
-# --- the graph ---
-
-
 def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:
     """Return a shortest circle through the smallest name of each knot (of waits that all lead back
     to each other).

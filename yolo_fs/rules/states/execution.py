@@ -123,9 +123,6 @@ _PENDING = {"status": "pending"}
 _OUTCOME = frozenset({"completed_at", "skipped_at", "artifact", "reason"})
 
 
-# --- steps ---
-
-
 def _targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
     reached = True
     for step in STEPS:
@@ -182,9 +179,6 @@ def _below_planning(filed: Filed) -> str:
     return filed.place.path.partition("/")[2]
 
 
-# --- the rest ---
-
-
 def _plans(progress: PhaseStatus) -> list[dict[str, Any]]:
     several = len(progress.departments) > 1
     return [
@@ -207,9 +201,6 @@ def _departments(progress: PhaseStatus) -> dict[str, dict[str, str]]:
 
 def _begin(facts: PhaseFacts) -> int:
     return min((one.at_s for one in facts.filed if one.commit and one.place.phase), default=0)
-
-
-# --- what others said ---
 
 
 def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

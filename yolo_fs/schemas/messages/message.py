@@ -117,8 +117,6 @@ def _as_tuple(names: str | tuple[str, ...]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else names
 
 
-# --- words that several messages share ------------------------------------------------------------
-
 Level3 = Literal["high", "medium", "low"]
 """Confidence and priority."""
 RequestType = Literal["blocking", "informational"]

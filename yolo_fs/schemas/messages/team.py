@@ -238,8 +238,6 @@ class EscalationTimeoutWarning(Message, sender="lead", receiver=("architect", "o
     """What to do next."""
 
 
-# --- a Lead and its teammates ---
-
 InstantOrEmpty = Annotated[
     str,
     Field(

@@ -138,9 +138,6 @@ def _change(
     update(os.path.join(repository.root, path), lock, lambda _: decide(), mode=SHARED)
 
 
-# --- envelopes ---
-
-
 def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEnvelope:
     found = handoffs.session(sent.envelope.session_id)
     earlier = found.session.sent
@@ -204,9 +201,6 @@ def _counted(state: Mapping[str, Any]) -> float | None:
         if isinstance(completed, list) and isinstance(remaining, list)
         else None
     )
-
-
-# --- choices ---
 
 
 def _chosen(handoffs: ProductHandoffs, found: StoredSession, way: str) -> Choice:

@@ -48,9 +48,6 @@ def _warn(findings: Iterable[Finding]) -> bool:
     return _tell(replace(finding, level=Level.WARNING) for finding in findings)
 
 
-# --- before a commit ------------------------------------------------------------------------------
-
-
 def pre_commit(_: Sequence[str]) -> bool:
     """Judge what is staged: its content, the role that commits it, the branch that it goes to."""
     from yolo_fs.services.checking.validate import Validator
@@ -137,9 +134,6 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
     yield from (one for one in handed.findings if one.reason is Reason.BRANCH_MISMATCH)
 
 
-# --- the message ----------------------------------------------------------------------------------
-
-
 def prepare_commit_msg(arguments: Sequence[str]) -> bool:
     """Propose subject and trailers where the user gave no message; name the agent, if one."""
     from yolo_fs.edges.git.runner import run_as_user
@@ -209,9 +203,6 @@ def _comment_char() -> str:
 
     said = run_as_user(".", ["config", "--get", "core.commentChar"]).out.decode().strip()
     return said if len(said) == 1 else "#"
-
-
-# --- after a commit, and around it ----------------------------------------------------------------
 
 
 def post_commit(_: Sequence[str]) -> bool:
@@ -291,9 +282,6 @@ def _named(fault: CommitFault) -> Finding:
     from dataclasses import replace
 
     return replace(fault.finding, path=f"{fault.commit[:12]}:{fault.finding.path}".rstrip(":"))
-
-
-# --- the repository -------------------------------------------------------------------------------
 
 
 def _repository() -> Repository:

@@ -32,8 +32,6 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Home
 from yolo_fs.services.workspace import CONFIG, user_config_path
 
-# --- the plan ---
-
 
 @dataclass(frozen=True, slots=True)
 class Create:
@@ -146,9 +144,6 @@ def _text(lines: Sequence[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-# --- the template ---
-
-
 def template() -> dict[str, bytes]:
     """Return the files that a new planning tree gets: path below it → content."""
     folder = _template_folder()
@@ -188,9 +183,6 @@ def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
     }
     config["department_workflow"] = workflow_of(departments)
     return json.dumps(config, indent=2).encode() + b"\n"
-
-
-# --- its execution ---
 
 
 def carry_out(root: str, deeds: Sequence[Deed]) -> tuple[Deed, ...]:
@@ -243,9 +235,6 @@ def _append(path: str, deed: AddLines) -> None:
         os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC), "wb"
     ) as file:
         file.write(start + _text(deed.lines))
-
-
-# --- what would hold every artifact ---
 
 
 def obstacles(repository: Repository, *, commit_ignored: bool) -> tuple[Finding, ...]:

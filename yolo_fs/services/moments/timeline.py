@@ -345,9 +345,6 @@ def _plans(
     return tuple(dict.fromkeys(kept))
 
 
-# --- the journal ---
-
-
 def event_ms(event: Mapping[str, Any]) -> int:
     """Return when an event was, in milliseconds since the epoch; 0 when it does not say."""
     try:

@@ -42,8 +42,6 @@ LONG_DOUBT_S = 300.0
 OpenGates = Mapping[str, Sequence[str]]
 """Phase → names of its open gates."""
 
-# --- the daemon's notice ---
-
 
 class Notice(NamedTuple):
     """What the daemon wrote last."""
@@ -109,9 +107,6 @@ class NoticeWriter:
             finally:
                 os.close(descriptor)
         return False
-
-
-# --- waiting ---
 
 
 class GateLook(NamedTuple):
@@ -288,9 +283,6 @@ class _Sleep:
             self._moved_at, self._judged = time.monotonic(), judged
         doubt_s = DOUBT_S if judged == self._judged else LONG_DOUBT_S
         return time.monotonic() - self._moved_at > self._patience * doubt_s
-
-
-# --- the look, in a process of its own ---
 
 
 def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:

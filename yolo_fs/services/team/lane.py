@@ -582,9 +582,6 @@ def _subject(address: str, team: str) -> str:
     return f"yolo-fs.{re.sub(r'[^a-z0-9-]', '-', name) or 'remote'}.{team}"
 
 
-# --- in a running daemon ---
-
-
 class TeamLink:
     """Knows when the work tree has to look at its team, and looks."""
 
