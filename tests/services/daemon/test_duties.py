@@ -9,7 +9,7 @@ import pytest
 
 from yolo_fs.services.daemon import duties
 from yolo_fs.services.daemon.daemon import DUTIES
-from yolo_fs.services.daemon.duties import LONGEST_REST_S, Duty, Schedule
+from yolo_fs.services.daemon.duties import EASE, LONGEST_REST_S, Duty, Schedule
 
 
 class Clock:
@@ -105,29 +105,30 @@ def test_the_daemon_does_not_wake_for_a_duty_that_rests(clock: Clock) -> None:
     assert schedule.sleep_s() == pytest.approx(0.5)
 
 
-def test_a_look_that_found_nothing_new_costs_a_thousandth_until_something_comes_in(
+def test_a_look_that_found_nothing_new_is_seldom_made_again_until_something_comes_in(
     clock: Clock,
 ) -> None:
+    eases_s = 9.5
     runs: list[float] = []
 
     def run(_owner: None) -> float:
         runs.append(clock.now_s)
-        clock.now_s += 0.01
-        return 5.0
+        clock.now_s += eases_s / EASE
+        return 4.9
 
     schedule = Schedule((Duty("look", run, rest=50),), None, lambda *_: None)
 
-    def goes_on(seconds: float) -> int:
-        """Return how often it was looked in so many seconds, a turn each."""
+    def goes_on(turns: int) -> int:
+        """Return how often it was looked in so many turns, a second each."""
         before = len(runs)
-        for _ in range(round(seconds)):
+        for _ in range(turns):
             clock.now_s += 1.0
             schedule.run_due(lambda: True)
         return len(runs) - before
 
     schedule.run_due(lambda: True)
     assert goes_on(6) == 1, "the first look told nothing of how things rest"
-    assert [goes_on(9), goes_on(2), goes_on(9), goes_on(2)] == [0, 1, 0, 1]
+    assert [goes_on(turns) for turns in (8, 1, 9, 1)] == [0, 1, 0, 1]
     schedule.stir()
     assert goes_on(6) == 1, "as its clock says, once something has come in"
     assert goes_on(6) == 1, "and once more: that look was of something new"
