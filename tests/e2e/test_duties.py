@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.artifacts import PHASES, artifact
 from tests.e2e.daemon import Daemon, Event, until
+from tests.e2e.eased_look import LOOKED as EASED
 from tests.e2e.failing_duty import NAME
 from tests.e2e.long_look import LOOKED, LOOKING
 from tests.e2e.repo import Repo
@@ -68,6 +69,19 @@ def test_what_is_written_during_a_long_look_is_committed_before_it_ends_and_look
     assert daemon.stop() == 0
 
 
+def test_a_team_that_rests_is_looked_at_again_as_soon_as_something_comes_in(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
+    repo.configure(rescan_s=3600)
+    daemon = start(repo, prepare="tests.e2e.eased_look:prepare")
+    for number in range(2):
+        daemon.mailbox.wait(lambda events: told(events)[-1:] == [EASED])  # nothing is due for years
+        looks = told(daemon.mailbox.events).count(EASED)
+        repo.write(artifact("plan", number))
+        daemon.mailbox.wait(has_looked(looks + 2))
+    assert daemon.stop() == 0
+
+
 def test_a_lock_that_is_lost_during_a_long_look_is_noticed_before_it_ends(
     repo: Repo, start: Callable[..., Daemon]
 ) -> None:
@@ -79,6 +93,10 @@ def test_a_lock_that_is_lost_during_a_long_look_is_noticed_before_it_ends(
     events = told(daemon.mailbox.events)
     assert events.index("daemon.lock_lost") < events.index(LOOKED)
     assert daemon.ended() == 0
+
+
+def has_looked(times: int) -> Callable[[list[Event]], bool]:
+    return lambda events: told(events).count(EASED) >= times
 
 
 def told(events: list[Event]) -> list[str]:
