@@ -134,12 +134,12 @@ class _Look:
     def _verdicts(self, settings: Settings) -> _Seen:
         with Surveyor(self.repository, settings.without_patience) as surveyor:
             head, obstacle, seen, _ = surveyor.survey_all()
-        verdicts = {path: glance.seen.verdict for path, glance in seen.items()}
-        return (
-            {p: one for p, one in verdicts.items() if not isinstance(one, Committed | Ignored)},
-            head,
-            obstacle,
-        )
+        verdicts: dict[str, Verdict] = {
+            path: verdict
+            for path, look in seen.items()
+            if not isinstance(verdict := look.seen.verdict, (Committed, Ignored))
+        }
+        return verdicts, head, obstacle
 
     def _with_empty(self, phases: Phases, settings: Settings) -> Phases:
         """Return the phases with those that are only a directory: somebody is to begin them."""
