@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,8 +21,10 @@ from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.history import team as kept_teams
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board
+from yolo_fs.services.reports import status as reports
+from yolo_fs.services.reports.status import report
 from yolo_fs.services.surveyor import Surveyor
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import Settings, load
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "2"))
 FIRST = int(os.environ.get("YOLO_SEED", "0"))
@@ -45,6 +49,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield tmp_path / "tree"
     kept_teams._HELD.clear()
     kept_looks._HELD.clear()
+    reports._SHOWN.clear()
 
 
 def a_change(chance: Random, phases: Sequence[str]) -> tuple[str, str, bytes | None]:
@@ -125,34 +130,41 @@ DERIVED = ("_valid_by_kind", "plans", "_answers", "asks_time")
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
 def test_a_survey_that_begins_with_what_was_held_sees_what_one_sees_that_does_not(
-    place: Path, seed: int
+    place: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     chance = Random(seed)
+    later = SimpleNamespace(**vars(time) | {"time_ns": lambda: time.time_ns() + 3_600 * 10**9})
+    monkeypatch.setattr(kept_looks, "time", later)  # no file is too young to be believed
     commits = a_history(place, chance, PHASES[:1])
     subprocess.run(["git", "-C", place, "reset", "-q", "--hard"], check=True)
     with Repository(str(place)) as repository:
         settings = load(repository.root).without_patience
         for _ in range(8):
-            with Surveyor(repository, settings) as surveyor:
-                held = surveyor.survey_all()
+            held = shown(repository, settings)
             kept_looks._HELD.clear()
+            reports._SHOWN.clear()
+            assert held == shown(repository, settings), f"seed {seed}"
             with Surveyor(repository, settings) as surveyor:
-                fresh = surveyor.survey_all()
-                assert seen(held) == seen(fresh), f"seed {seed}"
                 surveyor.hold()
+            shown(repository, settings)
             let_clock_go_on(place)
             a_turn(place, chance, commits)
 
 
+def shown(repository: Repository, settings: Settings) -> object:
+    """Return what a survey sees, and what a report shows of it."""
+    with Surveyor(repository, settings) as surveyor:
+        found = seen(surveyor.survey_all())
+    return found, report(repository, settings).candidates
+
+
 def let_clock_go_on(place: Path) -> None:
-    """Wait until a change has another time than all before, and let what is held be seen after that."""
+    """Wait until a change has another time than all before."""
     held, probe = kept_looks._HELD, place / ".git/probe"
-    (looks,) = held.values()
+    ((looks, _),) = held.values()
     last_ns = max((one.seen.stamp.ctime_ns for one in looks.values() if one.seen.stamp), default=0)
     while probe_ns(probe) <= last_ns:
         pass
-    for path, look in looks.items():
-        looks[path] = look._replace(read_at_ns=look.read_at_ns + 3_600 * 10**9)
 
 
 def probe_ns(probe: Path) -> int:
@@ -167,11 +179,11 @@ def seen(survey: kept_looks.Survey) -> list[tuple[str, object, object]]:
 
 
 def a_turn(place: Path, chance: Random, commits: list[str]) -> None:
-    """Change a file in place, keep its times, take it away, put a link there, or move the branch."""
+    """Change a file in place, keep its times, take it away, put a link there, stage another, or move the branch."""
     files = sorted(path for path in place.glob(".yolo-planning/**/*") if path.is_file())
     path = chance.choice(files)
     status = path.stat()
-    match chance.randrange(6):
+    match chance.randrange(8):
         case 0:
             path.write_bytes(path.read_bytes()[::-1])
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -182,6 +194,16 @@ def a_turn(place: Path, chance: Random, commits: list[str]) -> None:
             path.symlink_to("/etc/hostname")
         case 3:
             path.write_bytes(path.read_bytes() + b"{}\n")
+        case 4:
+            other = subprocess.check_output(
+                ["git", "-C", place, "hash-object", "-w", chance.choice(files)], text=True
+            )
+            entry = f"100644,{other.strip()},{path.relative_to(place)}"
+            subprocess.run(
+                ["git", "-C", place, "update-index", "--add", "--cacheinfo", entry], check=True
+            )
+        case 5:
+            subprocess.run(["git", "-C", place, "reset", "-q", "--hard"], check=True)
         case _:
             subprocess.run(
                 ["git", "-C", place, "reset", "-q", "--soft", chance.choice(commits)], check=True

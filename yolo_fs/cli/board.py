@@ -64,17 +64,16 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
     if not found.phases:
         console.print("no phase has a committed artifact yet")
         return
-    finished = {one.id: _is_finished(one.progress) for one in found.phases}
-    open_ = [phase for phase, is_finished in finished.items() if not is_finished]
-    large = {*finished} if verbose else set(open_[:LARGE])
+    open_ = [one.id for one in found.phases if not one.is_finished]
+    large = {one.id for one in found.phases} if verbose else set(open_[:LARGE])
     for is_large, some in groupby(found.phases, lambda one: one.id in large):
         if is_large:
             for one in some:
-                _draw_headlines(console, [one], is_finished=finished[one.id])
+                _draw_headlines(console, [one])
                 _draw_phase(console, one, verbose=verbose)
         else:
-            for is_finished, alike in groupby(some, lambda one: finished[one.id]):
-                _draw_headlines(console, alike, is_finished=is_finished)
+            for _, alike in groupby(some, lambda one: one.is_finished):
+                _draw_headlines(console, list(alike))
     if large:
         _draw_legend(console)
     if left := len(set(open_) - large):
@@ -152,25 +151,10 @@ def draw_crew(console: Console, found: AgentsSnapshot, *, verbose: bool = False)
     )
 
 
-def _is_finished(progress: PhaseStatus) -> bool:
-    """Return whether the phase needs no attention; a sign-off that overrides a department does."""
-    return progress.is_complete and all(one.is_complete for one in progress.departments)
-
-
-def _draw_headlines(console: Console, phases: Iterable[PhaseBoard], *, is_finished: bool) -> None:
+def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
     """Draw one line for each of some phases, all of them finished or none."""
-    text = "\n".join(_headline(one.progress, is_finished=is_finished) for one in phases)
-    console.print(text, style="green" if is_finished else "bold")
-
-
-def _headline(progress: PhaseStatus, *, is_finished: bool) -> str:
-    plans = progress.plans
-    done = (
-        f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete, "
-        f"{progress.percent} %"
-    )
-    standing = "complete" if is_finished else f"at {progress.step}"
-    return f"phase {progress.phase}: {standing} ({done})"
+    style = "green" if phases[0].is_finished else "bold"
+    console.print("\n".join(one.said for one in phases), style=style)
 
 
 def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:

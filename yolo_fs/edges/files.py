@@ -449,11 +449,26 @@ def _finding(reason: Reason, path: str, message: str) -> Finding:
 
 
 def names_in(folder: str, prefix: str = "") -> list[str]:
-    """Return the names in a folder that begin so, sorted; none when it cannot be read."""
-    try:
-        return sorted(name for name in os.listdir(folder) if name.startswith(prefix))
-    except OSError:
-        return []
+    """Return the names in a folder that begin so, sorted; none when it cannot be read. One that
+    cannot have changed since is not read again.
+    """
+    stamp, at_ns = stamp_at(folder), time.time_ns()
+    kept, names = _LISTED.get(folder, (None, []))
+    if stamp is None or kept != stamp:
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            return []
+        if len(_LISTED) >= _MOST_LISTED:
+            _LISTED.clear()
+        if stamp and not stamp.is_racy(at_ns):
+            _LISTED[folder] = stamp, names
+    return [name for name in names if name.startswith(prefix)]
+
+
+_LISTED: dict[str, tuple[Stamp | None, list[str]]] = {}
+"""Folder → its stamp before it was listed, and the names."""
+_MOST_LISTED = 1_000
 
 
 def is_plain_file(path: str) -> bool:

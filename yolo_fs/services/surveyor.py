@@ -197,9 +197,9 @@ class Survey(NamedTuple):
     """What else lies in the folders, where all was looked at."""
 
 
-_HELD: dict[tuple[str, int], dict[str, CachedVerdict]] = {}
+_HELD: dict[tuple[str, int], tuple[dict[str, CachedVerdict], Candidates | None]] = {}
 """What the warm process has seen for the commands that it forks: work tree and limit of size → the
-looks at what is committed; at most one."""
+looks at what is committed, and all that was there, where that was all; at most one."""
 
 
 class Surveyor:
@@ -217,8 +217,9 @@ class Surveyor:
         self._emit = emit
         self._roots = settings.roots
         self._place = (repository.root, settings.policy.max_file_bytes)
-        self._held = _HELD.get(self._place, {})
-        """The looks at what is committed, of the last survey of everything."""
+        self._held, self._whole = _HELD.get(self._place, ({}, None))
+        """The looks at what is committed, of the last survey of everything; sorted where they are
+        of all that was there."""
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self._abandoned: Abandoned | None = None
@@ -276,8 +277,12 @@ class Surveyor:
         """Look at every candidate; what was seen to be committed, and cannot have changed since, is
         not read again.
         """
-        candidates = self.candidates()
-        stamps = candidates.stamps
+        return self._survey_all(self.candidates())
+
+    def _survey_all(self, candidates: Candidates) -> Survey:
+        stamps, whole = candidates.stamps, self._whole
+        if whole and stamps == whole.stamps and candidates.blobs == whole.blobs:
+            return self.survey(())._replace(seen=self._held, others=candidates.others)
         kept = {
             path: look for path, look in self._held.items() if candidates.still_hold(path, look)
         }
@@ -290,13 +295,16 @@ class Surveyor:
             and look.seen.verdict.reason is Reason.UNCHANGED
         }
         in_order = {path: seen[path] for path in sorted(stamps)}
+        self._whole = None
         return fresh._replace(seen=in_order, others=candidates.others)
 
     def hold(self) -> None:
         """Let later surveys, also of forks, begin with what is committed now."""
-        self.survey_all()
+        found = self.candidates()
+        seen, held = self._survey_all(found).seen, self._held
+        is_all = all(path in held and found.still_hold(path, held[path]) for path in found.stamps)
         _HELD.clear()
-        _HELD[self._place] = self._held
+        _HELD[self._place] = (seen, found) if is_all else (held, None)
 
     def close(self) -> None:
         """End the helper processes that were started here."""

@@ -88,7 +88,7 @@ def phases_in(root: str) -> list[PhaseId]:
 
 def phase_folder(root: str, phase: PhaseId) -> str:
     """Return the directory of a phase."""
-    return os.path.join(root, PLANNING_ROOT, "phases", str(phase))
+    return f"{root}/{PLANNING_ROOT}/phases/{phase}"
 
 
 def own_phase_folder(root: str, phase: PhaseId) -> str:

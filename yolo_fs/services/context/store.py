@@ -224,7 +224,8 @@ class ContextStore:
             return
         for phase in self._phases():
             folder = phase_folder(self._repository.root, phase)
-            for file in names_in(folder, _PREFIX) if not os.path.islink(folder) else ():
+            files = names_in(folder, _PREFIX)
+            for file in files if files and not os.path.islink(folder) else ():
                 found = _FILE.fullmatch(file)
                 if (
                     found

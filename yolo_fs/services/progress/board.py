@@ -38,6 +38,20 @@ class PhaseBoard(Phase):
         """Decisions outside of somebody's authority, and what went a way that it may not go."""
         return out_of_lane(self.facts)
 
+    @cached_property
+    def is_finished(self) -> bool:
+        """Whether it needs no attention; a sign-off that overrides a department does."""
+        progress = self.progress
+        return progress.is_complete and all(one.is_complete for one in progress.departments)
+
+    @cached_property
+    def said(self) -> str:
+        """How far it is, in one line."""
+        progress, plans = self.progress, self.progress.plans
+        done = f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete"
+        standing = "complete" if self.is_finished else f"at {progress.step}"
+        return f"phase {progress.phase}: {standing} ({done}, {progress.percent} %)"
+
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
         progress = self.progress

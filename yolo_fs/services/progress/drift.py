@@ -103,7 +103,7 @@ def drift_of_phase(folder: ListedFolder, phase: Phase, declared: Statuses) -> It
 
     `declared`: department → its status file.
     """
-    for department in phase.progress.departments:
+    for department in phase.progress.departments if declared else ():
         if status := declared.get(department.department.value):
             yield from drift_of_department(department, status)
     for name in (".execution-state.json", ".phase-orchestration.json"):

@@ -82,11 +82,10 @@ def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str
 
 
 def _not_borne_out(folder: ListedFolder, phase: Phase) -> Iterator[str]:
-    borne_out = phase.sentinels
     for name in folder.names:
         if not name.startswith(".handoff-"):
             continue
-        content = borne_out.get(name)
+        content = phase.sentinels.get(name)
         is_true = content is not None and folder.read_json(name) == json.loads(content)
         if os.path.islink(os.path.join(folder.path, name)) or not is_true:
             yield name

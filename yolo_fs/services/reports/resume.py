@@ -17,7 +17,7 @@ from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.rules.evidence import PhaseFacts, Switches
-from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
+from yolo_fs.rules.handoffs.lifecycle import HANDOFF, HandoffLifecycle
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.report import Asker, Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
@@ -76,6 +76,8 @@ class _Look:
 
     repository: Repository
     trouble: list[str] = field(default_factory=list)
+    is_handed: bool = True
+    """Whether a HANDOFF.md may be there."""
 
     def situation(self, *, keep: bool) -> Situation:
         settings = self._tried(lambda: load(self.repository.root), None)
@@ -133,7 +135,8 @@ class _Look:
 
     def _verdicts(self, settings: Settings) -> _Seen:
         with Surveyor(self.repository, settings.without_patience) as surveyor:
-            head, obstacle, seen, _ = surveyor.survey_all()
+            head, obstacle, seen, others = surveyor.survey_all()
+        self.is_handed = any(path.endswith(HANDOFF) for path in (*seen, *(e.path for e in others)))
         verdicts: dict[str, Verdict] = {
             path: verdict
             for path, look in seen.items()
@@ -175,7 +178,7 @@ class _Look:
 
     def _handoff(self, settings: Settings) -> LastHandoff | None:
         handoffs = DirectiveHandoffs(self.repository, settings)
-        path = handoffs.latest()
+        path = handoffs.latest() if self.is_handed else ""
         if not path:
             return None
         handed = handoffs.check(handoffs.sessions.open(path), datetime.now(UTC))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.git.repository import Head, Repository, StagedEntry
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.classify import classify
@@ -32,7 +32,7 @@ from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.daemon.health import DaemonHealth, health
 from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
 from yolo_fs.services.kept import Keeper
-from yolo_fs.services.surveyor import Surveyor, misnamed_among
+from yolo_fs.services.surveyor import CachedVerdict, Surveyor, misnamed_among
 from yolo_fs.services.workspace import Settings
 
 LAST_COMMITS = 10
@@ -152,14 +152,11 @@ class Reporter:
     def look(self) -> Report:
         """Return what is found. Changes nothing."""
         head, obstacle, looks, others = self._surveyor.survey_all()
-        seen = [look.seen for look in looks.values()]
-        entries = self._repository.staged(*self._settings.roots)
-        staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
-        found = tuple(
-            Candidate(one.path, _with_index(one.verdict, staged.get(one.path)))
-            for one in seen
-            if not isinstance(one.verdict, Ignored)
-        )
+        entries = tuple(self._repository.staged(*self._settings.roots))
+        before, staged_before, found = _SHOWN[-1] if _SHOWN else (None, None, ())
+        if looks is not before or entries != staged_before:
+            found = tuple(_candidates(looks, entries))
+            _SHOWN[:] = [(looks, entries, found)]
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
         near = tuple(misnamed_among(root, self._settings.roots, others))
@@ -168,6 +165,20 @@ class Reporter:
     def close(self) -> None:
         """End the helper processes."""
         self._surveyor.close()
+
+
+_SHOWN: list[tuple[object, object, tuple[Candidate, ...]]] = []
+"""The looks and the index that were shown last, and what they came to: a process that is forked
+from here finds both as they were, mostly; at most one."""
+
+
+def _candidates(
+    looks: Mapping[str, CachedVerdict], entries: Iterable[StagedEntry]
+) -> Iterator[Candidate]:
+    staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
+    for path, look in looks.items():
+        if not isinstance(look.seen.verdict, Ignored):
+            yield Candidate(path, _with_index(look.seen.verdict, staged.get(path)))
 
 
 def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
