@@ -164,7 +164,8 @@ def _adopt(root: str, name: str, *options: str) -> Ended:
         command, stdout=subprocess.PIPE, env={**os.environ, COLD: "1"}, text=True
     )
     assert process.stdout
-    text = process.stdout.read()
+    with process.stdout as pipe:
+        text = pipe.read()
     _, _, used = os.wait4(process.pid, 0)
     process.returncode = 0  # it has been waited for
     took_s = time.perf_counter() - began

@@ -1,5 +1,5 @@
-"""What the daemon costs while nothing happens: memory with 1,000 folders, CPU with 20,000, its
-scans included.
+"""What the daemon costs while nothing happens: memory with 1,000 folders, CPU with 20,000, and with
+few and many open phases, its scans included.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bench import daemon, repositories
+from bench import daemon, growth, repositories
 from bench.aims import Aim
 from bench.options import Options
 from bench.rounds import Sample
@@ -37,7 +37,8 @@ PHASE = ".yolo-planning/phases/01-bench"
 class _Idle:
     """A daemon at rest."""
 
-    folders: int
+    beside: str
+    """What is there."""
     watched: int
     memory_mb: float
     percents: Sample
@@ -50,31 +51,45 @@ class _Idle:
 
 
 def run(options: Options) -> Iterator[Table]:
-    """Measure with few folders, then with many."""
+    """Measure with few folders and phases, then with many."""
     few, many = options.pick((1_000, 20_000), (20, 40))
-    found = [_measure(count, options) for count in (few, many)]
+    found = [
+        _measure(f"{count:,} folders", _with_folders(count, options), options)
+        for count in (few, many)
+    ]
+    found += [
+        _measure(f"{count} open phases", growth.make(options, count), options)
+        for count in options.pick((5, 95), (1, 2))
+    ]
     yield _table(found)
     yield _imports()
     yield goal_table(
         "Goals: idle",
         [
             Goal(f"MB of the daemon, {few:,} folders", found[0].memory_mb, 40, aim=Aim.MEMORY),
-            Goal(
-                f"CPU of the idle daemon in percent, {many:,} folders",
-                found[1].percent,
-                0.3,
-                aim=Aim.IDLE,
-                spread=_range(found[1].percents),
+            *(
+                Goal(
+                    f"CPU of the idle daemon in percent, {one.beside}",
+                    one.percent,
+                    0.3,
+                    aim=Aim.IDLE,
+                    spread=_range(one.percents),
+                )
+                for one in found[1:]
             ),
         ],
     )
 
 
-def _measure(count: int, options: Options) -> _Idle:
+def _with_folders(count: int, options: Options) -> str:
     size, _ = repositories.sizes(options)
     root = repositories.copy(size, options)
     for number in range(count):
         os.makedirs(f"{root}/{PHASE}/d{number // 100:03}/s{number % 100:02}")
+    return root
+
+
+def _measure(beside: str, root: str, options: Options) -> _Idle:
     stretch_s = options.pick(SCAN_S, 0.2)
     with daemon.process(root, rescan_s=SCAN_S) as child:
         time.sleep(options.pick(5, 0.1))
@@ -85,7 +100,7 @@ def _measure(count: int, options: Options) -> _Idle:
         percents = [
             100 * (after - before) / stretch_s for before, after in itertools.pairwise(used)
         ]
-        return _Idle(count, _watched(child.pid), daemon.memory_mb(child.pid), Sample(percents))
+        return _Idle(beside, _watched(child.pid), daemon.memory_mb(child.pid), Sample(percents))
 
 
 def _watched(pid: int) -> int:
@@ -100,7 +115,7 @@ def _watched(pid: int) -> int:
 def _table(found: list[_Idle]) -> Table:
     rows = tuple(
         (
-            f"{one.folders:,}",
+            one.beside,
             f"{one.watched:,}",
             f"{one.memory_mb:.1f}",
             f"{one.percent:.2f} %",
@@ -114,7 +129,7 @@ def _table(found: list[_Idle]) -> Table:
             "at the end"
         ),
     )
-    return Table("Idle daemon", ("folders", "watched", "MB", "CPU", "range"), rows, notes)
+    return Table("Idle daemon", ("beside", "watched", "MB", "CPU", "range"), rows, notes)
 
 
 def _imports() -> Table:

@@ -37,7 +37,7 @@ ROWS = {
     "warm": ("Warm and cold", "status, warm"),
     "growth": ("Growth", "status, 3 open phases"),
     "failpoint": ("Failpoints, none set", "pass of a stage"),
-    "idle": ("Idle daemon", "40"),
+    "idle": ("Idle daemon", "40 folders"),
     "memory": ("Memory of the daemon", "200"),
     "missed": ("Missed", "yolo-fs"),
     "adopt": ("Adoption", "adopt --write"),
