@@ -188,7 +188,7 @@ def list_(asked: Invocation, *, phase: str) -> Reply:
 @verb("tick", example="yolo-fs escalate tick", parent=escalate)
 def tick(asked: Invocation) -> Reply:
     """Hand up what a level is silent about for too long, and close what goes on; the daemon does so
-    every second.
+    every second, and every few in a large team.
 
     Safe to run several times at once: each level of each attempt is handed up once.
     """
