@@ -89,6 +89,17 @@ def test_json_at_five_old_commits_is_what_json_said_then(team: Team) -> None:
         assert now["team"]["commit"] == commit
 
 
+def test_a_file_whose_name_nearly_is_an_artifacts_is_warned_of(team: Team) -> None:
+    team.begin()
+    near = ".yolo-planning/phases/01-auth/Critique.jsonl"
+    team.file(near, "{}\n")
+    team.file(".yolo-planning/phases/01-auth/notes.txt", "of nobody's concern\n")
+    warned = json.loads(said(team, "--json"))["findings"]
+    assert [(one["level"], one["reason"], one["path"]) for one in warned] == [
+        ("warning", "unknown_name", near)
+    ]
+
+
 def test_the_same_state_is_the_same_bytes(team: Team) -> None:
     *_, _ = team.moments()
     assert said(team, "--json") == said(team, "--json")

@@ -164,6 +164,11 @@ def always(_path: str) -> bool:
     return True
 
 
+def never(_path: str) -> bool:
+    """Ask for no file."""
+    return False
+
+
 def walk(root: Root, relative: str | bytes = "", wanted: Wanted = always) -> Iterator[FileEntry]:
     """Yield every file below a folder, sorted within each folder, and whatever is not a file, with
     the reason.

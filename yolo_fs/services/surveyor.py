@@ -21,8 +21,10 @@ from yolo_fs.edges.files import (
     FolderReader,
     ScanCache,
     Stamp,
+    Wanted,
     Writer,
     names_in,
+    never,
     read,
     walk,
 )
@@ -194,7 +196,7 @@ class Survey(NamedTuple):
     """Why nothing may be committed now."""
     seen: dict[str, CachedVerdict]
     others: Sequence[FileEntry] = ()
-    """What else lies in the folders, where all was looked at."""
+    """What was asked for beside the candidates."""
 
 
 _HELD: dict[tuple[str, int], tuple[dict[str, CachedVerdict], Candidates | None]] = {}
@@ -234,9 +236,11 @@ class Surveyor:
         self.head = repository.head()
         """The branch as it was last seen or left."""
 
-    def candidates(self, paused: Callable[[Iterable[Any]], Iterable[Any]] = iter) -> Candidates:
+    def candidates(
+        self, paused: Callable[[Iterable[Any]], Iterable[Any]] = iter, beside: Wanted = never
+    ) -> Candidates:
         """Return every path that may be an artifact, on the disk or on the branch; `paused`: what
-        each thing that is found goes through.
+        each thing that is found goes through; `beside`: says which other files are asked for.
         """
         walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
         stamps: dict[str, Stamp | None] = {}
@@ -244,7 +248,7 @@ class Surveyor:
         for entry in paused(walked):
             if classify(entry.path):
                 stamps[entry.path] = entry.stamp
-            else:
+            elif beside(entry.path):
                 others.append(entry)
         head = self._refresh_head()
         blobs = dict(paused(self._committed(head.tip)))
@@ -273,11 +277,11 @@ class Surveyor:
             seen |= early
         return Survey(head, obstacle, seen)
 
-    def survey_all(self) -> Survey:
+    def survey_all(self, beside: Wanted = never) -> Survey:
         """Look at every candidate; what was seen to be committed, and cannot have changed since, is
-        not read again.
+        not read again. `beside`: says which other files are asked for.
         """
-        return self._survey_all(self.candidates())
+        return self._survey_all(self.candidates(beside=beside))
 
     def _survey_all(self, candidates: Candidates) -> Survey:
         stamps, whole = candidates.stamps, self._whole
@@ -437,7 +441,7 @@ class Candidates(NamedTuple):
     blobs: Mapping[str, str]
     """Path → what the branch has there, be it a candidate or not."""
     others: Sequence[FileEntry]
-    """What else lies in the folders."""
+    """What was asked for beside the candidates."""
 
     def still_hold(self, path: str, look: CachedVerdict) -> bool:
         """Return whether neither the file nor, where it is committed, the branch has changed since

@@ -154,9 +154,12 @@ def test_what_was_handed_over_is_pending_until_somebody_acts(team: Team) -> None
     )  # the department's status file says when it began
 
 
-def test_a_packet_that_is_not_accepted_says_why(team: Team) -> None:
+@pytest.mark.parametrize(
+    "folder", [".yolo-planning", "apps/web/.local/directives", "apps/web/.local/directives/x"]
+)
+def test_a_packet_that_is_not_accepted_says_why(team: Team, folder: str) -> None:
     team.begin()
-    team.file(".yolo-planning/HANDOFF.md", "no front matter\n")
+    team.file(f"{folder}/HANDOFF.md", "no front matter\n")
     (one,) = told(team)["handoffs"]
     assert one["role"] is None and "front_matter_missing" in one["wrong"][0]
 

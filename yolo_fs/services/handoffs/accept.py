@@ -456,9 +456,9 @@ class DirectiveHandoffs:
 
     def _files(self) -> Iterator[FileEntry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):
-            found = walk(self._root, root, _is_handoff)
+            found = walk(self._root, root, is_handoff)
             # Folders that cannot be entered come, too, whatever is asked for.
-            yield from (entry for entry in found if _is_handoff(entry.path))
+            yield from (entry for entry in found if is_handoff(entry.path))
 
     def _why_absent(self, path: str, folders: Sequence[str]) -> str:
         """Return why no file is at a path, looked for in `folders`; nothing when one is."""
@@ -499,5 +499,6 @@ class DirectiveHandoffs:
         return {oid: name for oid, _, name in pairs}
 
 
-def _is_handoff(path: str) -> bool:
+def is_handoff(path: str) -> bool:
+    """Return whether a path is where a handoff packet lies."""
     return path.endswith(f"/{HANDOFF}")

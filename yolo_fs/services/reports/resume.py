@@ -17,14 +17,14 @@ from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
 from yolo_fs.rules.evidence import PhaseFacts, Switches
-from yolo_fs.rules.handoffs.lifecycle import HANDOFF, HandoffLifecycle
+from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.report import Asker, Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.health import health
-from yolo_fs.services.handoffs.accept import DirectiveHandoffs
+from yolo_fs.services.handoffs.accept import DirectiveHandoffs, is_handoff
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
@@ -135,8 +135,8 @@ class _Look:
 
     def _verdicts(self, settings: Settings) -> _Seen:
         with Surveyor(self.repository, settings.without_patience) as surveyor:
-            head, obstacle, seen, others = surveyor.survey_all()
-        self.is_handed = any(path.endswith(HANDOFF) for path in (*seen, *(e.path for e in others)))
+            head, obstacle, seen, others = surveyor.survey_all(is_handoff)
+        self.is_handed = bool(others) or any(map(is_handoff, seen))
         verdicts: dict[str, Verdict] = {
             path: verdict
             for path, look in seen.items()

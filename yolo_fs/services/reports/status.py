@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from yolo_fs.edges.git.repository import Head, Repository, StagedEntry
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding, Reason
-from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.rules.artifacts.classify import classify, misnamed
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -151,7 +151,7 @@ class Reporter:
 
     def look(self) -> Report:
         """Return what is found. Changes nothing."""
-        head, obstacle, looks, others = self._surveyor.survey_all()
+        head, obstacle, looks, others = self._surveyor.survey_all(misnamed)
         entries = tuple(self._repository.staged(*self._settings.roots))
         before, staged_before, found = _SHOWN[-1] if _SHOWN else (None, None, ())
         if looks is not before or entries != staged_before:
