@@ -41,6 +41,7 @@ from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board
 from yolo_fs.services.progress.drift import asides
+from yolo_fs.services.reports.status import report
 from yolo_fs.services.surveyor import Surveyor
 from yolo_fs.services.workspace import WARM, load
 
@@ -198,6 +199,7 @@ def hold_team(root: str, known: Head | None = None) -> Head | None:
         settings = load(repository.root)
         with Surveyor(repository, settings) as surveyor:
             surveyor.hold()
+        report(repository, settings)
         team = Team(repository, settings)
         found = board(repository, settings, head.tip, team)
         for phase in found.phases:
