@@ -490,8 +490,8 @@ class _Hollow(NamedTuple):
     One that holds files is read at each walk: these change in place.
     """
 
-    stamp: Stamp
-    """Taken before the folder was read."""
+    facts: tuple[int, int, int, int, int]
+    """Those of its stamp, taken before the folder was read."""
     folders: list[str]
 
 
@@ -510,20 +510,24 @@ class ScanCache:
         with FolderReader(self._root) as reader:
             while pending:
                 folder = pending.pop()
-                hollow = known.get(folder)
-                stamp, at_ns = self._stamp(folder), time.time_ns()
-                if hollow and hollow.stamp == stamp:
+                hollow, facts = known.get(folder), self._facts(folder)
+                if hollow and hollow.facts == facts:
                     found[folder] = hollow
-                    pending.extend(reversed(hollow.folders))
+                    pending += reversed(hollow.folders)
                     continue
+                at_ns = time.time_ns()
                 entries, folders = reader.read(folder)
                 yield from entries
-                if stamp and not entries and not stamp.is_racy(at_ns):
-                    found[folder] = _Hollow(stamp, folders)
+                if facts and not entries and not Stamp(*facts).is_racy(at_ns):
+                    found[folder] = _Hollow(facts, folders)
                 pending.extend(reversed(folders))
         self._hollow[start] = found
 
-    def _stamp(self, folder: str) -> Stamp | None:
+    def _facts(self, folder: str) -> tuple[int, int, int, int, int] | None:
         # A link on the way may lead elsewhere; all that is taken from there is whether it is still
-        # the same folder.
-        return stamp_at(f"{self._root}/{folder}", by_link=False)
+        # the same folder. Of a stamp only what it is made of: there may be twenty thousand.
+        try:
+            now = os.lstat(f"{self._root}/{folder}")
+        except (OSError, ValueError):
+            return None
+        return now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns

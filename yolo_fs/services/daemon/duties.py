@@ -21,9 +21,9 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 LONGEST_REST_S = 30.0
 """Of a duty that takes long: what it tells of lasts minutes."""
-EASE = 2_000
+EASE = 4_000
 """Times as long as it took, a look that found nothing new is not made again unless something comes
-in: of a team that rests it takes half a thousandth of a processor, however large that is."""
+in: of a team that rests it takes a quarter of a thousandth of a processor, however large it is."""
 LONGEST_SLEEP_S = 1.0
 """Between two looks at what no clock tells, such as a branch that somebody moved."""
 DEFECTS_KEPT = 100
