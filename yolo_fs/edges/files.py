@@ -464,9 +464,9 @@ def names_in(folder: str, prefix: str = "") -> list[str]:
             names = sorted(os.listdir(folder))
         except OSError:
             return []
-        if len(_LISTED) >= _MOST_LISTED:
-            _LISTED.clear()
         if stamp and not stamp.is_racy(at_ns):
+            if len(_LISTED) >= _MOST_LISTED:
+                _LISTED.clear()
             _LISTED[folder] = stamp, names
     return [name for name in names if name.startswith(prefix)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from yolo_fs.services.daemon import duties
 from yolo_fs.services.daemon.daemon import DUTIES
-from yolo_fs.services.daemon.duties import EASE, LONGEST_REST_S, Duty, Schedule
+from yolo_fs.services.daemon.duties import EASE, FIRST_PAUSE_S, LONGEST_REST_S, Duty, Schedule
 
 
 class Clock:
@@ -133,6 +133,30 @@ def test_a_look_that_found_nothing_new_is_seldom_made_again_until_something_come
     assert goes_on(6) == 1, "as its clock says, once something has come in"
     assert goes_on(6) == 1, "and once more: that look was of something new"
     assert goes_on(6) == 0
+
+
+def test_a_look_that_fails_while_it_is_eased_is_tried_again_after_its_pause(clock: Clock) -> None:
+    runs: list[float] = []
+
+    def run(_owner: None) -> float:
+        runs.append(clock.now_s)
+        clock.now_s += 0.01
+        if len(runs) == 3:
+            raise OSError("the disk is full")
+        return 0.0
+
+    is_pressing = False  # as it is with the crew, while a deadline of seconds is running
+    duty = Duty("look", run, is_wanted=lambda _owner: is_pressing, rest=1e-9)
+    schedule = Schedule((duty,), None, lambda *_: None)
+    for _ in range(2):
+        schedule.run_due(lambda: True)
+        clock.now_s += 0.001
+    is_pressing = True
+    schedule.run_due(lambda: True)
+    assert len(runs) == 3
+    clock.now_s += FIRST_PAUSE_S
+    schedule.run_due(lambda: True)
+    assert len(runs) == 4
 
 
 def resident_mib() -> float:

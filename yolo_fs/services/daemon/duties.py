@@ -137,7 +137,7 @@ class Schedule(Generic[_Owner]):
         try:
             if not is_due and not duty.is_wanted(self._owner):
                 return
-            plan.is_hastened, plan.seen = False, self._came_in
+            plan.is_hastened, plan.seen, plan.eases_until = False, self._came_in, 0.0
             pause_s = duty.run(self._owner)
         except Exception as error:
             self._fail(duty, plan, error)
