@@ -33,9 +33,16 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
+PASSING = {
+    ".lock': File exists": "another git had the lock",
+    "cannot lock ref 'HEAD'": "a commit of ours came first",
+}
+"""What git says when another one was quicker, and nothing has changed → why."""
+
+
 def is_passing(said: str) -> bool:
-    """Return whether git refused for a moment: another one has the lock, or moved the branch since it was read."""
-    return ".lock': File exists" in said or "cannot lock ref 'HEAD'" in said
+    """Return whether git refused for a moment."""
+    return any(words in said for words in PASSING)
 
 
 class Repo:

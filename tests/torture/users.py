@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tests.e2e.artifacts import PLANNING, Artifact, artifact, mixed
 from tests.e2e.daemon import until
-from tests.e2e.repo import Repo
+from tests.e2e.repo import PASSING, Repo
 from tests.torture.forked_daemons import CALM
 from tests.torture.surroundings import Ground, Writelog, is_settled, settled
 
@@ -395,11 +395,10 @@ _PATIENCE = 100
 _UNTIL_TIDIED = 10
 """Attempts before the user removes what git names."""
 _PASSING = {
-    ".lock': File exists": "another git had the lock",
+    **PASSING,
     "would be removed by checkout": "the index had not followed a commit of ours yet",
     "index contains uncommitted changes": "the index had not followed a commit of ours yet",
     "would be overwritten by": "the index had not followed a commit of ours yet",
-    "cannot lock ref 'HEAD'": "a commit of ours came first",
 }
 """What git says when it refuses a command for a moment, changing nothing → why."""
 

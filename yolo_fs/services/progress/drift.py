@@ -115,12 +115,12 @@ def drift_of_phase(folder: ListedFolder, phase: Phase, declared: Statuses) -> It
 def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
     folder = ListedFolder.at(phase_folder(root, phase.id))
     declared = shown(folder)
-    untested = team.derive_from(
+    missing_tests = team.derive_from(
         (commit, phase), f"{phase.id} tests", lambda: tuple(_of_tests(phase, commit, team))
     )
     return Aside(
         str(phase.id),
-        (*drift_of_phase(folder, phase, declared), *untested),
+        (*drift_of_phase(folder, phase, declared), *missing_tests),
         forged_sentinels(folder, phase, team),
         tuple(_declared_blockers(declared)),
     )
