@@ -1,5 +1,5 @@
-"""Lets the second look of the daemon at its projections last until something more is committed, or the daemon is to
-end, as one that reads a long history.
+"""Lets the first look of the daemon at its projections after a commit last until something more is
+committed, or the daemon is to end, as one that reads a long history.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 from tests.support.forked import DEADLINE_S
 from yolo_fs.services.daemon import daemon
 
-LOOKING, LOOKED = "test.looking", "test.looked"
-_looks = itertools.count()
+LOOKING, LONG, LOOKED = "test.looking", "test.long_look", "test.looked"
+_long: list[float] = []
 
 
 def prepare() -> None:
@@ -24,9 +24,11 @@ def prepare() -> None:
 
 def look(of: daemon.Daemon) -> None:
     of._emit(LOOKING, "", {})
-    if next(_looks) == 1:
+    before = _last_commit(of)
+    if before and not _long:
+        _long.append(before)
+        of._emit(LONG, "", {})
         deadline = time.monotonic() + DEADLINE_S
-        before = _last_commit(of)
         for _ in of._team.paused(itertools.repeat(None)):
             if of._is_stopping or _last_commit(of) > before or time.monotonic() > deadline:
                 break

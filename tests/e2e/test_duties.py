@@ -12,7 +12,7 @@ from tests.e2e.artifacts import PHASES, artifact
 from tests.e2e.daemon import Daemon, Event, until
 from tests.e2e.eased_look import LOOKED as EASED
 from tests.e2e.failing_duty import NAME
-from tests.e2e.long_look import LOOKED, LOOKING
+from tests.e2e.long_look import LONG, LOOKED, LOOKING
 from tests.e2e.repo import Repo
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.packs import REST_MOST
@@ -55,17 +55,14 @@ def test_what_is_written_during_a_long_look_is_committed_before_it_ends_and_look
     (repo.root / before.path).parent.mkdir(parents=True)
     daemon = start(repo, prepare="tests.e2e.long_look:prepare")
     drafts[before].rename(repo.root / before.path)
-    daemon.mailbox.wait(lambda events: told(events).count(LOOKING) == 2)
+    daemon.wait_for(LONG)
     drafts[meanwhile].rename(repo.root / meanwhile.path)  # one event: nothing is looked at twice
     daemon.wait_committed([before, meanwhile])
     daemon.wait_for(LOOKED)
     daemon.mailbox.wait(lambda events: LOOKING in told(events)[told(events).index(LOOKED) :])
     events = told(daemon.mailbox.events)
-    looking, committed = (
-        [at for at, event in enumerate(events) if event == wanted]
-        for wanted in (LOOKING, "artifact.committed")
-    )
-    assert looking[1] < committed[1] < events.index(LOOKED)
+    committed = [at for at, event in enumerate(events) if event == "artifact.committed"]
+    assert events.index(LONG) < committed[1] < events.index(LOOKED)
     assert daemon.stop() == 0
 
 
@@ -87,7 +84,7 @@ def test_a_lock_that_is_lost_during_a_long_look_is_noticed_before_it_ends(
 ) -> None:
     daemon = start(repo, prepare="tests.e2e.long_look:prepare")
     repo.write(artifact("plan", 0))
-    daemon.mailbox.wait(lambda events: told(events).count(LOOKING) == 2)
+    daemon.wait_for(LONG)
     (repo.git_dir / "yolo-fs/daemon.lock").unlink()
     daemon.wait_for(LOOKED)
     events = told(daemon.mailbox.events)
