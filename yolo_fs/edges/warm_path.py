@@ -121,9 +121,6 @@ def _text_encoding() -> str:
     return "utf-8" if sys.flags.utf8_mode else _locale.getencoding().lower()
 
 
-# --- where it is ----------------------------------------------------------------------------------
-
-
 def own_folder(root: str) -> str:
     """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside any."""
     git = os.path.join(root, ".git")
@@ -212,9 +209,6 @@ def answers(folder: str) -> bool:
     if connection is not None:
         connection.close()
     return connection is not None
-
-
-# --- what is said ---------------------------------------------------------------------------------
 
 
 def _converse(

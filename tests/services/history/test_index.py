@@ -132,7 +132,9 @@ def test_commits_that_all_say_something_else_come_back_as_they_were() -> None:
         assert table[row] == known[row]._replace(subject=f"{row}")
 
 
-def test_fifty_thousand_commits_more_take_less_than_36_bytes_each() -> None:
+@pytest.mark.parametrize(("is_ours", "most"), [(True, 36), (False, 36 + 90)], ids=["ours", "not"])
+def test_fifty_thousand_commits_more_take_few_bytes_each(is_ours: bool, most: int) -> None:
+    """Of somebody else's, what it says is in it: 77 bytes here."""
     table = CommitTable()
     for one in commits(1_000):
         table.add(one)
@@ -140,14 +142,54 @@ def test_fifty_thousand_commits_more_take_less_than_36_bytes_each() -> None:
     try:
         before, _ = tracemalloc.get_traced_memory()
         for one in commits(50_000):
-            table.add(one)
+            table.add(one._replace(is_ours=is_ours))
         fresh, _ = tracemalloc.get_traced_memory()
         table.row_named("abc")
         in_order, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
-    assert (max(fresh, in_order) - before) / 50_000 < 36
+    assert (max(fresh, in_order) - before) / 50_000 < most
+
+
+def logged(number: int, subject: str) -> LoggedCommit:
+    """Return a commit of somebody in a line of them."""
+    oid, parent = (f"{each:040x}" for each in (number + 1, number))
+    parents = (parent,) if number else ()
+    return LoggedCommit(oid, parents, 1_790_000_000 + number, subject, (), (("M", "src/a.c"),))
+
+
+def test_the_last_source_commit_of_a_plan_that_says_the_words_of_a_task_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = ["feat(01-02): Add the  LOGIN page.", "fix(01-02): add the login page", "fix(01-02): it",
+            "feat(01-02): T1 ", "feat(01-03): add the login page", "feat(01-02): s\udcfctz"]  # fmt: skip
+    found = HistoryIndex(Repository("."))
+    for number, subject in enumerate(said):
+        found._take(logged(number, subject))
+
+    for mark in (index._mark, lambda _: 7):  # also where all marks are alike
+        monkeypatch.setattr(index, "_mark", mark)
+        asked = ("Add the login page", "it", "", "more", "s\udcfctz")
+        assert [found.of_words("01-02", words)[-1:] for words in asked] == ["2", "3", "", "", "6"]
+        found._marks = {plan: array("I", [7] * len(rows)) for plan, rows in found.work.items()}
+    assert found.of_words("02-01", "it") == ""
+
+
+def test_a_commit_of_somebody_else_takes_little_beside_what_it_says() -> None:
+    found = HistoryIndex(Repository("."))
+    for number in range(3_000):
+        found._take(logged(number, f"fix(01-02): edit {number}"))
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(3_000, 13_000):
+            found._take(logged(number, f"fix(01-02): edit {number}"))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert (after - before) / 10_000 < 38 + 90
 
 
 def test_what_grows_with_a_history_is_not_there_twice_while_it_is_kept() -> None:

@@ -114,8 +114,6 @@ class ObjectStore:
         self._read_so_far = 0
         self._in_doubt: dict[str, _DoubtfulPack] = {}
 
-    # --- reading ---
-
     def read(self, name: str) -> GitObject | None:
         """Return the object that a name (an id or a revision) refers to, or None."""
         if stored := self._read_here(name):
@@ -173,8 +171,6 @@ class ObjectStore:
             self._reader = self._git.converse("cat-file", "--batch")
         self._reader.ask(b"".join(os.fsencode(name) + b"\n" for name in names))
         return self._reader
-
-    # --- writing ---
 
     @cached_property
     def _syncers(self) -> ThreadPoolExecutor:

@@ -288,8 +288,6 @@ def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
         return None
 
 
-# --- what is said of a path ---
-
 _REWRITING = ("filter", "ident", "working-tree-encoding")
 _AT_ONCE = 200
 """Paths in one question, which has to fit into a pipe: else we and git wait for each other."""
@@ -404,8 +402,6 @@ class PathRules:
             is_set = any(value not in _NOT_SET for value in values)
             found[path] = Reason.ATTR_FILTER if is_set else None
         return found
-
-    # --- when to ask anew ---
 
     def _forget_if_changed(self, paths: Iterable[str]) -> None:
         now = {name: stamp_at(name) for name in self._rule_files(set(map(os.path.dirname, paths)))}

@@ -65,9 +65,6 @@ def timeout_error(command: str) -> YoloError:
     )
 
 
-# --- a git that runs on ---
-
-
 class Conversation:
     """A git process that is asked and answers over pipes, such as `cat-file --batch`."""
 
@@ -183,9 +180,6 @@ class Conversation:
             err = b""
         said = (self._complaints + err).decode("utf-8", "replace")
         return failure(self.command, GitOutput(self._process.returncode or 0, b"", said))
-
-
-# --- one command ---
 
 
 def forget_inherited_environment() -> dict[str, str]:

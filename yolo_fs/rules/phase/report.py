@@ -22,8 +22,6 @@ from yolo_fs.rules.phase.progress import DepartmentStatus, Next
 from yolo_fs.rules.phase.view import View
 from yolo_fs.rules.phase.waits import Wait
 
-# --- the form of a brief ---
-
 BUDGET = 2000
 """Tokens of a brief unless somebody asks for others."""
 
@@ -109,8 +107,6 @@ def listed(key: str, title: str, items: Iterable[Item]) -> ReportSection | None:
         else None
     )
 
-
-# --- the phase in it ---
 
 SHORT = 12
 """Letters of a commit's name: enough for any history, and what a summary may quote."""

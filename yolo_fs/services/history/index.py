@@ -34,7 +34,7 @@ from yolo_fs.rules.loops.facts import WITH_ROUNDS
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 12 {sys.byteorder} {__version__}".encode()
+_FORMAT = f"yolo-fs history 13 {sys.byteorder} {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -46,6 +46,7 @@ _UNSORTED = 512
 _UNSORTED_SHARE = 64
 _NUMBERS = "I"
 """Type code of rows and the like: four bytes each."""
+_BYTES = "B"
 _FEW, _MANY = "H", "q"
 _WIDER = {_FEW: _NUMBERS, _NUMBERS: _MANY}
 """Type code of a column → of one that holds greater numbers."""
@@ -68,22 +69,21 @@ class IndexedCommit(NamedTuple):
     """How many warnings its artifact had, as a coordinator found."""
 
 
-_Said = tuple[bool, str, tuple[tuple[str, str], ...], int]
-"""What many commits have in common: the fields of `IndexedCommit` from `is_ours` on."""
+_Said = tuple[str, tuple[tuple[str, str], ...], int]
+"""What many commits of ours have in common: the fields of `IndexedCommit` from `subject` on."""
 
 
 def _as_saying(one: IndexedCommit) -> str:
     """Return these fields as one text: a thousand of them are read and compared faster so."""
-    head = f"{one.is_ours:d} {one.warnings} {len(one.changes)}"
+    head = f"{one.warnings} {len(one.changes)}"
     return "\0".join((head, *chain.from_iterable(one.changes), one.subject))
 
 
 def _said_in(saying: str) -> _Said:
     head, _, rest = saying.partition("\0")
-    is_ours, warnings, count = map(int, head.split(" "))
+    warnings, count = map(int, head.split(" "))
     *changed, subject = rest.split("\0", 2 * count)
-    changes = tuple(zip(changed[::2], changed[1::2], strict=True))
-    return bool(is_ours), subject, changes, warnings
+    return subject, tuple(zip(changed[::2], changed[1::2], strict=True)), warnings
 
 
 class CommitTable:
@@ -96,13 +96,19 @@ class CommitTable:
         """Rows whose height is not one more than that of the row before: few, in a line."""
         self._heights = array(_NUMBERS)
         """Heights of these rows."""
-        self._names = bytearray()
+        self._names = array(_BYTES)
         self._width = 20
         """Bytes of a name."""
         self._said = array(_FEW)
+        """Number of what a coordinator says, from 1 on; 0 where somebody else made the commit."""
         self._sayings: list[str] = []
         self._numbers: dict[str, int] = {}
         """Saying → its number; empty until a commit is added."""
+        self._elsewhere = array(_NUMBERS)
+        """Rows that somebody else made."""
+        self._ends = array(_NUMBERS)
+        """Where in `_told` ends what each of these says."""
+        self._told = array(_BYTES)
         self._sorted = array(_NUMBERS)
         """Rows in the order of their names."""
         self._unsorted: dict[bytes, int] = {}
@@ -112,8 +118,8 @@ class CommitTable:
         return len(self.at_s)
 
     def __getitem__(self, row: int) -> IndexedCommit:
-        said = _said_in(self._sayings[self._said[row]])
-        return IndexedCommit(self.oid(row), self.at_s[row], self.height(row), *said)
+        told = self.oid(row), self.at_s[row], self.height(row), self.is_ours(row)
+        return IndexedCommit(*told, *_said_in(self._saying(row)))
 
     def copy(self) -> CommitTable:
         """Return another one with the same rows."""
@@ -125,12 +131,16 @@ class CommitTable:
         """Add a commit, and return its row."""
         row, name = len(self), bytes.fromhex(one.oid)
         self._width = len(name)
-        self._names += name
+        self._names.frombytes(name)
         self.at_s = _and(self.at_s, one.at_s)
         if not row or self.height(row - 1) + 1 != one.height:
             self._bends.append(row)
             self._heights.append(one.height)
-        self._said = _and(self._said, self._number(_as_saying(one)))
+        self._said = _and(self._said, self._number(_as_saying(one)) if one.is_ours else 0)
+        if not one.is_ours:
+            self._elsewhere.append(row)
+            self._told.frombytes(_as_saying(one).encode("utf-8", "surrogatepass"))
+            self._ends = _and(self._ends, len(self._told))
         self._unsorted[name] = row
         if len(self._unsorted) > max(_UNSORTED, len(self) // _UNSORTED_SHARE):
             self._sort()
@@ -147,10 +157,10 @@ class CommitTable:
 
     def is_ours(self, row: int) -> bool:
         """Return whether a coordinator made a commit."""
-        return self._sayings[self._said[row]].startswith("1")
+        return self._said[row] > 0
 
     def says(self, row: int) -> int:
-        """Return the number of what a commit says."""
+        """Return the number of what a coordinator says; 0 where somebody else made the commit."""
         return self._said[row]
 
     def sayings_of_ours(self, folder: str) -> dict[int, list[str]]:
@@ -158,15 +168,14 @@ class CommitTable:
         below = f"{folder}/"
         return {
             number: paths
-            for number, saying in enumerate(self._sayings)
-            if saying.startswith("1")
-            and below in saying
-            and (paths := [path for _, path in _said_in(saying)[2] if path.startswith(below)])
+            for number, saying in enumerate(self._sayings, 1)
+            if below in saying
+            and (paths := [path for _, path in _said_in(saying)[1] if path.startswith(below)])
         }
 
     def warnings(self, row: int) -> int:
         """Return how many warnings the artifact of a commit had."""
-        return int(self._sayings[self._said[row]].split(" ", 2)[1])
+        return _said_in(self._saying(row))[2]
 
     def rank(self, row: int) -> tuple[int, int, bytes]:
         """Return the position of a commit in the one order of a history, however that was read."""
@@ -195,7 +204,6 @@ class CommitTable:
         """Return what `from_json` reads, as `packed` takes it."""
         self._sort()
         return {
-            "names": self._names,
             "width": self._width,
             "columns": {name: (column.typecode, column) for name, column in self._columns()},
             "sayings": self._sayings,
@@ -205,10 +213,9 @@ class CommitTable:
     def from_json(cls, content: dict[str, Any], columns: memoryview) -> CommitTable:
         """Return the table that `as_json` has told, as `unpacked` gives it."""
         table = cls()
-        table._names = bytearray(columns[slice(*content["names"])])
         table._width = content["width"]
         for name, (typecode, place) in content["columns"].items():
-            setattr(table, name, array(typecode, bytes(columns[slice(*place)])))
+            setattr(table, name, _column(typecode, columns[slice(*place)]))
         table._sayings = content["sayings"]
         return table
 
@@ -217,14 +224,22 @@ class CommitTable:
 
     def _number(self, saying: str) -> int:
         if not self._numbers:
-            self._numbers = {known: number for number, known in enumerate(self._sayings)}
-        number = self._numbers.setdefault(saying, len(self._sayings))
-        if number == len(self._sayings):
+            self._numbers = {known: number for number, known in enumerate(self._sayings, 1)}
+        number = self._numbers.setdefault(saying, len(self._sayings) + 1)
+        if number > len(self._sayings):
             self._sayings.append(saying)
         return number
 
+    def _saying(self, row: int) -> str:
+        number = self._said[row]
+        if number:
+            return self._sayings[number - 1]
+        at = bisect_left(self._elsewhere, row)
+        begin = self._ends[at - 1] if at else 0
+        return self._told[begin : self._ends[at]].tobytes().decode("utf-8", "surrogatepass")
+
     def _name(self, row: int) -> bytes:
-        return bytes(self._names[row * self._width : (row + 1) * self._width])
+        return self._names[row * self._width : (row + 1) * self._width].tobytes()
 
     def _sort(self) -> None:
         """Put the others in order, too, and no list of all names or rows beside it: what grows
@@ -251,8 +266,19 @@ def _and(column: array[int], number: int) -> array[int]:
     return column
 
 
-_DICTS = ("_by_path", "by_task", "_by_step", "_by_words", "_signed_off")
-_ROWS = ("past", "work")
+def _column(typecode: str, data: memoryview) -> array[int]:
+    column = array(typecode)
+    column.frombytes(data)
+    return column
+
+
+def _mark(words: str) -> int:
+    """Return four bytes that tell words from nearly all others."""
+    return zlib.crc32(words.encode("utf-8", "surrogatepass"))
+
+
+_DICTS = ("_by_path", "by_task", "_by_step", "_signed_off")
+_ROWS = ("past", "work", "_marks")
 """Attributes of `HistoryIndex` in the cache, beside the commits: a row, or several, of each key."""
 
 
@@ -290,14 +316,14 @@ class HistoryIndex:
         """`NN-MM/Tk` → row of the last commit whose subject names it."""
         self._by_step: dict[str, int] = {}
         """`NN step` → row of the last commit whose subject says that it records that step."""
-        self._by_words: dict[str, int] = {}
-        """`NN-MM words` → row of the last source commit that says so of a plan."""
         self._signed_off: dict[str, int] = {}
         """Number of a phase → row of the commit that recorded its sign-off."""
         self.past: dict[str, array[int]] = {}
         """Path of an artifact with rounds → rows of the commits that changed it, oldest first."""
         self.work: dict[str, array[int]] = {}
         """`NN-MM` → rows of the commits whose scope names that plan, oldest first."""
+        self._marks: dict[str, array[int]] = {}
+        """`NN-MM` → what tells the words of each of these commits from those of nearly all."""
 
     @property
     def tip(self) -> str:
@@ -403,7 +429,15 @@ class HistoryIndex:
 
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan that says just these words; empty without one."""
-        return self._oid(self._by_words.get(f"{plan} {alike(words)}"))
+        wanted = alike(words)
+        mark, marks = _mark(wanted), self._marks.get(plan, array(_NUMBERS))
+        for at in reversed(range(len(marks) if mark in marks else 0)):
+            if marks[at] == mark:
+                one = self.commits[self.work[plan][at]]
+                said = purpose_of(one.subject)
+                if said and not said.task and said.words == wanted:
+                    return one.oid
+        return ""
 
     def steps_said(self) -> dict[str, str]:
         """Return `NN step` → the last commit whose subject says that it records that step."""
@@ -462,8 +496,6 @@ class HistoryIndex:
     def _oid(self, row: int | None) -> str:
         return "" if row is None else self.commits.oid(row)
 
-    # --- taking in ---
-
     def _take(self, logged: LoggedCommit) -> None:
         height = 1 + max((self.height(parent) for parent in logged.parents), default=0)
         told = dict(logged.trailers).get(WARNINGS, "")
@@ -486,13 +518,13 @@ class HistoryIndex:
 
     def _note(self, purpose: Purpose, one: IndexedCommit, row: int) -> None:
         if purpose.plan and not purpose.step and not one.is_ours:
-            self._enter(self.work, str(purpose.plan), row)
+            plan = str(purpose.plan)
+            at = self._enter(self.work, plan, row)
+            self._marks.setdefault(plan, array(_NUMBERS)).insert(at, _mark(purpose.words))
         if purpose.task:
             self._put(self.by_task, str(purpose.task), row)
         elif purpose.step:
             self._put(self._by_step, f"{purpose.phase} {purpose.step}", row)
-        elif purpose.plan:
-            self._put(self._by_words, f"{purpose.plan} {purpose.words}", row)
 
     def _put(self, index: dict[str, int], key: str, row: int) -> None:
         """Enter a commit unless a later one stands there: parallel lines come in any order."""
@@ -500,16 +532,17 @@ class HistoryIndex:
         if self.commits.rank(before) < self.commits.rank(row):
             index[key] = row
 
-    def _enter(self, index: dict[str, array[int]], key: str, row: int) -> None:
-        """Enter a commit in its place; whoever has a key's rows sees them grow at the end."""
+    def _enter(self, index: dict[str, array[int]], key: str, row: int) -> int:
+        """Enter a commit, and return its place; whoever has a key's rows sees them grow at the
+        end.
+        """
         rows, rank = index.get(key, array(_NUMBERS)), self.commits.rank
         if rows and rank(rows[-1]) > rank(row):
             at = bisect_left(rows, rank(row), key=rank)
             index[key] = rows[:at] + array(_NUMBERS, [row]) + rows[at:]
-        else:
-            index.setdefault(key, rows).append(row)
-
-    # --- from one process to the next ---
+            return at
+        index.setdefault(key, rows).append(row)
+        return len(rows) - 1
 
     def keep(self) -> None:
         """Leave what was read to the next process, which needs longer where that cannot be done."""
@@ -543,7 +576,7 @@ class HistoryIndex:
             setattr(self, name, content[name])
         for name in _ROWS:
             places = content[name].items()
-            rows = {key: array(_NUMBERS, bytes(columns[slice(*at)])) for key, at in places}
+            rows = {key: _column(_NUMBERS, columns[slice(*at)]) for key, at in places}
             setattr(self, name, rows)
 
     def _cut_off(self) -> str:
@@ -563,7 +596,7 @@ def packed(content: dict[str, Any]) -> list[bytes | memoryview]:
     columns: list[memoryview] = []
     size = 0
 
-    def put(column: bytearray | array[int]) -> tuple[int, int]:
+    def put(column: array[int]) -> tuple[int, int]:
         nonlocal size
         columns.append(memoryview(column).cast("B"))
         size += len(columns[-1])

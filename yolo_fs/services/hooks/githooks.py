@@ -47,8 +47,6 @@ _CHAIN = """\
 if [ -x "${0%/*}/@FOLDER@/@NAME@" ]; then exec "${0%/*}/@FOLDER@/@NAME@" "$@"; fi
 """
 
-# --- the plan -------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class HookFileChange:
@@ -330,9 +328,6 @@ def broken(path: str, message: str, hint: str) -> Finding:
     return Finding(
         Reason.HOOK_BROKEN, path, message=message, expected="a hook that calls yolo-fs", hint=hint
     )
-
-
-# --- its execution --------------------------------------------------------------------------------
 
 
 def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
