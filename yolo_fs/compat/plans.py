@@ -90,9 +90,6 @@ def _tasks(lines: Lines, is_turbo: bool) -> Iterator[Wrong]:
             yield Wrong(record.line, "f", f"{label}: absolute path in f: {safe(path)}")
 
 
-# --- references ---
-
-
 def _dependencies(path: str, lines: Lines) -> Iterator[Wrong]:
     """The plans that come first are looked up by their file names, beside the plan."""
     header = lines.header
@@ -181,9 +178,6 @@ def judge(path: str, kind: str, *, is_turbo: bool = False) -> tuple[list[Wrong],
     else:
         wrong = [*lines.torn, *_RULES[kind](name, lines)]
     return wrong, list(beyond_the_contract(kind, name, lines, wrong, is_turbo=is_turbo))
-
-
-# --- the rules ---
 
 
 def plan_naming(name: str, lines: Lines, *, is_turbo: bool = False) -> Iterator[Wrong]:
@@ -304,9 +298,6 @@ def _old_keys(renamed: Mapping[str, str], value: Mapping[str, Any]) -> Iterator[
     for old, new in renamed.items():
         if old in value and new not in value:
             yield old, new
-
-
-# --- the files ---
 
 
 def _files(target: str, kind: str) -> Iterator[tuple[str, str]]:

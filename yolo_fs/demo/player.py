@@ -154,8 +154,6 @@ class Player:
         said = (stage.git.text("status", "--porcelain") for stage in self._machines.values())
         return tuple(line for each in said for line in each.splitlines())
 
-    # --- one scene ---
-
     def _perform(self, scene: PlayScene) -> None:
         self._audience.scene(scene)
         self._stage = self._machines[scene.at] if scene.at else next(iter(self._machines.values()))
@@ -194,8 +192,6 @@ class Player:
     def _note(self, scene: PlayScene, result: SceneResult) -> None:
         self.results.append((scene, result))
         self._audience.result(scene, result)
-
-    # --- what the daemon reports ---
 
     def _commits(self, subjects: Mapping[str, str]) -> SceneResult:
         """Each file is committed as it is now, under its subject, in any order."""
@@ -297,8 +293,6 @@ class Player:
         if self._stage.daemon.exit_code != 0:
             code = self._stage.daemon.exit_code
             raise DifferentError(f"the daemon ended with exit code {code}")
-
-    # --- what else there is to see ---
 
     def _arrives(self, path: str, *, said: str = "") -> SceneResult:
         """The branch here has what every other machine has at the path."""

@@ -15,7 +15,9 @@ import re
 import stat
 import sys
 import time
+import weakref
 import zlib
+from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -338,6 +340,39 @@ def _refuse(path: str, refusal: RefusedError) -> NoReturn:
     raise YoloError(
         refusal.reason, f"{safe(path)}: {refusal.detail}", hint=hint, exit_code=Exit.NOT_HERE
     ) from None
+
+
+class UnnamedFile:
+    """Bytes on the disk that only this process and its forks can find, and that end with them."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._size_bytes = 0
+        weakref.finalize(self, os.close, descriptor)
+
+    @classmethod
+    def below(cls, directory: str) -> UnnamedFile | None:
+        """Return an empty one; None where the system, or that file system, has no such thing."""
+        with contextlib.suppress(OSError, AttributeError):
+            return cls(os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, OWN))
+        return None
+
+    def append(self, column: array[int]) -> bool:
+        """Add bytes, and return whether the disk took them all; else it is as it was."""
+        data = memoryview(column).cast("B")
+        with contextlib.suppress(OSError):
+            if os.pwrite(self._descriptor, data, self._size_bytes) == len(data):
+                self._size_bytes += len(data)
+                return True
+        return False
+
+    def read(self, begin: int, count: int) -> bytes:
+        """Return some of the bytes. Raises YoloError(STORAGE_FAILED)."""
+        with environment("a file without a name"):
+            found = os.pread(self._descriptor, count, begin)
+            if len(found) < count:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return found
 
 
 # --- a change under a lock ------------------------------------------------------------------------

@@ -209,8 +209,6 @@ class Watcher:
         self._degrade(Reason.NOT_INITIALISED, f"{self.root} is not there")
         self._doubt(Doubt.ROOT_MISSING)
 
-    # --- watches ---
-
     def _arm(self) -> None:
         self._identity = _identity(self.root)
         self._lost = self._degraded = None
@@ -265,8 +263,6 @@ class Watcher:
             self._on_doubt(why)
         except Exception:
             _log.exception("a request to scan %s was lost (%s)", self.root, why)
-
-    # --- events, on watchdog's threads ---
 
     def _heed(self, event: FileSystemEvent) -> None:
         # An exception here would end watchdog's thread for good, and silently. See
@@ -350,9 +346,6 @@ def _blame(root: str, error: OSError) -> tuple[Reason, str, str]:
         return Reason.NOT_INITIALISED, f"{root} is not there", ""
     hint = _SYSCTL if error.errno in _OUT_OF_WATCHES else "changes are found by the periodic scan"
     return Reason.WATCH_LIMIT, f"no file events here: {error.strerror}", hint
-
-
-# --- watchdog ---
 
 
 class _Relay(FileSystemEventHandler):

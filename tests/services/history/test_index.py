@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import tracemalloc
@@ -36,8 +37,9 @@ def commits(count: int, width: int = 20) -> Iterator[IndexedCommit]:
     rng = random.Random(SEED)
     for number in range(count):
         path = f".yolo-planning/phases/01-auth/01-{number % 7:02}.summary.jsonl"
+        start = b"alike"[: number % 50 // 9] if number % 5 else b""  # five bytes of some
         yield IndexedCommit(
-            rng.randbytes(width).hex(),
+            (start + rng.randbytes(width - len(start))).hex(),
             1_790_000_000 + number,
             number + 1,
             number % 5 > 0,
@@ -47,12 +49,19 @@ def commits(count: int, width: int = 20) -> Iterator[IndexedCommit]:
         )
 
 
-@pytest.fixture(params=[20, 32], ids=["sha1", "sha256"])
-def recorded(request: pytest.FixtureRequest) -> tuple[CommitTable, list[IndexedCommit]]:
-    known = list(commits(RECORDED, request.param))
+@pytest.fixture(params=[(20, 0), (32, 0), (20, 700), (32, 1_000)], ids=str)
+def recorded(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> tuple[CommitTable, list[IndexedCommit]]:
+    """Of SHA-1 and SHA-256, with names in memory, and with those that rest after each so many."""
+    width, pause = request.param
+    known = list(commits(RECORDED, width))
     table = CommitTable()
-    for each in known:
+    for row, each in enumerate(known):
         table.add(each)
+        if pause and row % pause == pause - 1:
+            table.rest(str(tmp_path))
+    assert table._resting == (RECORDED // pause * pause if pause else 0)
     return table, known
 
 
@@ -123,6 +132,42 @@ def test_what_is_kept_is_read_again_whatever_a_clock_said(
     assert again.add(known[7]._replace(oid="cd" * (len(known[7].oid) // 2))) == len(known)
 
 
+def test_names_that_cannot_rest_stay_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = list(commits(RECORDED))
+    for name, wrong in {
+        "O_TMPFILE": os.O_DIRECTORY,  # a file system that has no file without a name
+        "pwrite": lambda *_: 7,  # a disk that is nearly full
+    }.items():
+        table = CommitTable()
+        with monkeypatch.context() as patched:
+            patched.setattr(os, name, wrong)
+            for each in known[:2_000]:
+                table.add(each)
+            table.rest(str(tmp_path))
+            assert table._resting == 0, name
+        for each in known[2_000:]:
+            table.add(each)
+        assert [table[row] for row in range(len(table))] == known, name
+        table.rest(str(tmp_path))
+        assert [table[row] for row in range(len(table))] == known, name
+
+
+def test_names_that_cannot_be_read_any_more_are_not_made_up(tmp_path: Path) -> None:
+    table = CommitTable()
+    for each in commits(10):
+        table.add(each)
+    table.rest(str(tmp_path))
+    assert table._rest is not None
+    os.ftruncate(table._rest._descriptor, 5 * 20)
+
+    assert table.oid(4) == list(commits(10))[4].oid
+    with pytest.raises(YoloError) as raised:
+        table.oid(5)
+    assert raised.value.reason is Reason.STORAGE_FAILED
+
+
 def test_commits_that_all_say_something_else_come_back_as_they_were() -> None:
     table, known = CommitTable(), list(commits(70_000))
     for number, each in enumerate(known):
@@ -132,9 +177,14 @@ def test_commits_that_all_say_something_else_come_back_as_they_were() -> None:
         assert table[row] == known[row]._replace(subject=f"{row}")
 
 
-@pytest.mark.parametrize(("is_ours", "most"), [(True, 36), (False, 36 + 90)], ids=["ours", "not"])
-def test_fifty_thousand_commits_more_take_few_bytes_each(is_ours: bool, most: int) -> None:
-    """Of somebody else's, what it says is in it: 77 bytes here."""
+@pytest.mark.parametrize(
+    ("is_ours", "rests", "most"),
+    [(True, False, 40), (True, True, 18), (False, False, 40 + 90)],
+    ids=["ours", "ours, names at rest", "somebody else's, with the 77 bytes that each says"],
+)
+def test_fifty_thousand_commits_more_take_few_bytes_each(
+    is_ours: bool, rests: bool, most: int, tmp_path: Path
+) -> None:
     table = CommitTable()
     for one in commits(1_000):
         table.add(one)
@@ -143,6 +193,8 @@ def test_fifty_thousand_commits_more_take_few_bytes_each(is_ours: bool, most: in
         before, _ = tracemalloc.get_traced_memory()
         for one in commits(50_000):
             table.add(one._replace(is_ours=is_ours))
+            if rests and len(table) % 1_000 == 0:
+                table.rest(str(tmp_path))
         fresh, _ = tracemalloc.get_traced_memory()
         table.row_named("abc")
         in_order, _ = tracemalloc.get_traced_memory()

@@ -190,9 +190,6 @@ def right_name(sent: Sent) -> str:
     return handoff_name(sent.envelope.session_id, sent.source, sent.target, sent.envelope.timestamp)
 
 
-# --- route and moment -----------------------------------------------------------------------------
-
-
 def _route_faults(value: Mapping[str, Any]) -> Iterator[Fault]:
     """Yield what the table of payloads cannot say: an error goes by any route, to another agent."""
     source, target = (_kind(value.get(key)) for key in ("source_agent", "target_agent"))
@@ -236,9 +233,6 @@ def _moment_faults(sent: Sent, now: datetime) -> Iterator[Fault]:
             message,
             f"a moment not later than {now:%Y-%m-%dT%H:%M:%SZ}",
         )
-
-
-# --- the arithmetic of workflow_state -------------------------------------------------------------
 
 
 def percentage(completed: Sequence[str], remaining: Sequence[str]) -> float:
@@ -311,8 +305,6 @@ def _phase_faults(sent: Sent) -> Iterator[Fault]:
 def _conflict(at: str, message: str, expected: str) -> Fault:
     return Fault(Reason.STATE_CONFLICT, at, message, expected)
 
-
-# --- files ----------------------------------------------------------------------------------------
 
 _PATH_KEYS = frozenset({
     "path", "design_system_path", "clickable_prototype_path", "existing_design_system_path",

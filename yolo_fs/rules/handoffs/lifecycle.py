@@ -89,9 +89,6 @@ def faults_around(packet: Packet, around: Around) -> tuple[Fault, ...]:
     return tuple(fault for check in _AROUND for fault in check(packet, around))
 
 
-# --- the checks -----------------------------------------------------------------------------------
-
-
 def _values(packet: Packet) -> Iterator[Fault]:
     """`n/a` stands only where the document allows it; the other fields refuse it by their shape."""
     for row in PACKET_FIELDS:
@@ -213,8 +210,6 @@ _AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
     _time,
 )
 
-# --- the session's README -------------------------------------------------------------------------
-
 
 def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
     """Return number and text of the lines that give a README's `meta.directive_branch`: one, where
@@ -266,9 +261,6 @@ def _meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int
         if column and column == indent and wanted.match(line, column):
             found.append((number, line.strip()))
     return found
-
-
-# --- after the handoff ----------------------------------------------------------------------------
 
 
 class Later(NamedTuple):

@@ -36,9 +36,6 @@ def loops(facts: LoopFacts) -> tuple[LoopProgress, ...]:
     return tuple(one for source in SOURCES for one in source(facts))
 
 
-# --- before the plan ------------------------------------------------------------------------------
-
-
 def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Clarification of the scope: each version of discovery.json is a round of questions."""
     config = facts.phase.switches.config.po
@@ -101,9 +98,6 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
             yield LoopProgress(
                 Loop.CRITIQUE, name, "not sure enough", number, left, Role.CRITIC, what
             )
-
-
-# --- after integration ----------------------------------------------------------------------------
 
 
 def _delivery(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -216,9 +210,6 @@ def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
         yield LoopProgress(
             Loop.FEEDBACK, "delivery", "rounds used up", count, 0, Role.GO, "the user decides"
         )
-
-
-# --- research on demand ---------------------------------------------------------------------------
 
 
 def _research(facts: LoopFacts) -> Iterator[LoopProgress]:

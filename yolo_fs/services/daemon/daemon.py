@@ -424,6 +424,7 @@ class Daemon:
 
     def _keep_history(self) -> float:
         self._team.history_index.keep()
+        self._team.history_index.rest()
         return TIDY_EVERY_S
 
     def _return_memory(self) -> float:

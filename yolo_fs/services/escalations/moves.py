@@ -132,8 +132,6 @@ class PhaseLog:
     def _limits(self) -> Limits:
         return self._settings.limits
 
-    # --- what stands beside it ---
-
     def _states(self) -> tuple[str, str]:
         return f"{self.folder}/{ENTRIES}", f"{PLANNING_ROOT}/{ENTRIES}"
 
@@ -264,8 +262,6 @@ class Escalations:
             (*found.findings, *(one for each in progress for one in each.findings)), log
         )
 
-    # --- moves ---
-
     def open(self, said: EscalationRequest, to: str = "") -> MoveResult:
         """Report that a task is blocked; again, when what was decided did not help.
 
@@ -318,8 +314,6 @@ class Escalations:
             hint = f"the phase has {', '.join(sorted(known)[:8])}"
             message = f"no plan of the phase has task {task}"
             raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
-
-    # --- one line ---
 
     def _move(self, name: EscalationId, draft: _Draft, said: EscalationRequest) -> MoveResult:
         log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))

@@ -206,8 +206,6 @@ class DirectiveHandoffs:
         self._root = repository.root
         self.sessions = DirectiveSessions(repository.root, settings)
 
-    # --- which packet ---
-
     def latest(self) -> str:
         """Return the HANDOFF.md that was written last, of those that are not over; nothing when
         there is none.
@@ -265,8 +263,6 @@ class DirectiveHandoffs:
         if not (is_here and self._is_committed(source.path, head.tip)):
             return ""
         return f"{head.branch or 'HEAD'} has all of {packet.directive_branch}"
-
-    # --- what came of it ---
 
     def check(
         self, source: PacketSource | Finding, now: datetime, receiver: str = ""
@@ -451,8 +447,6 @@ class DirectiveHandoffs:
             and (why := self._why_absent(getattr(packet, name), folders))
         }
         return Around(self._settings.policy.required_reading, branch, receiver, session, absent)
-
-    # --- surroundings ---
 
     def _files(self) -> Iterator[FileEntry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):

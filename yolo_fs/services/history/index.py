@@ -23,7 +23,7 @@ from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.history import LoggedCommit, log_of_line, log_parents_first
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory, write_atomic
+from yolo_fs.edges.store import UnnamedFile, private_directory, write_atomic
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -97,8 +97,14 @@ class CommitTable:
         self._heights = array(_NUMBERS)
         """Heights of these rows."""
         self._names = array(_BYTES)
+        """Names of the rows that do not rest."""
         self._width = 20
         """Bytes of a name."""
+        self._resting = 0
+        """How many rows, from the first on, have their names in `_rest`."""
+        self._rest: UnnamedFile | None = None
+        self._starts = array(_NUMBERS)
+        """First four bytes of each name."""
         self._said = array(_FEW)
         """Number of what a coordinator says, from 1 on; 0 where somebody else made the commit."""
         self._sayings: list[str] = []
@@ -125,13 +131,21 @@ class CommitTable:
         """Return another one with the same rows."""
         other = CommitTable()
         vars(other).update({name: copy(value) for name, value in vars(self).items()})
+        other._names, other._resting, other._rest = copy(self._all_names()), 0, None
         return other
+
+    def rest(self, directory: str) -> None:
+        """Leave the names to a file without one in this directory: hardly anybody asks for them."""
+        self._rest = self._rest or UnnamedFile.below(directory)
+        if self._rest and self._rest.append(self._names):
+            self._names, self._resting = array(_BYTES), len(self)
 
     def add(self, one: IndexedCommit) -> int:
         """Add a commit, and return its row."""
         row, name = len(self), bytes.fromhex(one.oid)
         self._width = len(name)
         self._names.frombytes(name)
+        self._starts.append(_start(name))
         self.at_s = _and(self.at_s, one.at_s)
         if not row or self.height(row - 1) + 1 != one.height:
             self._bends.append(row)
@@ -186,7 +200,7 @@ class CommitTable:
         name = bytes.fromhex(oid)
         if name in self._unsorted:
             return self._unsorted[name]
-        at = bisect_left(self._sorted, name, key=self._name)
+        at = self._place(name, len(self._sorted))
         found = self._sorted[at : at + 1]
         return found[0] if found and self._name(found[0]) == name else None
 
@@ -196,16 +210,19 @@ class CommitTable:
             return None
         self._sort()
         lowest = bytes.fromhex(start + "0" * (len(start) % 2))
-        at = bisect_left(self._sorted, lowest, key=self._name)
+        at = self._place(lowest, len(self._sorted))
         named = [row for row in self._sorted[at : at + 2] if self.oid(row).startswith(start)]
         return named[0] if len(named) == 1 else None
 
     def as_json(self) -> dict[str, Any]:
         """Return what `from_json` reads, as `packed` takes it."""
         self._sort()
+        columns = vars(self) | {"_names": self._all_names()}
         return {
             "width": self._width,
-            "columns": {name: (column.typecode, column) for name, column in self._columns()},
+            "columns": {
+                name: (one.typecode, one) for name, one in columns.items() if isinstance(one, array)
+            },
             "sayings": self._sayings,
         }
 
@@ -218,9 +235,6 @@ class CommitTable:
             setattr(table, name, _column(typecode, columns[slice(*place)]))
         table._sayings = content["sayings"]
         return table
-
-    def _columns(self) -> Iterator[tuple[str, array[int]]]:
-        return ((name, each) for name, each in vars(self).items() if isinstance(each, array))
 
     def _number(self, saying: str) -> int:
         if not self._numbers:
@@ -239,7 +253,22 @@ class CommitTable:
         return self._told[begin : self._ends[at]].tobytes().decode("utf-8", "surrogatepass")
 
     def _name(self, row: int) -> bytes:
-        return self._names[row * self._width : (row + 1) * self._width].tobytes()
+        if self._rest and row < self._resting:
+            return self._rest.read(row * self._width, self._width)
+        begin = (row - self._resting) * self._width
+        return self._names[begin : begin + self._width].tobytes()
+
+    def _all_names(self) -> array[int]:
+        if not self._rest:
+            return self._names
+        return _column(_BYTES, self._rest.read(0, self._resting * self._width)) + self._names
+
+    def _place(self, name: bytes, end: int) -> int:
+        """Return where a name belongs in the first `end` of the order."""
+        start, start_of = _start(name), self._starts.__getitem__
+        first = bisect_left(self._sorted, start, 0, end, key=start_of)
+        last = bisect_right(self._sorted, start, first, end, key=start_of)
+        return bisect_left(self._sorted, name, first, last, key=self._name)
 
     def _sort(self) -> None:
         """Put the others in order, too, and no list of all names or rows beside it: what grows
@@ -250,7 +279,7 @@ class CommitTable:
         self._sorted.extend(row for _, row in fresh)
         for before in reversed(range(len(fresh))):
             name, row = fresh[before]
-            to = bisect_left(self._sorted, name, 0, end, key=self._name)
+            to = self._place(name, end)
             self._sorted[to + before + 1 : end + before + 1] = self._sorted[to:end]
             self._sorted[to + before] = row
             end = to
@@ -266,7 +295,11 @@ def _and(column: array[int], number: int) -> array[int]:
     return column
 
 
-def _column(typecode: str, data: memoryview) -> array[int]:
+def _start(name: bytes) -> int:
+    return int.from_bytes(name[:4].ljust(4, b"\0"), "big")
+
+
+def _column(typecode: str, data: bytes | memoryview) -> array[int]:
     column = array(typecode)
     column.frombytes(data)
     return column
@@ -561,6 +594,11 @@ class HistoryIndex:
             path = f"{self._repository.own_dir}/{FILE}"
             write_atomic(path, *packed(content), durable=False)
             self._cached = len(self.commits)
+
+    def rest(self) -> None:
+        """Keep no more in memory than is asked for: for a process that lives long."""
+        self._part()
+        self.commits.rest(self._repository.own_dir)
 
     def _remember(self) -> None:
         found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)
