@@ -173,8 +173,6 @@ class BoardSite:
         for reader in self._readers:
             reader.close()
 
-    # --- the page ---
-
     async def _page(self, request: Request) -> Response:
         if "token" not in request.query_params:
             return self._sent("index.html")
@@ -189,8 +187,6 @@ class BoardSite:
         if name not in self._files:
             return PlainTextResponse("There is nothing here.\n", 404)
         return Response(self._files[name], media_type=TYPES[name[name.rindex(".") :]])
-
-    # --- answers ---
 
     def _answering(
         self, schema: str, answer: Callable[[Request, MomentReader], Any]
@@ -306,9 +302,6 @@ def _page_files() -> Iterator[tuple[str, bytes]]:
     for each in (files("yolo_fs") / "web" / "static").iterdir():
         if os.path.splitext(each.name)[1] in TYPES:
             yield each.name, each.read_bytes()
-
-
-# --- serving ---
 
 
 class _Connection(H11Protocol):

@@ -43,7 +43,7 @@ def commits(count: int, width: int = 20) -> Iterator[IndexedCommit]:
             1_790_000_000 + number,
             number + 1,
             number % 5 > 0,
-            f"docs(01-{number % 7:02}): summary",
+            f"docs(01-{number % 7:02}): summary" + " s\udcfctz" * (number % 3 == 0),
             (("M", path),),
             number % 3,
         )
@@ -226,6 +226,31 @@ def test_the_last_source_commit_of_a_plan_that_says_the_words_of_a_task_is_found
         assert [found.of_words("01-02", words)[-1:] for words in asked] == ["2", "3", "", "", "6"]
         found._marks = {plan: array("I", [7] * len(rows)) for plan, rows in found.work.items()}
     assert found.of_words("02-01", "it") == ""
+
+
+def test_to_keep_a_history_takes_less_memory_than_the_file_is_long(tmp_path: Path) -> None:
+    team = Team(tmp_path / "work tree")
+    with Repository(str(team.root)) as repository:
+        found = HistoryIndex(repository)
+        for number in range(6_000):
+            path = f".yolo-planning/phases/01-a/01-{number % 2_000:02}.summary.jsonl"
+            one = logged(number, f"docs(01-{number % 2_000:02}): summary")
+            told = (("Yolo-Artifact", "summary"),)
+            found._take(one._replace(trailers=told, changes=(("M", path),)))
+        found._tip = "a" * 40
+        found.commits.row_named("abc")
+        tracemalloc.start()
+        try:
+            found.keep()
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        again = HistoryIndex(repository)
+        again._remember()
+
+        assert most < (Path(repository.own_dir) / index.FILE).stat().st_size
+        assert (again._by_path, again.past) == (found._by_path, found.past)
+        assert again.commits._sayings == found.commits._sayings
 
 
 def test_a_commit_of_somebody_else_takes_little_beside_what_it_says() -> None:

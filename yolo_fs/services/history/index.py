@@ -13,10 +13,10 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import accumulate, chain, islice, pairwise, starmap
 from typing import Any, NamedTuple
 
 from yolo_fs import __version__
@@ -34,7 +34,7 @@ from yolo_fs.rules.loops.facts import WITH_ROUNDS
 FILE = "history.json"
 """Name of the cache below `.git/yolo-fs/`."""
 
-_FORMAT = f"yolo-fs history 13 {sys.byteorder} {__version__}".encode()
+_FORMAT = f"yolo-fs history 14 {sys.byteorder} {__version__}".encode()
 """First words of the cache. What a subject means is derived, so it may change with the version."""
 
 _LARGEST_BYTES = 256 * 1024 * 1024
@@ -223,7 +223,7 @@ class CommitTable:
             "columns": {
                 name: (one.typecode, one) for name, one in columns.items() if isinstance(one, array)
             },
-            "sayings": self._sayings,
+            "sayings": _joined(self._sayings),
         }
 
     @classmethod
@@ -233,7 +233,7 @@ class CommitTable:
         table._width = content["width"]
         for name, (typecode, place) in content["columns"].items():
             setattr(table, name, _column(typecode, columns[slice(*place)]))
-        table._sayings = content["sayings"]
+        table._sayings = _texts(content["sayings"], columns)
         return table
 
     def _number(self, saying: str) -> int:
@@ -587,8 +587,11 @@ class HistoryIndex:
             "cut_off": self._end,
             "is_in_order": self._is_in_order,
             "commits": self.commits.as_json(),
-            **{name: getattr(self, name) for name in (*_DICTS, *_ROWS)},
+            **{name: _flattened(getattr(self, name)) for name in _ROWS},
         }
+        for name in _DICTS:
+            rows = getattr(self, name)
+            content[name] = {"keys": _joined(rows), "rows": array(_NUMBERS, rows.values())}
         with contextlib.suppress(YoloError):
             private_directory(self._repository.own_dir)
             path = f"{self._repository.own_dir}/{FILE}"
@@ -610,12 +613,12 @@ class HistoryIndex:
         self.commits = CommitTable.from_json(content["commits"], columns)
         self._is_in_order = content["is_in_order"]
         self._cached = len(self.commits)
-        for name in _DICTS:
-            setattr(self, name, content[name])
-        for name in _ROWS:
-            places = content[name].items()
-            rows = {key: _column(_NUMBERS, columns[slice(*at)]) for key, at in places}
-            setattr(self, name, rows)
+        for name in (*_DICTS, *_ROWS):
+            told = content[name]
+            rows: Sequence[Any] = _column(_NUMBERS, columns[slice(*told["rows"])])
+            if name in _ROWS:
+                rows = [rows[each] for each in _spans(told["ends"], columns)]
+            setattr(self, name, dict(zip(_texts(told["keys"], columns), rows, strict=True)))
 
     def _cut_off(self) -> str:
         """Return where a shallow clone ends; empty for a whole one."""
@@ -629,12 +632,32 @@ def _has_rounds(path: str) -> bool:
     return place is not None and place.artifact.kind in WITH_ROUNDS
 
 
+def _joined(texts: Collection[str]) -> dict[str, Any]:
+    """Return texts in two columns: to tell them, no object is made of each."""
+    ends = array(_NUMBERS, accumulate(map(len, texts)))
+    return {"text": "".join(texts).encode("utf-8", "surrogatepass"), "ends": ends}
+
+
+def _flattened(rows: dict[str, array[int]]) -> dict[str, Any]:
+    ends = array(_NUMBERS, accumulate(map(len, rows.values())))
+    return {"keys": _joined(rows), "ends": ends, "rows": b"".join(rows.values())}
+
+
+def _texts(told: dict[str, Any], columns: memoryview) -> list[str]:
+    text = str(columns[slice(*told["text"])], "utf-8", "surrogatepass")
+    return [text[each] for each in _spans(told["ends"], columns)]
+
+
+def _spans(ends: Sequence[int], columns: memoryview) -> Iterator[slice]:
+    return starmap(slice, pairwise(chain((0,), _column(_NUMBERS, columns[slice(*ends)]))))
+
+
 def packed(content: dict[str, Any]) -> list[bytes | memoryview]:
     """Return a cache in parts: JSON in which each column is its place among the bytes behind."""
     columns: list[memoryview] = []
     size = 0
 
-    def put(column: array[int]) -> tuple[int, int]:
+    def put(column: bytes | array[int]) -> tuple[int, int]:
         nonlocal size
         columns.append(memoryview(column).cast("B"))
         size += len(columns[-1])

@@ -255,8 +255,6 @@ class TeamMeeting:
             exit_code=Exit.USAGE,
         )
 
-    # --- looking ---
-
     def _standing(self, head: Head) -> TeamStanding:
         tip = self.team_tip()
         between = (
@@ -336,8 +334,6 @@ class TeamMeeting:
             }
             self._emit("team.conflict", each.path, data)
         self._told = frozenset(found.conflicts)
-
-    # --- receiving ---
 
     def _take_in(self, found: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
         """Commit on the branch what comes from the team, and what was merged."""
@@ -443,8 +439,6 @@ class TeamMeeting:
         committed = self._repository.blob_at(head.tip, path)
         is_known = committed is not None and self._is(found.data, committed)
         return (None if found.data == data or is_known else Reason.SETTLING), found.data
-
-    # --- publishing ---
 
     def _publish(self, found: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
         requests, held = self.outgoing(found.publish, found.tip)
