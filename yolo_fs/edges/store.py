@@ -17,7 +17,6 @@ import sys
 import time
 import weakref
 import zlib
-from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -357,9 +356,8 @@ class UnnamedFile:
             return cls(os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, OWN))
         return None
 
-    def append(self, column: array[int]) -> bool:
+    def append(self, data: bytes | memoryview) -> bool:
         """Add bytes, and return whether the disk took them all; else it is as it was."""
-        data = memoryview(column).cast("B")
         with contextlib.suppress(OSError):
             if os.pwrite(self._descriptor, data, self._size_bytes) == len(data):
                 self._size_bytes += len(data)

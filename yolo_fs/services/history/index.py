@@ -137,7 +137,7 @@ class CommitTable:
     def rest(self, directory: str) -> None:
         """Leave the names to a file without one in this directory: hardly anybody asks for them."""
         self._rest = self._rest or UnnamedFile.below(directory)
-        if self._rest and self._rest.append(self._names):
+        if self._rest and self._rest.append(memoryview(self._names)):
             self._names, self._resting = array(_BYTES), len(self)
 
     def add(self, one: IndexedCommit) -> int:
@@ -189,7 +189,8 @@ class CommitTable:
 
     def warnings(self, row: int) -> int:
         """Return how many warnings the artifact of a commit had."""
-        return _said_in(self._saying(row))[2]
+        number = self._said[row]
+        return int(self._sayings[number - 1].partition(" ")[0]) if number else 0
 
     def rank(self, row: int) -> tuple[int, int, bytes]:
         """Return the position of a commit in the one order of a history, however that was read."""
