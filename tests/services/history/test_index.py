@@ -284,7 +284,7 @@ def test_what_grows_with_a_history_is_not_there_twice_while_it_is_kept() -> None
         tracemalloc.stop()
 
     assert sum(map(len, parts)) > 50_000 * 20
-    assert most < 50_000 * 3
+    assert most < 50_000 * 4  # no column of four bytes; two thirds of one are moved at once here
 
 
 def test_two_who_go_on_from_the_same_versions_do_not_see_each_others() -> None:
