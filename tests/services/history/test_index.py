@@ -179,7 +179,7 @@ def test_commits_that_all_say_something_else_come_back_as_they_were() -> None:
 
 @pytest.mark.parametrize(
     ("is_ours", "rests", "most"),
-    [(True, False, 40), (True, True, 18), (False, False, 40 + 90)],
+    [(True, False, 46), (True, True, 24), (False, False, 46 + 90)],
     ids=["ours", "ours, names at rest", "somebody else's, with the 77 bytes that each says"],
 )
 def test_fifty_thousand_commits_more_take_few_bytes_each(
