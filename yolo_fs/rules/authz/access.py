@@ -91,8 +91,6 @@ class Target(ClassifiedPath):
         return (found["department"] or "") if found else None
 
 
-# --- what the tables mean by their words ---
-
 _Is = Callable[[Target, Item, Actor], bool]
 
 
@@ -206,9 +204,6 @@ _AREA = "Rule: department-guard."
 _PLAN = "Rule: file-guard."
 
 
-# --- reading ---
-
-
 def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
     """Return whether somebody may read a path.
 
@@ -261,9 +256,6 @@ def _rows(actor: Actor, work: str) -> Iterator[Scope | Border]:
     own = [row for row in SCOPES if row.role is actor.role]
     yield from [row for row in own if row.mode == work] or own
     yield from (row for row in BORDERS if row.department is actor.department)
-
-
-# --- writing ---
 
 
 class ActivePlan(NamedTuple):

@@ -145,8 +145,6 @@ class _Reader:
         self._variables: dict[str, list[str]] = {name: [value] for name, value in variables.items()}
         self._documents: list[_HereDocument] = []
 
-    # --- commands ---
-
     def read_list(self, closing: str) -> None:
         """Read commands up to a closing `)` or backtick, or to the end."""
         is_piped = False
@@ -246,8 +244,6 @@ class _Reader:
         self._documents.clear()
         self._at = min(self._at, len(self._text))
 
-    # --- what the shell does itself ---
-
     def _finish(self, parts: _Parts, is_piped: bool) -> None:
         words = self._without_syntax(parts.words)
         given = 0
@@ -315,8 +311,6 @@ class _Reader:
         if name == "PWD":
             return [self._folder() or "."]
         return self._variables.get(name, [UNKNOWN])
-
-    # --- words ---
 
     def _read_word(self, closing: str) -> list[Word]:
         """Read one word; return the words that it expands to."""

@@ -86,6 +86,31 @@ def _said_in(saying: str) -> _Said:
     return subject, tuple(zip(changed[::2], changed[1::2], strict=True)), warnings
 
 
+class _RestingNames:
+    """Names of the first commits of a table, on the disk; where they begin is known without it."""
+
+    def __init__(self, file: UnnamedFile, width: int) -> None:
+        self._file = file
+        self._width = width
+        self.starts = array(_NUMBERS)
+        """First four bytes of each name."""
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def take(self, names: array[int]) -> bool:
+        """Add names, and return whether the disk took them."""
+        is_taken = self._file.append(memoryview(names))
+        if is_taken:
+            begins = range(0, len(names), self._width)
+            self.starts.extend(_start(names[at : at + 4].tobytes()) for at in begins)
+        return is_taken
+
+    def names(self, begin: int, end: int) -> bytes:
+        """Return the names of some rows, one behind the other."""
+        return self._file.read(begin * self._width, (end - begin) * self._width)
+
+
 class CommitTable:
     """Commits in rows of some thirty bytes: of 35,000 an hour most say what others have said."""
 
@@ -100,17 +125,14 @@ class CommitTable:
         """Names of the rows that do not rest."""
         self._width = 20
         """Bytes of a name."""
-        self._resting = 0
-        """How many rows, from the first on, have their names in `_rest`."""
-        self._rest: UnnamedFile | None = None
-        self._starts = array(_NUMBERS)
-        """First four bytes of each name."""
+        self._rest: _RestingNames | None = None
+        """Those of the rows before them."""
         self._said = array(_FEW)
         """Number of what a coordinator says, from 1 on; 0 where somebody else made the commit."""
         self._sayings: list[str] = []
         self._numbers: dict[str, int] = {}
         """Saying → its number; empty until a commit is added."""
-        self._elsewhere = array(_NUMBERS)
+        self._of_others = array(_NUMBERS)
         """Rows that somebody else made."""
         self._ends = array(_NUMBERS)
         """Where in `_told` ends what each of these says."""
@@ -131,28 +153,28 @@ class CommitTable:
         """Return another one with the same rows."""
         other = CommitTable()
         vars(other).update({name: copy(value) for name, value in vars(self).items()})
-        other._names, other._resting, other._rest = copy(self._all_names()), 0, None
+        other._names, other._rest = copy(self._all_names()), None
         return other
 
     def rest(self, directory: str) -> None:
         """Leave the names to a file without one in this directory: hardly anybody asks for them."""
-        self._rest = self._rest or UnnamedFile.below(directory)
-        if self._rest and self._rest.append(memoryview(self._names)):
-            self._names, self._resting = array(_BYTES), len(self)
+        if self._rest is None and (file := UnnamedFile.below(directory)):
+            self._rest = _RestingNames(file, self._width)
+        if self._rest is not None and self._rest.take(self._names):
+            self._names = array(_BYTES)
 
     def add(self, one: IndexedCommit) -> int:
         """Add a commit, and return its row."""
         row, name = len(self), bytes.fromhex(one.oid)
         self._width = len(name)
         self._names.frombytes(name)
-        self._starts.append(_start(name))
         self.at_s = _and(self.at_s, one.at_s)
         if not row or self.height(row - 1) + 1 != one.height:
             self._bends.append(row)
             self._heights.append(one.height)
         self._said = _and(self._said, self._number(_as_saying(one)) if one.is_ours else 0)
         if not one.is_ours:
-            self._elsewhere.append(row)
+            self._of_others.append(row)
             self._told.frombytes(_as_saying(one).encode("utf-8", "surrogatepass"))
             self._ends = _and(self._ends, len(self._told))
         self._unsorted[name] = row
@@ -249,26 +271,30 @@ class CommitTable:
         number = self._said[row]
         if number:
             return self._sayings[number - 1]
-        at = bisect_left(self._elsewhere, row)
+        at = bisect_left(self._of_others, row)
         begin = self._ends[at - 1] if at else 0
         return self._told[begin : self._ends[at]].tobytes().decode("utf-8", "surrogatepass")
 
     def _name(self, row: int) -> bytes:
-        if self._rest and row < self._resting:
-            return self._rest.read(row * self._width, self._width)
-        begin = (row - self._resting) * self._width
+        rest = self._rest
+        if rest and row < len(rest):
+            return rest.names(row, row + 1)
+        begin = (row - len(rest or ())) * self._width
         return self._names[begin : begin + self._width].tobytes()
 
+    def _start(self, row: int) -> int:
+        rest = self._rest
+        return rest.starts[row] if rest and row < len(rest) else _start(self._name(row))
+
     def _all_names(self) -> array[int]:
-        if not self._rest:
-            return self._names
-        return _column(_BYTES, self._rest.read(0, self._resting * self._width)) + self._names
+        rest = self._rest
+        return _column(_BYTES, rest.names(0, len(rest))) + self._names if rest else self._names
 
     def _place(self, name: bytes, end: int) -> int:
         """Return where a name belongs in the first `end` of the order."""
-        start, start_of = _start(name), self._starts.__getitem__
-        first = bisect_left(self._sorted, start, 0, end, key=start_of)
-        last = bisect_right(self._sorted, start, first, end, key=start_of)
+        start = _start(name)
+        first = bisect_left(self._sorted, start, 0, end, key=self._start)
+        last = bisect_right(self._sorted, start, first, end, key=self._start)
         return bisect_left(self._sorted, name, first, last, key=self._name)
 
     def _sort(self) -> None:

@@ -41,9 +41,6 @@ _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
 
 
-# --- who asks ---
-
-
 class HookRequest:
     """One question of a host, asked in one repository."""
 
@@ -126,8 +123,6 @@ def paths_written(asked: HookRequest, own_dir: str = "") -> frozenset[str]:
     own = (one for one in signs.seen if one.event == _WROTE and one.id == whose)
     return frozenset(path for one in own for path in texts(one.said.get("paths")))
 
-
-# --- the guard ---
 
 ENDANGERED = "endangered"
 """Why it is kept, as 'kept' shows it."""
@@ -452,9 +447,6 @@ def _is_inside(path: str) -> bool:
 def _names_below(folder: str) -> Iterator[str]:
     for _, _, names in os.walk(folder):
         yield from names
-
-
-# --- what it wrote ---
 
 
 def _after_tool(asked: HookRequest) -> HookAnswer:
