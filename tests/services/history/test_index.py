@@ -60,6 +60,8 @@ def recorded(
     width, pause = request.param
     known = list(commits(RECORDED, width, alike=b"five!"))
     table = CommitTable()
+    if pause:
+        table.rest(str(tmp_path))  # before the first commit of a branch
     for row, each in enumerate(known):
         table.add(each)
         if pause and row % pause == pause - 1:

@@ -158,7 +158,7 @@ class CommitTable:
 
     def rest(self, directory: str) -> None:
         """Leave the names to a file without one in this directory: hardly anybody asks for them."""
-        if self._rest is None and (file := UnnamedFile.below(directory)):
+        if self._names and self._rest is None and (file := UnnamedFile.below(directory)):
             self._rest = _RestingNames(file, self._width)
         if self._rest is not None and self._rest.take(self._names):
             self._names = array(_BYTES)
