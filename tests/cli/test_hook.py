@@ -310,6 +310,9 @@ ODD = {
     "event of another type": b'{"hook_event_name":{"a":1}}',
     "fields of other types": b'{"hook_event_name":"PreToolUse","cwd":7,"tool_name":[],"tool_input":"x","agent_type":3}',
     "NUL in a path": b'{"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":"a\\u0000/.yolo-planning/b"}}',
+    "NUL in a command": b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm -rf .yolo-planning/a\\\\u0000\\u0000b"}}',
+    "pattern of a thousand folders": b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"rm .yolo-planning/*/%sx"}}'
+    % (b"a/" * 1000),
     "no such folder": b'{"hook_event_name":"PreToolUse","cwd":"/no/such","tool_name":"Write","tool_input":{"file_path":".yolo-planning/x"}}',
     "unknown fields": b'{"hook_event_name":"Stop","stop_hook_active":"maybe","new":{"field":1}}',
     "command of odd things": b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":[1,null,".yolo-planning/x"]}}',
@@ -328,6 +331,16 @@ def test_odd_input_is_survived_without_traceback_or_block(team: Team, given: byt
     done = hook(team.root, given)
     assert (done.returncode, json.loads(done.stdout)) == (0, {})
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("sign", ["\0", "\0\0"])
+def test_a_sign_that_a_shell_drops_hides_no_file(team: Team, sign: str) -> None:
+    status = f"{PHASE}/.dept-status-backend.json"
+    for place in (f"{PHASE}/.dept-", ".yolo-", ""):
+        spelled = status.replace(place, f"{place}{sign}") if place else f"{sign}{status}"
+        told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Bash"}
+        said, _, _ = asked(team, told | {"tool_input": {"command": f"echo {{}} > {spelled}"}})
+        assert "under its lock" in said["hookSpecificOutput"]["permissionDecisionReason"]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> Ans
 def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | None, str]:
     """Return event, host, directory and input where ours is touched; else None and a complaint."""
     try:
-        told = _without_halves(json.loads(data), data) if data.strip() else {}
+        told = _as_names(json.loads(data), data) if data.strip() else {}
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
@@ -120,13 +120,11 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     return (named, host or _host(told), cwd, told), ""
 
 
-def _without_halves(told: Any, data: bytes) -> Any:
-    """Replace the halves of surrogate pairs that JSON can spell and no name of a file can have, as
-    a host does where it calls a shell.
-    """
-    if b"\\ud" not in data.lower() and b"\xed" not in data:
+def _as_names(told: Any, data: bytes) -> Any:
+    """Drop NULs, as a shell does, and replace halves of surrogate pairs, as a host does for one."""
+    if not any(sign in data for sign in (b"\\ud", b"\\uD", b"\\u0000", b"\xed", b"\0")):
         return told
-    text = json.dumps(told, ensure_ascii=False)
+    text = re.sub(r"(\\\\)|\\u0000", r"\1", json.dumps(told, ensure_ascii=False))
     # The others stand for the bytes of a name that is no UTF-8: see os.fsdecode.
     return json.loads(re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text))
 
@@ -279,7 +277,7 @@ def _is_named(given: Question, cwd: str) -> bool:
     for key in PATHS:
         path = given.get(key)
         if isinstance(path, str) and path:
-            full = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)).replace("\0", ""))
+            full = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
             if f"/{PLANNING}" in full or full.endswith(f"/{HANDOFF}"):
                 return True
     text = read_command_of(given)

@@ -104,5 +104,5 @@ def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
 
 
 def _is_guarded(path: str) -> bool:
-    folder, name = os.path.split(os.path.realpath(path.replace("\0", "")))
+    folder, name = os.path.split(os.path.realpath(path))
     return f"/{_TREE}/" in f"{folder}/" and GUARDED_NAME.match(name) is not None

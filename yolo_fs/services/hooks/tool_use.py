@@ -5,6 +5,7 @@ destroy; and after it ran, is what it wrote right.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -73,7 +74,8 @@ class HookRequest:
             matching = iglob(
                 touch.path, root_dir=self.said.cwd, recursive=below, include_hidden=below
             )
-            spelled = list(islice(matching, _MOST_MATCHES)) or spelled
+            with contextlib.suppress(RecursionError):  # one of a thousand folders
+                spelled = list(islice(matching, _MOST_MATCHES)) or spelled
         for path in spelled:
             relative = self.relative(path)
             if relative is not None and touch.name_in_folder and os.path.isdir(self.full(relative)):
@@ -92,8 +94,7 @@ class HookRequest:
         root = os.path.realpath(self.repository.root)
         try:
             full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
-        # A NUL in the name, or links in a circle: the tool itself will fail.
-        except (ValueError, OSError):
+        except (ValueError, OSError):  # links in a circle: the tool itself will fail
             return None
         if full == root or full.startswith(root + os.sep):
             return os.path.relpath(full, root).replace(os.sep, "/")
