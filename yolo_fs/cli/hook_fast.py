@@ -120,13 +120,18 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     return (named, host or _host(told), cwd, told), ""
 
 
+_NO_NAME = (b"\\ud", b"\\uD", b"\\u0000", b"\xed", b"\0")
+
+
 def _as_names(told: Any, data: bytes) -> Any:
     """Drop NULs, as a shell does, and replace halves of surrogate pairs, as a host does for one."""
-    if not any(sign in data for sign in (b"\\ud", b"\\uD", b"\\u0000", b"\xed", b"\0")):
+    if not any(sign in data for sign in _NO_NAME):
         return told
-    text = re.sub(r"(\\\\)|\\u0000", r"\1", json.dumps(told, ensure_ascii=False))
+    text = json.dumps(told, ensure_ascii=False)
+    text = re.sub(r"(\\\\)|\\u0000", r"\1", text)
     # The others stand for the bytes of a name that is no UTF-8: see os.fsdecode.
-    return json.loads(re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text))
+    text = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text)
+    return json.loads(text)
 
 
 def in_time(asked: Asked) -> Answer:

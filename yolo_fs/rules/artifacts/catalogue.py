@@ -79,9 +79,6 @@ def in_words(class_name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in re.findall(r"[A-Z][a-z0-9]*", class_name))
 
 
-# --- readers ---
-
-
 def _first(read: Callable[[Mapping[str, Any], Strictness], tuple[Fault, ...]]) -> Faults:
     """Return the reader of a kind that is one object."""
 
@@ -143,9 +140,6 @@ def payload_name(shape: type[Wire] | None) -> str:
     if shape is None or shape is ErrorReport:
         return "error"
     return "-".join(in_words(shape.__name__))
-
-
-# --- the catalogue ---
 
 
 def _messages() -> Iterator[Kind]:

@@ -35,8 +35,7 @@ _REMEMBERED = 10_000
 """Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
 
 
-# --- artifacts outside the planning tree: handoffs of the product, docs/sources.md#document-003 ---
-
+# Artifacts outside the planning tree: handoffs of the product, docs/sources.md#document-003.
 _SUBJECT = (Subject("docs(handoffs): {artifact}"),)
 
 ENVELOPE = Artifact(
@@ -273,8 +272,6 @@ def has_own_name(name: str) -> bool:
     """Return whether a name is ours outside a planning tree too; `config.json` is not."""
     return name.endswith((".jsonl", ".toon")) or name.startswith(".") or name == "HANDOFF.md"
 
-
-# --- names that are nearly those of artifacts ---
 
 _ENDINGS = (".jsonl", ".json", ".toon")
 _DATA = re.compile(r"(?P<stem>.+)\.(?:json|jsonl|ndjson|toon)", re.IGNORECASE)
