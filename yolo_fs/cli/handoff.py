@@ -138,9 +138,6 @@ def parse(asked: Invocation, *, path: str) -> Reply:
     return Reply(fields, findings, code, lambda console: _show_fields(console, fields or {}))
 
 
-# --- what is asked about --------------------------------------------------------------------------
-
-
 def _source(
     asked: Invocation, handoffs: DirectiveHandoffs, root: str, path: str | None
 ) -> PacketSource | Finding:
@@ -175,9 +172,6 @@ def _nothing_handed_over() -> Finding:
         expected=expected,
         hint="ask the sender; 'yolo-fs handoff emit' writes it",
     )
-
-
-# --- what is answered -----------------------------------------------------------------------------
 
 
 def _as_json(handed: ReceivedHandoff) -> dict[str, Any]:
@@ -310,9 +304,6 @@ def _file_text(path: str, limit_bytes: int) -> bytes:
     return data
 
 
-# --- one read ---
-
-
 def _reply(answer: HandoffAnswer, settings: Settings) -> Reply:
     fails = answer.read.diagnosis.fails(strict=settings.policy.strict_handoffs)
     # What a fallback made good, and the policy lets pass, is a warning and blocks nothing.
@@ -353,9 +344,6 @@ def _show_answer(console: Console, answer: HandoffAnswer, *, fails: bool) -> Non
             f"status: {safe(answer.handoff.status)}  next: {safe(str(answer.handoff.next))}"
         )
         console.print(f"summary: {safe(answer.handoff.summary)}")
-
-
-# --- the report ---
 
 
 def _report_as_json(found: ComplianceReport, log: Log) -> dict[str, Any]:

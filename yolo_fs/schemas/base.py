@@ -116,9 +116,6 @@ def build_shapes(base: type[Wire] = Wire) -> None:
         build_shapes(shape)
 
 
-# --- formats --------------------------------------------------------------------------------------
-
-
 SHOULD: Any = {"x-yolo-grade": Grade.SHOULD.value}
 """Marks the constraints of a field beyond its type as `should`, here and in JSON Schema."""
 _MAY_LACK: Any = {"x-yolo-absent": Grade.SHOULD.value}
@@ -263,9 +260,6 @@ def invariant(check_: Callable[[_Checked], object]) -> Any:
     return model_validator(mode="after")(run)
 
 
-# --- plain values ---------------------------------------------------------------------------------
-
-
 @functools.cache
 def shape_of(kind: Any) -> type[Wire]:
     """Return a shape itself; of a class of plain values, the one with its fields and defaults."""
@@ -304,9 +298,6 @@ def _in_json(hint: Any) -> Any:
     kind = _JSON_KINDS.get(typing.get_origin(hint))
     parts = (_in_json(part) for part in typing.get_args(hint) if part is not ...)
     return types.GenericAlias(kind, tuple(parts)) if kind else hint
-
-
-# --- faults ---------------------------------------------------------------------------------------
 
 
 def check(

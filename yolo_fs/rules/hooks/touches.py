@@ -147,9 +147,6 @@ _CODE_RUNS = re.compile(
 )
 
 
-# --- from a text to programs ---
-
-
 def _of_text(text: str, variables: Mapping[str, str], depth: int) -> _Seen:
     for command in simple_commands(text, variables):
         inner = {**variables, "PWD": command.folder}
@@ -346,9 +343,6 @@ _WITHOUT_FILES = """
     redis-cli expr bc history
 """
 """Programs that read the content of none of their arguments, or run elsewhere."""
-
-
-# --- what each program does with its arguments ---
 
 
 def _touch(
@@ -738,9 +732,6 @@ _PROGRAMS = _by_name(
         "docker podman": _of_docker,
     }
 )
-
-
-# --- programs that run a text ---
 
 
 def _of_shell(program: _Program, variables: Mapping[str, str], depth: int) -> _Seen:

@@ -203,9 +203,6 @@ def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bo
     )
 
 
-# --- for the step of the workflow -----------------------------------------------------------------
-
-
 def unfinished_reviews(
     facts: PhaseFacts, department: Dept | None
 ) -> Iterator[tuple[str, str, str]]:
@@ -224,9 +221,6 @@ def unfinished_reviews(
         stage = stage_of(known, plan, reviews)
         if stage.role is not None:
             yield plan, reviews[-1].verdict, stage.state
-
-
-# --- code review ----------------------------------------------------------------------------------
 
 
 def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -266,8 +260,6 @@ def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -
         Loop.CODE_REVIEW, name, stage.state, cycles_of(reviews), left, agent, stage.what, metrics
     )
 
-
-# --- QA remediation -------------------------------------------------------------------------------
 
 _QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)
 
@@ -326,8 +318,6 @@ def _qa_state(
     assign, senior = chain.moves[:2]
     return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
 
-
-# --- gates after a task and after a plan ----------------------------------------------------------
 
 LIMIT_REACHED = "limit reached"
 _GATES = (

@@ -25,8 +25,6 @@ from yolo_fs.schemas.base import (
     may_lack,
 )
 
-# --- verification ---
-
 
 class Verification(Wire):
     """Line 1 of a verification: the counts of its checks."""
@@ -73,9 +71,6 @@ class VerificationCheck(Wire):
     """Evidence."""
     cat: Literal["must_have", "artifact", "key_link", "anti_pattern", "convention"]
     """Category."""
-
-
-# --- code quality ---
 
 
 class SuiteRun(Wire):
@@ -155,9 +150,6 @@ class QualityFinding(Wire):
     """Suggestion."""
 
 
-# --- security ---
-
-
 class SecurityAuditLine(Wire):
     """Line 1 of a security audit."""
 
@@ -198,9 +190,6 @@ class SecurityFinding(Wire):
     """What is wrong."""
     fix: Text
     """How to mend it."""
-
-
-# --- QA gates ---
 
 
 class PassFail(Wire):
