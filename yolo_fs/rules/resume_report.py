@@ -14,7 +14,17 @@ from yolo_fs.reasons import Reason, safe
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Missing, Rejected, Verdict, Waiting
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, HandoffStage
 from yolo_fs.rules.phase.phase import Phases
-from yolo_fs.rules.phase.report import SHORT, Asker, Brief, Item, PhaseReport, ReportSection, listed
+from yolo_fs.rules.phase.progress import PhaseStatus
+from yolo_fs.rules.phase.report import (
+    SHORT,
+    Asker,
+    Brief,
+    Item,
+    PhaseReport,
+    ReportSection,
+    listed,
+    listed_as,
+)
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import claims, current, project_state
 from yolo_fs.rules.team import TeamOverview, headline, holdings, obstructions, others
@@ -145,13 +155,13 @@ def _of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
     yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
     yield listed("machines", "Other work trees and clones", _machines(situation.machines))
     yield listed("handoffs", "Pending handoffs", _handoffs(situation))
-    yield listed("drift", "What disagrees with the evidence", _drift(situation))
+    yield _drift(situation)
     yield listed(
         "contexts",
         "Contexts that were compiled anew",
         ((safe(one), {"path": one}) for one in situation.contexts),
     )
-    yield listed("phases", "All phases", _phases(situation.phases))
+    yield _phases(situation.phases)
 
 
 def _rejected(situation: Situation) -> Iterator[Item]:
@@ -238,18 +248,26 @@ def _said_of(taken: LastHandoff) -> str:
     return f"not accepted, {writer} has to mend it, and nothing else may be edited before: {wrong}"
 
 
-def _phases(phases: Phases) -> Iterator[Item]:
-    for one in [phase.progress for phase in phases] if len(phases) > 1 else ():
+def _phases(phases: Phases) -> ReportSection | None:
+    found = [phase.progress for phase in phases] if len(phases) > 1 else []
+
+    def as_item(one: PhaseStatus) -> Item:
         step = "complete" if one.is_complete else one.step
-        yield (
+        return (
             f"{one.phase}: {step}, {one.percent} %",
             {"phase": str(one.phase), "step": step, "percent": one.percent},
         )
 
+    return listed_as("phases", "All phases", found, as_item)
 
-def _drift(situation: Situation) -> Iterator[Item]:
+
+def _drift(situation: Situation) -> ReportSection | None:
     found = (*_states(situation.phases), *_said_only(situation), *situation.drift)
-    yield from ((safe(one, 300), {"what": one}) for one in found)
+
+    def as_item(one: str) -> Item:
+        return safe(one, 300), {"what": one}
+
+    return listed_as("drift", "What disagrees with the evidence", found, as_item)
 
 
 def _states(phases: Phases) -> Iterator[str]:

@@ -120,7 +120,7 @@ class PhaseStatus(NamedTuple):
         for one in self.steps[:1]:
             if not one.is_passed:
                 return one.step.key
-        behind = [department.current for department in self.departments if department.current]
+        behind = list(filter(None, (department.current for department in self.departments)))
         if behind:
             return min(behind, key=lambda one: float(one.step.number)).step.key
         open_ = [one.step.key for one in self.steps[1:] if not one.is_passed]

@@ -9,7 +9,7 @@ bytes. See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.ids import EscalationId
 from yolo_fs.protocol.departments import Dept
@@ -48,6 +48,7 @@ class ReportSection(NamedTuple):
 
 
 Brief = tuple[ReportSection, ...]
+_Found = TypeVar("_Found")
 Item = tuple[str, Mapping[str, Any]]
 """One entry of a list: its line, and the same for machines."""
 
@@ -98,14 +99,17 @@ def as_data(brief: Brief) -> dict[str, Any]:
 
 def listed(key: str, title: str, items: Iterable[Item]) -> ReportSection | None:
     """Return the section of a list, or None when it is empty."""
-    found = list(items)
-    shown = found[:_MOST]
-    lines = tuple(f"- {line}" for line, _ in shown)
-    return (
-        ReportSection(key, title, lines, [dict(data) for _, data in shown], len(found) - len(shown))
-        if found
-        else None
-    )
+    return listed_as(key, title, tuple(items), lambda item: item)
+
+
+def listed_as(
+    key: str, title: str, found: Sequence[_Found], as_item: Callable[[_Found], Item]
+) -> ReportSection | None:
+    """Return the same of what becomes an entry where it is shown."""
+    items = [as_item(one) for one in found[:_MOST]]
+    lines = tuple(f"- {line}" for line, _ in items)
+    data, more = [dict(data) for _, data in items], len(found) - len(items)
+    return ReportSection(key, title, lines, data, more) if found else None
 
 
 SHORT = 12
