@@ -245,8 +245,9 @@ class Surveyor:
         walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
         stamps: dict[str, Stamp | None] = {}
         others = []
+        known = self._whole.stamps if self._whole else {}
         for entry in paused(walked):
-            if classify(entry.path):
+            if entry.path in known or classify(entry.path):
                 stamps[entry.path] = entry.stamp
             elif beside(entry.path):
                 others.append(entry)
