@@ -57,7 +57,8 @@ class _Scene(NamedTuple):
 def _scene(asked: Invocation) -> Iterator[_Scene]:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
-        verdicts = {one.path: one.verdict for one in report(repository, settings).candidates}
+        unsettled = report(repository, settings).listing.unsettled
+        verdicts = {one.path: one.verdict for one in unsettled}
         yield _Scene(
             repository, settings, verdicts, AgentsObserver(repository, settings).look(verdicts)
         )

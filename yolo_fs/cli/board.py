@@ -85,10 +85,10 @@ def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None
 
 def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = False) -> None:
     """Show where the work tree differs from history. `verbose`: all of it, however much."""
-    drifts, others = [], []
+    drifts, others = list[tuple[str, object]](), []
     for aside in asides:
         place = f"{aside.phase}: " if aside.phase else ""
-        drifts += [f"drift: {place}{one}" for one in aside.drifts]
+        drifts += [(place, one) for one in aside.drifts]
         others += [(f"forged: {place}{name} opens nothing", "red") for name in aside.forged]
         others += [(f"overdue: {place}{said}", "yellow") for said in aside.handoffs]
         others += [
@@ -97,7 +97,7 @@ def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = Fa
         ]
     for said, style in others:
         console.print(safe(said), style=style)
-    _draw_listed(console, drifts, "yellow", verbose=verbose)
+    _draw_listed(console, drifts, "yellow", verbose=verbose, as_line="drift: {0[0]}{0[1]}".format)
 
 
 def _draw_listed(

@@ -187,7 +187,7 @@ def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterat
 
 def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
     if isinstance(seen, PresentMoment):
-        counts = seen.found.counts()
+        counts = seen.found.counts
         said = ", ".join(f"{counts[one]} {one.value}" for one in CandidateState if counts[one])
         pid = seen.found.health.pid
         daemon = f"daemon {pid}" if pid else "no daemon: yolo-fs start"

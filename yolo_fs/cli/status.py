@@ -132,9 +132,8 @@ def show(console: Console, found: Report, *, verbose: bool) -> None:
     """Print a report for people. `verbose`: each phase, also where all of it is committed."""
     _show_head(console, found)
     _show_phases(console, found, verbose=verbose)
-    unsettled = found.with_standing(*_UNSETTLED)
     for standing in _UNSETTLED:
-        _show_candidates(console, standing, [one for one in unsettled if one.standing is standing])
+        _show_candidates(console, standing, found.with_standing(standing))
     _show_kept(console, found.kept)
     _show_warnings(console, found.warnings)
     _show_last(console, found.last)
@@ -192,10 +191,7 @@ def _health(found: Report) -> str:
 
 def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
     rows = [[("phase", "bold"), *((standing.value, "bold") for standing in CandidateState)]]
-    of_phase: dict[str, Counter[CandidateState]] = {}
-    for candidate in found.candidates:
-        of_phase.setdefault(candidate.phase, Counter())[candidate.standing] += 1
-    counted = {phase: of_phase[phase] for phase in sorted(of_phase)}
+    counted = dict(sorted(found.listing.by_phase.items()))
     done = [phase for phase, counts in counted.items() if counts.keys() == {_DONE}]
     if not verbose and len(done) > LARGE:
         folded = Counter({_DONE: sum(counted.pop(phase)[_DONE] for phase in done)})

@@ -69,6 +69,11 @@ class Candidate(NamedTuple):
         return _STANDING_OF[type(self.verdict)]
 
     @property
+    def is_committed(self) -> bool:
+        """Whether nothing is to be done about it."""
+        return self.standing is CandidateState.COMMITTED
+
+    @property
     def phase(self) -> str:
         """The phase directory that it lies in; empty at the planning root."""
         place = classify(self.path)
@@ -79,6 +84,24 @@ class Candidate(NamedTuple):
         return {"path": self.path, "standing": self.standing.value, **describe(self.verdict)}
 
 
+class CandidateList(NamedTuple):
+    """Every candidate, and what each look asks of all of them."""
+
+    all: tuple[Candidate, ...]
+    unsettled: tuple[Candidate, ...]
+    """Those that are not committed."""
+    by_phase: Mapping[str, Counter[CandidateState]]
+
+    @classmethod
+    def of(cls, candidates: tuple[Candidate, ...]) -> CandidateList:
+        """Return candidates, looked through once."""
+        by_phase: dict[str, Counter[CandidateState]] = {}
+        for one in candidates:
+            by_phase.setdefault(one.phase, Counter())[one.standing] += 1
+        unsettled = tuple(one for one in candidates if not one.is_committed)
+        return cls(candidates, unsettled, by_phase)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The state of one work tree at one moment."""
@@ -87,7 +110,7 @@ class Report:
     head: Head
     obstacle: Reason | None
     health: DaemonHealth
-    candidates: tuple[Candidate, ...]
+    listing: CandidateList
     kept: tuple[KeptEntry, ...] = ()
     """Contents that the branch does not have."""
     misnamed: tuple[Finding, ...] = ()
@@ -97,24 +120,29 @@ class Report:
     warnings: Mapping[str, int] = field(default_factory=dict)
     """Committed artifact → how many warnings it has; none where nobody has read the history."""
 
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every candidate."""
+        return self.listing.all
+
+    @property
     def counts(self) -> Counter[CandidateState]:
-        """Count candidates by standing."""
-        return Counter(candidate.standing for candidate in self.candidates)
+        """How many candidates stand so."""
+        return sum(self.listing.by_phase.values(), Counter())
 
     def with_standing(self, *standings: CandidateState) -> tuple[Candidate, ...]:
-        """Return the candidates that stand so."""
-        return tuple(candidate for candidate in self.candidates if candidate.standing in standings)
+        """Return the candidates that stand so, of those that are not committed."""
+        return tuple(one for one in self.listing.unsettled if one.standing in standings)
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
         """Return the report as the data of `status --json`. `whole`: name of the one phase of which
         committed artifacts are listed, beside those of the planning root.
         """
-        listed_here, counts = self.candidates, self.counts()
+        listed_here, counts = self.candidates, self.counts
         if whole is not None:
-            unsettled = {state for state in CandidateState if state is not CandidateState.COMMITTED}
             wanted = ("", whole)
             listed_here = tuple(
-                one for one in listed_here if one.phase in wanted or one.standing in unsettled
+                one for one in listed_here if one.phase in wanted or not one.is_committed
             )
         return {
             "root": self.root,
@@ -153,21 +181,20 @@ class Reporter:
         """Return what is found. Changes nothing."""
         head, obstacle, looks, others = self._surveyor.survey_all(misnamed)
         entries = tuple(self._repository.staged(*self._settings.roots))
-        before, staged_before, found = _SHOWN[-1] if _SHOWN else (None, None, ())
-        if looks is not before or entries != staged_before:
-            found = tuple(_candidates(looks, entries))
+        if not _SHOWN or looks is not _SHOWN[-1][0] or entries != _SHOWN[-1][1]:
+            found = CandidateList.of(tuple(_candidates(looks, entries)))
             _SHOWN[:] = [(looks, entries, found)]
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
         near = tuple(misnamed_among(root, self._settings.roots, others))
-        return Report(root, head, obstacle, health_now, found, kept, near)
+        return Report(root, head, obstacle, health_now, _SHOWN[-1][2], kept, near)
 
     def close(self) -> None:
         """End the helper processes."""
         self._surveyor.close()
 
 
-_SHOWN: list[tuple[object, object, tuple[Candidate, ...]]] = []
+_SHOWN: list[tuple[object, object, CandidateList]] = []
 """The looks and the index that were shown last, and what they came to: a process that is forked
 from here finds both as they were, mostly; at most one."""
 
