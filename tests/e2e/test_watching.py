@@ -191,6 +191,16 @@ def test_a_repository_that_goes_away_ends_its_daemon_and_is_not_made_again(
     assert not repo.root.exists()
 
 
+def test_a_repository_that_is_being_deleted_gets_nothing_new_from_its_daemon(
+    repo: Repo, start: Start
+) -> None:
+    daemon, own = start(repo), repo.git_dir / "yolo-fs"
+    shutil.rmtree(own)
+    repo.write(*mixed(3))
+    assert daemon.ended() == 0
+    assert not own.exists()
+
+
 def test_a_term_signal_finishes_the_work_in_hand(repo: Repo, start: Start) -> None:
     history, artifacts = History(repo), mixed(100)
     daemon = start(repo)

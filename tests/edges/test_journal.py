@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -174,6 +175,15 @@ def test_a_vanished_repository_is_told_and_not_made_again(tmp_path: Path) -> Non
     journal = journal_in(tmp_path / "gone" / "yolo-fs")
     assert not journal.append(TYPE, "f")
     assert not (tmp_path / "gone").exists()
+
+
+def test_a_folder_that_went_while_it_was_written_is_not_made_again(
+    journal: Journal, directory: Path
+) -> None:
+    assert journal.append(TYPE, "f")
+    shutil.rmtree(directory)
+    assert not any(journal.append(TYPE, "f") for _ in range(3))
+    assert not directory.exists()
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])

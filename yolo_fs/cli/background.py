@@ -19,7 +19,6 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.lock import Holder
-from yolo_fs.edges.store import private_directory
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.services.install.background import (
@@ -222,7 +221,7 @@ def install(asked: Invocation, *, system: str | None) -> Reply:
     """Write the service file, and say how to enable it."""
     repository = closed_repository(asked)
     unit = _unit(repository, system)
-    private_directory(repository.own_dir)  # launchd opens the log in it before we run
+    repository.make_own_dir()  # launchd opens the log in it before we run
     state = write(unit)
     return _unit_reply(unit, state, f"Enable it with:  {unit.enable}")
 

@@ -120,8 +120,9 @@ class Journal:
 
     def _prepare(self) -> None:
         if self._out.identity is None or self._out.identity != identity_at(self._path(0)):
+            if self._seq is None:  # one that went since is not ours to make again
+                private_directory(self._directory)
             self._out.close()
-            private_directory(self._directory)
             self._out.open(self._path(0))  # first: what others write from here on shows in the size
             self._seq = max(self._seq or 0, self._last_seq())
 

@@ -18,7 +18,7 @@ from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
 from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
-from yolo_fs.edges.store import environment, link_atomic, locked, private_directory, write_atomic
+from yolo_fs.edges.store import environment, link_atomic, locked, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, draft_of, entry_of, within_bounds
@@ -212,7 +212,7 @@ class Keeper:
         return self._repository.object_format.hash_object("commit", text)
 
     def _locked(self) -> AbstractContextManager[None]:
-        private_directory(self._repository.own_dir)
+        self._repository.make_own_dir()
         return locked(os.path.join(self._repository.own_dir, "kept.turn"), self._patience_s)
 
     def _read(self) -> tuple[KeptEntry, ...]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import GitOutput, run_as_user
 from yolo_fs.edges.lock import HeldLock, hold
-from yolo_fs.edges.store import Damaged, private_directory, update
+from yolo_fs.edges.store import Damaged, update
 from yolo_fs.ids import TaskRef
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.workflow import SOURCE_FORMAT
@@ -38,7 +38,7 @@ class Claims:
 
     def __init__(self, repository: Repository, done: Collection[str] = ()):
         """`done`: `NN-MM/Tk` of the tasks that a commit names."""
-        private_directory(repository.own_dir)
+        repository.make_own_dir()
         self._repository = repository
         self._path = CLAIMS.path(repository)
         self._lock = os.path.join(repository.own_dir, _LOCK)

@@ -21,7 +21,6 @@ from yolo_fs.edges.git.objects import storage_error, storage_errors
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
 from yolo_fs.edges.in_place import ScratchRecord
-from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 if TYPE_CHECKING:
@@ -237,7 +236,7 @@ class IndexSync:
     def _draft(self, follows: Sequence[IndexUpdate]) -> DraftFacts:
         """Write the draft; entries in which the user has staged something else stay."""
         draft = self._draft_path
-        private_directory(self._repository.own_dir)
+        self._repository.make_own_dir()
         basis = stamp_at(f"{self._repository.git_dir}/index")
         steps = {follow.path: self.pending.get(follow.path, follow) for follow in follows}
         if basis is None or basis != self._listed_at:

@@ -191,8 +191,8 @@ class PackMerger:
 
     def _prepare_scratch(self) -> None:
         shutil.rmtree(self._scratch, ignore_errors=True)
-        for folder in ("pack", "info"):
-            os.makedirs(f"{self._scratch}/{folder}", mode=0o700)
+        for folder in ("", "pack", "info"):
+            os.mkdir(f"{self._scratch}/{folder}", 0o700)
         with open(f"{self._scratch}/info/alternates", "wb") as file:
             file.write(os.fsencode(os.path.dirname(self._folder)) + b"\n")
 
@@ -246,7 +246,7 @@ class PackMerger:
             if not nobody_is_writing:
                 return
             with contextlib.suppress(OSError):  # no room: then they stay where they are
-                os.makedirs(self._aside, mode=0o700, exist_ok=True)
+                os.mkdir(self._aside, 0o700)
             indexed = self._named_in(self._stamps())
             for name in names:
                 merged = self._merged.pop(name)

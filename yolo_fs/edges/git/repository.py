@@ -17,6 +17,7 @@ from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore, missing_error
 from yolo_fs.edges.git.runner import Git, GitOutput, config_texts, content_of, discover
 from yolo_fs.edges.git.trees import Trees
+from yolo_fs.edges.store import private_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
@@ -89,6 +90,7 @@ class Repository:
         self.object_format = ObjectFormat(self._extension("objectFormat") or "sha1")
         """The hash that names this repository's objects."""
         self._is_durable = durable
+        self._has_own_dir = False
         self._root_trees: dict[str, str] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
 
@@ -112,6 +114,16 @@ class Repository:
     def own_dir(self) -> str:
         """Where we keep our own files: `.git/yolo-fs`, never inside the work tree."""
         return f"{self.git_dir}/yolo-fs"
+
+    def make_own_dir(self) -> None:
+        """Make that folder, once: one that goes later goes with all of the repository.
+
+        Raises:
+            YoloError: FOREIGN_OWNER, STORAGE_FAILED.
+        """
+        if not self._has_own_dir:
+            private_directory(self.own_dir)
+            self._has_own_dir = True
 
     @cached_property
     def has_plain_refs(self) -> bool:

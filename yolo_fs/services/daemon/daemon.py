@@ -100,7 +100,7 @@ class Daemon:
         self._queue = EventQueue()
         self._watch_set = WatchSet(repository.root, self._queue)
         self._packs = PackMerger(repository)
-        self._git_identity = _identity(repository.git_dir)
+        self._own_identity = _identity(repository.own_dir)
         self._team_link = TeamLink(repository, emit, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
         self._warm = WarmKeeper(repository.own_dir, repository.root)
@@ -200,7 +200,10 @@ class Daemon:
         return not self._is_stopping
 
     def _is_gone(self) -> bool:
-        return _identity(self._repository.git_dir) != self._git_identity
+        """Return whether the repository is gone, or is going: what is made in it now would stop
+        whoever deletes it.
+        """
+        return _identity(self._repository.own_dir) != self._own_identity
 
     # --- one turn ---
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold, holder
-from yolo_fs.edges.store import private_directory, write_json
+from yolo_fs.edges.store import write_json
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, Degraded, filesystem_type
 from yolo_fs.edges.warm_path import COLD, FAILPOINTS, SOCKET, answers
 from yolo_fs.json_form import to_json
@@ -45,7 +45,7 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
         raise YoloError(
             Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
         )
-    private_directory(probe.own_dir)
+    probe.make_own_dir()
     lock = hold(lock_path(probe))
     if lock is None:
         other = holder(lock_path(probe))
@@ -55,7 +55,9 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
             exit_code=Exit.DONE,
         )
     probe.close()
-    return Repository(start, keep_open=(lock.fd,)), lock
+    held = Repository(start, keep_open=(lock.fd,))
+    held.make_own_dir()
+    return held, lock
 
 
 def _refuse_network(repository: Repository) -> None:

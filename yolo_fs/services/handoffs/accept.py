@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import Damaged, private_directory, update, write_json
+from yolo_fs.edges.store import Damaged, update, write_json
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.edges.warm_path import quick_stamp
 from yolo_fs.json_form import to_json
@@ -96,7 +96,7 @@ def record_override(
     """
     at = iso(now.timestamp())
     made = Override(path, _digest(data), branch, _faults(wrong), because, repository.identity(), at)
-    private_directory(repository.own_dir)
+    repository.make_own_dir()
     place = OVERRIDES.path(repository)
     update(place, f"{place}.lock", lambda before: _with(OVERRIDES.checked(before), made))
     return made
@@ -350,7 +350,7 @@ class DirectiveHandoffs:
         ):
             return
         roles = [role.value for role in DirectiveRole]
-        private_directory(self._repository.own_dir)
+        self._repository.make_own_dir()
         note = {"stamps": seen, "roles": roles}
         write_json(ACCEPTED.path(self._repository), note, durable=False)
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import stamp_of
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, private_directory, update, write_text
+from yolo_fs.edges.store import SHARED, update, write_text
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, slug_of
@@ -133,7 +133,7 @@ def _change(
         raise YoloError(
             Reason.STORAGE_FAILED, message, hint=hint, exit_code=Exit.TRY_AGAIN
         ) from error
-    private_directory(repository.own_dir)
+    repository.make_own_dir()
     lock = os.path.join(repository.own_dir, "handoffs.lock")
     update(os.path.join(repository.root, path), lock, lambda _: decide(), mode=SHARED)
 

@@ -23,7 +23,7 @@ from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.history import LoggedCommit, log_of_line, log_parents_first
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import UnnamedFile, private_directory, write_atomic
+from yolo_fs.edges.store import UnnamedFile, write_atomic
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -620,7 +620,7 @@ class HistoryIndex:
             rows = getattr(self, name)
             content[name] = {"keys": _joined(rows), "rows": array(_NUMBERS, rows.values())}
         with contextlib.suppress(YoloError):
-            private_directory(self._repository.own_dir)
+            self._repository.make_own_dir()
             path = f"{self._repository.own_dir}/{FILE}"
             write_atomic(path, *packed(content), durable=False)
             self._cached = len(self.commits)

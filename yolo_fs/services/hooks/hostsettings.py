@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory, write_json, write_text
+from yolo_fs.edges.store import write_json, write_text
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, Host
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import setup_file
@@ -61,7 +61,7 @@ class SettingsFile:
         """Write the file anew, and remember what it was before us."""
         kept = self._original.read(self._repository)
         is_known = isinstance(kept, dict) and kept.get("after") == before
-        private_directory(self._repository.own_dir)
+        self._repository.make_own_dir()
         original = kept["before"] if is_known and isinstance(kept, dict) else before
         write_json(self._kept, {"before": original, "after": after})
         os.makedirs(os.path.dirname(self.path), exist_ok=True)

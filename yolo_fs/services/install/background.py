@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder, holder
-from yolo_fs.edges.store import environment, open_regular, private_directory, write_text
+from yolo_fs.edges.store import environment, open_regular, write_text
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import HEALTH, load, lock_path, log_path
 
@@ -60,7 +60,7 @@ def launch(repository: Repository) -> Launched:
     anyway.
     """
     load(repository.root)  # a broken configuration is told here, not in a log
-    private_directory(repository.own_dir)
+    repository.make_own_dir()
     rotate(log_path(repository))
     with environment(log_path(repository)):
         log = open_regular(log_path(repository), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -193,9 +193,6 @@ def _wait(is_done: Callable[[], bool], timeout_s: float) -> bool:
     return True
 
 
-# --- the log ---
-
-
 def rotate(path: str) -> None:
     """Set a large log aside: `daemon.log.1` is the newest of the old ones."""
     with suppress(FileNotFoundError):
@@ -321,8 +318,6 @@ def _command(root: str) -> list[str]:
     return [sys.executable, "-P", "-m", "yolo_fs", "run", "-C", root]
 
 
-# --- systemd ---
-
 _SYSTEMD = """\
 # {mark}
 [Unit]
@@ -373,9 +368,6 @@ def _quoted(word: str) -> str:
     return f'"{word}"'
 
 
-# --- launchd ---
-
-
 def _launchd(root: str, log: str) -> Unit:
     name = f"dev.yolo-fs.{_name(root)}"
     path = os.path.join(os.path.expanduser("~/Library/LaunchAgents"), f"{name}.plist")
@@ -396,9 +388,6 @@ def _launchd(root: str, log: str) -> Unit:
         enable=f'launchctl bootstrap gui/{os.getuid()} "{path}"',
         disable=f"launchctl bootout gui/{os.getuid()}/{name}",
     )
-
-
-# --- the file ---
 
 
 def install(unit: Unit) -> str:

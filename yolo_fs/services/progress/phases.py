@@ -9,7 +9,6 @@ from typing import NamedTuple
 from yolo_fs.edges.files import stamp_of, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold
-from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -137,7 +136,7 @@ def _make(root: str, path: str) -> None:
 
 
 def _alone(repository: Repository) -> HeldLock:
-    private_directory(repository.own_dir)
+    repository.make_own_dir()
     lock = os.path.join(repository.own_dir, "phases.lock")
     for _ in range(_LOCK_TRIES):
         if held := hold(lock):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, Damaged, private_directory, update
+from yolo_fs.edges.store import SHARED, Damaged, update
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
@@ -137,7 +137,7 @@ def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: 
     """
     _refuse(phase, step, because)
     folder = own_phase_folder(repository.root, phase.id)
-    private_directory(repository.own_dir)
+    repository.make_own_dir()
     path, lock = os.path.join(folder, _FILE), os.path.join(repository.own_dir, _LOCK)
 
     def skipped(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.store import Damaged, private_directory, read_json, write_json
+from yolo_fs.edges.store import Damaged, read_json, write_json
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import BESIDE, LINES, TEAM
 
@@ -137,7 +137,7 @@ def _membership(found: Mapping[str, Any]) -> Membership:
 
 
 def _keep(repository: Repository, membership: Membership) -> None:
-    private_directory(repository.own_dir)
+    repository.make_own_dir()
     write_json(TEAM.path(repository), {**membership._asdict(), "place": _place(repository)})
 
 
