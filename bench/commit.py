@@ -123,6 +123,7 @@ class _Bench:
     def _engine(self, name: str, *, durable: bool) -> Engine:
         place = f"{os.path.dirname(self._root)}/{name}"
         git(self._root, "worktree", "add", "-q", "--no-checkout", "-b", name, place)
+        git(place, "read-tree", "HEAD")  # what git's own commits have to write as well
         return Engine(place, durable=durable)
 
     def _put(self, number: int) -> Callable[[int], None]:
@@ -187,7 +188,7 @@ def _parts(engine: Engine) -> tuple[tuple[str, object, str], ...]:
     return (
         ("what the index has to follow is noted", engine.follower, "expect"),
         ("six objects are written", engine.repository.objects, "begin_to_write"),
-        ("git locks, notes, moves and logs the branch", engine.branches, "move"),
+        ("the index is written, git moves and logs the branch", engine.branches, "move"),
     )
 
 
