@@ -41,8 +41,6 @@ _POLL_S = 0.01
 _BEGAN_NS = time.time_ns()
 _TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
 
-# --- reading --------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
@@ -131,9 +129,6 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return dict(value)
 
 
-# --- from one process to the next -----------------------------------------------------------------
-
-
 def recall(path: str, of: str) -> Any:
     """Return what `remember` left there of the same thing, by the same code; else None."""
     found = read(*os.path.split(path), _SIZE_LIMIT_BYTES)
@@ -165,9 +160,6 @@ def _code() -> int:
     return zlib.crc32(os.urandom(8) if is_older else repr(stamps).encode())
 
 
-# --- writing --------------------------------------------------------------------------------------
-
-
 def private_directory(path: str) -> None:
     """Make the directory, or make it private; never its parents, which are not ours.
 
@@ -191,9 +183,16 @@ def private_directory(path: str) -> None:
             os.close(descriptor)
 
 
-def write_json(path: str, value: dict[str, Any], *, durable: bool = True, mode: int = OWN) -> None:
-    """Replace the file by the value: readers see the old content or the new, also after a crash."""
-    write_atomic(path, _text(value), durable=durable, mode=mode)
+def write_json(
+    path: str,
+    value: dict[str, Any],
+    *,
+    durable: bool = True,
+    mode: int = OWN,
+    last_check: Callable[[], object] = bool,
+) -> None:
+    """Replace the file by the value, as `write_atomic` does."""
+    write_atomic(path, _text(value), durable=durable, mode=mode, last_check=last_check)
 
 
 def write_text(path: str, text: str, *, durable: bool = True, mode: int = SHARED) -> None:
@@ -211,14 +210,20 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def write_atomic(
-    path: str, *parts: bytes | memoryview, durable: bool = True, mode: int = OWN
+    path: str,
+    *parts: bytes | memoryview,
+    durable: bool = True,
+    mode: int = OWN,
+    last_check: Callable[[], object] = bool,
 ) -> None:
     """Replace the file by a rename: a reader sees the old content or the new, also after a crash.
 
+    `last_check`: called when all is written but the name; where it raises, nothing is replaced.
+
     Raises:
-        YoloError: NO_SPACE, STORAGE_FAILED; the file is as it was.
+        YoloError: NO_SPACE, STORAGE_FAILED, and whatever the check raises; the file is as it was.
     """
-    _rename_over(path, *parts, durable=durable, mode=mode)
+    _rename_over(path, *parts, durable=durable, mode=mode, last_check=last_check)
     if durable:
         _sync_name(path)
 
@@ -249,7 +254,13 @@ def _sync_name(path: str) -> None:
         sync_directory(os.path.dirname(os.path.abspath(path)))
 
 
-def _rename_over(path: str, *parts: bytes | memoryview, durable: bool, mode: int) -> None:
+def _rename_over(
+    path: str,
+    *parts: bytes | memoryview,
+    durable: bool,
+    mode: int,
+    last_check: Callable[[], object] = bool,
+) -> None:
     """Replace the file; when durable, its data is on the disk then, but not yet its name."""
     temporary = _temporary(path)
     with environment(path):
@@ -257,6 +268,7 @@ def _rename_over(path: str, *parts: bytes | memoryview, durable: bool, mode: int
             failpoint.reach("store.begun")
             _write_new(temporary, *parts, durable=durable, mode=mode)
             failpoint.reach("store.written")
+            last_check()
             os.replace(temporary, path)
             failpoint.reach("store.named")
         except BaseException:
@@ -373,9 +385,6 @@ class UnnamedFile:
         return found
 
 
-# --- a change under a lock ------------------------------------------------------------------------
-
-
 def update(
     path: str,
     lock: str,
@@ -460,9 +469,6 @@ def _refuse_odd_lock(lock: str) -> None:
         return
     if not stat.S_ISREG(found.st_mode):
         raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
-
-
-# --- files of the work tree ---
 
 
 def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Reason | None:

@@ -94,9 +94,6 @@ def _evidence(facts: PhaseFacts, kinds: Collection[str]) -> tuple[tuple[str, str
     return tuple((one.place.path, one.commit) for one in filed if one.commit)
 
 
-# --- integration ---
-
-
 def integration_checks_of(phase: Phase) -> dict[str, CheckResult]:
     """Return each check across departments: pass, fail or skip, with what fails it."""
     wanted = phase.facts.switches.config.integration_gate.checks
@@ -133,9 +130,6 @@ def integration_result(phase: Phase, date: str) -> dict[str, Any]:
     }
 
 
-# --- the Owner's decision ---
-
-
 def sign_off(phase: Phase) -> tuple[Decision, str]:
     """Return what the Owner is to decide by the matrix, and why."""
     departments = phase.folded.departments
@@ -163,9 +157,6 @@ def verdict_of(phase: Phase, kind: str, department: DepartmentStatus) -> str:
     """Return `r` of a department's verification or audit; empty while there is none."""
     lines = phase.facts.lines_of(kind, department.department)
     return str(next((line.get("r") for line in lines if "r" in line), ""))
-
-
-# --- sentinels ---
 
 
 def sentinels_of(phase: Phase) -> dict[str, str]:
@@ -250,9 +241,6 @@ def lacking(gate: Gate, source: GateSource) -> tuple[Need, ...]:
     return tuple(need for need in gate.needs if any(NEEDS[need](source)))
 
 
-# --- needs of the gates between departments ---
-
-
 def _present(kind: str) -> Predicate:
     def lacks(source: GateSource) -> Iterator[MissingEvidence]:
         if not source.has(kind):
@@ -333,8 +321,6 @@ KINDS: Mapping[Need, tuple[str, ...]] = {
 }
 """Kinds of artifacts that an open gate rests on: they date it and name its evidence."""
 
-
-# --- checks of the integration gate ---
 
 CheckResult = tuple[str, tuple[MissingEvidence, ...]]
 """`pass`, `fail` or `skip`, and what fails the check."""

@@ -24,9 +24,6 @@ class CustomerCompany(Wire):
     """Its industry, or null."""
 
 
-# --- 1. User → Orchestrator ---
-
-
 class ProductConcept(Wire):
     """What the user has in mind."""
 
@@ -68,9 +65,6 @@ class InitialInput(Wire):
     """How the user wants it done."""
 
 
-# --- 2. Orchestrator → Market Research ---
-
-
 class ResearchBrief(Wire):
     """What to research."""
 
@@ -97,9 +91,6 @@ class MarketResearchRequest(Wire):
     """What to research."""
     specific_questions: list[Text] = Field(default_factory=list)
     """Questions to answer, optional."""
-
-
-# --- 4. Orchestrator → AI Framing ---
 
 
 class BusinessContext(Wire):
@@ -135,9 +126,6 @@ class AiFramingRequest(Wire):
     """The business."""
     market_context: LearningMarket
     """The market."""
-
-
-# --- 6. Orchestrator → PRFAQ ---
 
 
 class ProductContext(Wire):
@@ -190,9 +178,6 @@ class PrfaqRequest(Wire):
     """The market."""
     ai_context: LearningContext
     """What is learned."""
-
-
-# --- 8. Orchestrator → PRD ---
 
 
 class PrfaqContext(Wire):
@@ -272,9 +257,6 @@ class PrdRequest(Wire):
     """What is learned."""
     user_provided_context: UserProvidedContext
     """What the user told."""
-
-
-# --- 10. Orchestrator → Prototype ---
 
 
 class PersonaAtWork(Wire):

@@ -14,10 +14,11 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, Writer, is_plain_file, read
+from yolo_fs.edges.files import Content, Stamp, Writer, is_plain_file, read, stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import (
     SHARED,
@@ -110,6 +111,8 @@ class States:
         self._mode = settings.mode
         self._spoilt: set[str] = set()
         """Files with a content of ours that is not valid, at the last look."""
+        self._read: dict[str, Stamp | None] = {}
+        """Path → what its file was then; None where there was none."""
         self._team = team
         self._true: object = None
         """The commit, and the files that were kept, when all of them were true."""
@@ -129,7 +132,7 @@ class States:
         }
         if (commit, [*kept]) == self._true:
             return None
-        self._spoilt = set()
+        self._spoilt, self._read = set(), {}
         said = {path: self._committed(commit, path) for path in kept}
         for path, next_content in kept.items():
             if said[path] is _IN_FLIGHT:
@@ -142,11 +145,20 @@ class States:
                     said[path] = _IN_FLIGHT
                     continue
                 failpoint.reach("states.begun")
-                write_json(os.path.join(self._repository.root, path), fresh, mode=SHARED)
+                try:
+                    full = os.path.join(self._repository.root, path)
+                    write_json(full, fresh, mode=SHARED, last_check=partial(self._check, path))
+                except _WrittenMeanwhileError:  # the work of somebody, and seen at the next look
+                    said[path] = _IN_FLIGHT
+                    continue
                 failpoint.reach("states.written")
                 return path
         self._true = None if _IN_FLIGHT in said.values() else (commit, [*kept])
         return None
+
+    def _check(self, path: str) -> None:
+        if stamp_at(os.path.join(self._repository.root, path), by_link=False) != self._read[path]:
+            raise _WrittenMeanwhileError
 
     def _is_ours_to_keep(self, path: str) -> bool:
         full = os.path.join(self._repository.root, path)
@@ -164,6 +176,7 @@ class States:
         """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has it."""
         blob = self._repository.blob_at(commit, path)
         content = read(self._repository.root, path, self._limit)
+        self._read[path] = content.stamp if isinstance(content, Content) else None
         if not isinstance(content, Content):
             return None if content.reason is Reason.FILE_MISSING and blob is None else _IN_FLIGHT
         if content.being_written or content.writer is Writer.SOME:
@@ -192,6 +205,10 @@ class States:
 
 
 _IN_FLIGHT = object()
+
+
+class _WrittenMeanwhileError(Exception):
+    """Somebody wrote a file after it was read."""
 
 
 def _rows(phases: Phases) -> Iterator[tuple[str, _Next]]:
