@@ -8,7 +8,6 @@ from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
 from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory
 
 
 class Engine:
@@ -16,7 +15,7 @@ class Engine:
 
     def __init__(self, root: str, *, durable: bool):
         self.repository = Repository(root, durable=durable)
-        private_directory(self.repository.own_dir)
+        self.repository.make_own_dir()
         self.follower = IndexSync(self.repository, lives_long=True)
         self.branches = RefUpdater(self.repository, durable=durable)
         self.committer = Committer(

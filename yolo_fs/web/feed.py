@@ -163,7 +163,7 @@ class EventFeed:
             return told
         with contextlib.suppress(Exception):  # whatever it is, a page that asks for itself is told
             moment = self._reader.present()
-            self._is_pending = bool(moment.found.counts[CandidateState.PENDING])
+            self._is_pending = bool(moment.found.with_standing(CandidateState.PENDING))
             for phase in phases:
                 board = to_json(moment.as_json(phase))
                 told[phase] = _framed("board", {"seq": newest, "board": board}, None)

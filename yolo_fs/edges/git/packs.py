@@ -191,7 +191,9 @@ class PackMerger:
 
     def _prepare_scratch(self) -> None:
         shutil.rmtree(self._scratch, ignore_errors=True)
-        for folder in ("", "pack", "info"):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(self._scratch, 0o700)
+        for folder in ("pack", "info"):
             os.mkdir(f"{self._scratch}/{folder}", 0o700)
         with open(f"{self._scratch}/info/alternates", "wb") as file:
             file.write(os.fsencode(os.path.dirname(self._folder)) + b"\n")

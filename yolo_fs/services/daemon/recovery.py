@@ -16,7 +16,7 @@ from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.index import IndexUpdate
 from yolo_fs.edges.git.packs import PackMerger
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import write_json
+from yolo_fs.edges.store import private_directory, write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import Finding, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -86,7 +86,7 @@ def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
                 and entry.stat().st_size == 0
                 and not entry.name.startswith("tmp_")
             ):
-                os.makedirs(quarantine, mode=0o700, exist_ok=True)
+                private_directory(quarantine)
                 os.rename(entry.path, os.path.join(quarantine, folder + entry.name))
                 failpoint.reach("recovery.aside")
                 yield Repaired(entry.path, "set an empty object aside")

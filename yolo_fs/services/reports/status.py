@@ -181,13 +181,15 @@ class Reporter:
         """Return what is found. Changes nothing."""
         head, obstacle, looks, others = self._surveyor.survey_all(misnamed)
         entries = tuple(self._repository.staged(*self._settings.roots))
-        if not _SHOWN or looks is not _SHOWN[-1][0] or entries != _SHOWN[-1][1]:
+        nothing = (None, None, CandidateList.of(()))
+        before, staged_before, found = _SHOWN[-1] if _SHOWN else nothing
+        if looks is not before or entries != staged_before:
             found = CandidateList.of(tuple(_candidates(looks, entries)))
             _SHOWN[:] = [(looks, entries, found)]
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
         near = tuple(misnamed_among(root, self._settings.roots, others))
-        return Report(root, head, obstacle, health_now, _SHOWN[-1][2], kept, near)
+        return Report(root, head, obstacle, health_now, found, kept, near)
 
     def close(self) -> None:
         """End the helper processes."""
