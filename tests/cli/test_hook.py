@@ -21,6 +21,7 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.hooks.hosts import LONGEST, HookAnswer, output_of
 from yolo_fs.services.hooks import agenthooks
 
+PACKAGE = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parents[2] / "fixtures/hooks"
 RECORDED = sorted(path for path in FIXTURES.glob("*/*.json") if path.parent.name != "schemas")
 REAL = sorted(FIXTURES.parent.glob("hosts/*.json"))
@@ -331,6 +332,17 @@ def test_odd_input_is_survived_without_traceback_or_block(team: Team, given: byt
     done = hook(team.root, given)
     assert (done.returncode, json.loads(done.stdout)) == (0, {})
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.proves("hosts:7")
+def test_a_hook_for_what_is_not_ours_needs_nothing_but_the_standard_library(tmp_path: Path) -> None:
+    given = {"tool_name": "Write", "tool_input": {"file_path": "src/app.py"}, "cwd": str(tmp_path)}
+    alone = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); from yolo_fs.__main__ import start; start()"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", alone, "hook", "pre-tool-use"], cwd=tmp_path,
+        input=json.dumps(given).encode(), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"{}\n", b"")
 
 
 @pytest.mark.parametrize("sign", ["\0", "\0\0"])
