@@ -309,11 +309,34 @@ def test_a_repository_open_to_others_is_refused_unless_it_is_shared(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_repository_of_somebody_else_is_refused(user: User, engine: Engines) -> None:
-    repository = engine(user).repository
+@pytest.mark.parametrize("place", ["", ".git"])
+def test_a_repository_of_somebody_else_is_not_opened_unless_the_user_calls_it_safe(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    tip = user.tip()
+    user.git("config", "safe.directory", str(user.root))  # the repository's own word counts nothing
+    os.chown(user.root / place, 65534, 65534)
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.UNSAFE_REPOSITORY
+    assert f"safe.directory {user.root}" in raised.value.hint
+    (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {user.root}\n")
+    with Repository(str(user.root)) as repository:
+        assert repository.tip("refs/heads/main") == tip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_work_tree_whose_common_directory_is_of_somebody_else_is_not_opened(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    linked = tmp_path / "linked"
+    user.git("worktree", "add", "-q", str(linked), "-b", "linked")
     os.chown(user.root / ".git", 65534, 65534)
     with pytest.raises(YoloError) as raised:
-        repository.refuse_unsafe()
+        Repository(str(linked))
     assert raised.value.reason is Reason.UNSAFE_REPOSITORY
 
 

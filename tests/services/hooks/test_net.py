@@ -8,6 +8,7 @@ import os
 import random
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +265,37 @@ def test_one_switch_turns_it_off(team: Team, tmp_path: Path) -> None:
     own.unlink()
     team.config({"yolo_fs": {"safety_net": False}})
     assert "Kept before" in ask(team, "git reset --hard")  # a repository may only tighten
+
+
+def make_young(team: Team, *paths: Path) -> None:
+    """Let files look as young as the index: git then compares their content, through its filter."""
+    for path in paths:
+        os.utime(path, (time.time() + 3_600, time.time() + 3_600))
+    team.git("update-index", "-q", "--refresh")
+
+
+@pytest.mark.parametrize("kind", ["clean", "process"])
+@pytest.mark.parametrize(
+    "command", ["git reset --hard", "git checkout .", "git stash", "rm -rf src"]
+)
+def test_the_net_runs_no_filter_that_the_repository_names(
+    team: Team, tmp_path: Path, kind: str, command: str
+) -> None:
+    ran = tmp_path / "ran"
+    make_young(team, *(team.root / "src").rglob("*.ts"))
+    team.git("config", f"filter.x.{kind}", f"sh -c 'touch {ran}; cat'")
+    team.file(".gitattributes", "* filter=x\n")
+    ask(team, command)
+    assert not ran.exists()
+    subprocess.run(["git", "diff-index", "HEAD"], cwd=team.root, check=False, capture_output=True)
+    assert ran.exists()
+
+
+def test_what_only_the_users_own_filter_changes_needs_no_net(team: Team, tmp_path: Path) -> None:
+    (tmp_path / ".gitconfig").write_text('[filter "up"]\n\tclean = tr a-z A-Z\n\tsmudge = cat\n')
+    team.file(".gitattributes", "*.up filter=up\n")
+    path = team.file("src/loud.up", "hello\n")
+    team.user_commits("feat(01-01): T1 loud", ".gitattributes", "src")
+    assert team.git("show", "HEAD:src/loud.up") == "HELLO"
+    make_young(team, path)
+    assert ask(team, "git reset --hard") == ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -15,10 +16,17 @@ from typing import NamedTuple, Self
 
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore, missing_error
-from yolo_fs.edges.git.runner import Git, GitOutput, config_texts, content_of, discover
+from yolo_fs.edges.git.runner import (
+    Git,
+    GitOutput,
+    config_texts,
+    content_of,
+    discover,
+    is_trusted_by_git,
+)
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.edges.store import private_directory
-from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
 _HASH = re.compile(r"[0-9a-f]{4,64}")
@@ -28,6 +36,15 @@ _COMMITS_KEPT = 1_000
 _BRANCHES = "refs/heads/"
 _FILTER = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
 """A setting under which git runs a content filter."""
+_PROGRAM = re.compile(
+    r"(?:filter|merge|diff|tar|trailer)\..*\."
+    r"(?:clean|smudge|process|required|driver|command|cmd|textconv)"
+    r"|diff\.external|interactive\.difffilter|gc\.recentobjectshook|core\.alternaterefscommand",
+    re.DOTALL,
+)
+"""A setting that names a program which git may run when it compares, merges or keeps contents."""
+_OF_THE_USER = frozenset({"system", "global"})
+"""The scopes of git's configuration that are the user's own, and no part of a repository."""
 _SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
 """A name, and no revision, of a ref that all work trees of a repository share."""
 _EXTENDED = 1 << 14
@@ -71,6 +88,21 @@ class StagedEntry(NamedTuple):
         return self.stage != "0"
 
 
+class Setting(NamedTuple):
+    """One line of git's configuration."""
+
+    scope: str
+    """`system`, `global`, `local` or `worktree`."""
+    key: str
+    """Section and name in lower case, the part between them as it is written."""
+    value: str
+
+    @property
+    def is_of_repository(self) -> bool:
+        """Whether the repository says it, and not the user's own configuration."""
+        return self.scope not in _OF_THE_USER
+
+
 class Repository:
     """One work tree and the git directories behind it."""
 
@@ -80,11 +112,14 @@ class Repository:
         `keep_open`: descriptors that git children inherit. `durable`: objects survive power loss.
 
         Raises:
-            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY.
+            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, UNSAFE_REPOSITORY.
         """
         found = discover(start)
         self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
+        self.git.programs_off = self._programs_off
+        self.trusted_users = self._trusted_users()
+        self._configured: tuple[Setting, ...] = ()
         self._configuration: Mapping[str, str] = {}
         self._configured_by: tuple[bytes, ...] = ()
         self.object_format = ObjectFormat(self._extension("objectFormat") or "sha1")
@@ -313,14 +348,35 @@ class Repository:
 
     def filters_off(self) -> dict[str, str]:
         """Return the settings under which git runs no content filter of the configuration (F57)."""
-        keys = sorted(filter(_FILTER.fullmatch, self._settings()))
-        return {key: "false" if key.endswith(".required") else "" for key in keys}
+        return {
+            key: _no_program(key) for key in sorted(filter(_FILTER.fullmatch, self._settings()))
+        }
+
+    def _programs_off(self) -> dict[str, str]:
+        """Return the settings under which git runs no program that this repository names; those of
+        the user's own configuration stay (F57).
+        """
+        settings = self.settings()
+        own = {each.key: each.value for each in settings if not each.is_of_repository}
+        named = {each.key for each in settings if each.is_of_repository}
+        return {
+            key: own.get(key, _no_program(key)) for key in sorted(filter(_PROGRAM.fullmatch, named))
+        }
 
     def config_path(self, key: str) -> str:
         """Return a path of the git configuration with `~` resolved, or nothing."""
         if not self.config(key):
             return ""
         return os.fsdecode(self._quiet("config", "--path", "--get", key).out).strip()
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return git's configuration line by line, in the order in which the last one counts.
+
+        Raises:
+            YoloError: GIT_FAILED when git cannot read its configuration, or not this repository.
+        """
+        self._settings()
+        return self._configured
 
     def _settings(self) -> Mapping[str, str]:
         """Return all of git's configuration, asked once for each content of its files.
@@ -334,27 +390,47 @@ class Repository:
             if not {b"local", b"worktree"} & set(scopes):
                 # Says what it does not understand.
                 self.git.text("rev-parse", "--show-object-format")
-            settings = (
-                os.fsdecode(setting).partition("\n")
-                for scope, setting in zip(scopes, fields[1::2], strict=True)
+            pairs = (
+                (scope.decode(), *os.fsdecode(line).partition("\n")[::2])
+                for scope, line in zip(scopes, fields[1::2], strict=True)
                 if scope != b"command"  # ours
             )
-            self._configuration = {key: value for key, _, value in settings}
+            self._configured = tuple(Setting(*pair) for pair in pairs)
+            self._configuration = {each.key: each.value for each in self._configured}
             self._configured_by = texts
         return self._configuration
 
+    def _trusted_users(self) -> frozenset[int]:
+        """Return the users whose files count as this user's own. The owner of the work tree is one
+        where git itself works there: `safe.directory` of the user's own configuration.
+
+        Raises:
+            YoloError: UNSAFE_REPOSITORY when a part of the repository belongs to anybody else.
+        """
+        trusted = {os.geteuid()}
+        owners = {place: os.stat(place).st_uid for place in (self.root, self.git_dir)}
+        if not trusted.issuperset(owners.values()) and is_trusted_by_git(self.root):
+            trusted.update(owners.values())
+        owners[self.common_dir] = os.stat(self.common_dir).st_uid  # git does not look at this one
+        for place, owner in owners.items():
+            if owner not in trusted:
+                raise YoloError(
+                    Reason.UNSAFE_REPOSITORY,
+                    f"{safe(place)} belongs to user {owner}, and this is user {os.geteuid()}",
+                    hint="Run as its owner. If you trust whoever owns it, let git know: git config "
+                    f"--global --add safe.directory {shlex.quote(safe(self.root))}",
+                    exit_code=Exit.NOT_HERE,
+                )
+        return frozenset(trusted)
+
     def refuse_unsafe(self) -> None:
-        """Refuse a repository of another user, or one that others may write to.
+        """Refuse a repository that others may write to.
 
         Raises:
             YoloError: UNSAFE_REPOSITORY.
         """
         for place in (self.root, self.git_dir):
             facts = os.stat(place)
-            if facts.st_uid != os.geteuid():
-                why = f"{place} belongs to user {facts.st_uid}"
-                hint = "Run as the owner of the repository."
-                raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
             if _open_to_others(facts) and not self.config("core.sharedRepository"):
                 why = f"{place} may be written by others"
                 hint = (
@@ -402,6 +478,12 @@ class Repository:
 
     def _quiet(self, *arguments: str) -> GitOutput:
         return self.git.run(*arguments, ok=(0, 1, 128))
+
+
+def _no_program(key: str) -> str:
+    """Return the value under which git runs nothing for a setting that names a program."""
+    # The driver `false` says that it could not merge; an empty one, that nothing was to be merged.
+    return "false" if key.endswith((".required", ".driver")) else ""
 
 
 def _open_to_others(facts: os.stat_result) -> bool:

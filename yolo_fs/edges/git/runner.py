@@ -1,9 +1,9 @@
 """Runs git: hardened, with a time limit, in its own session, never through a shell.
 
 GitPython does the running; we decide the arguments and the environment. Nothing that the repository
-contains (hooks, filters, fsmonitor, aliases, replace refs) takes part, and no inherited `GIT_*`
-variable reaches a child. With helpers that run on, such as `cat-file --batch`, it converses. See
-docs/faults.md#f02, #f03, #f48 and #f57.
+contains or names (hooks, filters, drivers, fsmonitor, aliases, replace refs) takes part, and no
+inherited `GIT_*` variable reaches a child. With helpers that run on, such as `cat-file --batch`, it
+converses. See docs/faults.md#f02, #f03, #f48 and #f57.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 import select
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
@@ -285,6 +285,18 @@ _OPTIONS, _NETWORK_OPTIONS = (
 )
 
 
+_LOOKS_INTO_NO_FILE = frozenset(
+    {
+        *("cat-file", "check-attr", "check-ignore", "config", "for-each-ref", "fsck"),
+        *("hash-object", "index-pack", "log", "ls-tree", "merge-base", "pack-objects", "remote"),
+        *("rev-list", "rev-parse", "symbolic-ref", "update-ref", "var", "version", "worktree"),
+    }
+)
+"""Commands that compare and merge no contents, as we call them: they ask for no filter or driver,
+and to learn which ones to switch off would cost each of them a look at the configuration.
+"""
+
+
 class Git:
     """Runs git commands in one work tree."""
 
@@ -296,6 +308,8 @@ class Git:
         self._keep_open = tuple(keep_open)
         self.identity: dict[str, str] = {}
         """`GIT_COMMITTER_*` for children when the user has configured no identity."""
+        self.programs_off: Callable[[], Mapping[str, str]] = dict
+        """Returns the settings under which no program runs that the repository names."""
 
     def run(
         self,
@@ -315,8 +329,7 @@ class Git:
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
         """
-        environment = {**_as_environment(settings), **more}
-        process = self._start(arguments, environment, networked=networked)
+        process = self._start(arguments, settings, more, networked=networked)
         try:
             out, err = process.communicate(given, timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -336,19 +349,23 @@ class Git:
         self, *arguments: str, settings: Mapping[str, str] = {}, more: Mapping[str, str] = {}
     ) -> Conversation:
         """Start a command that answers until closed; `settings` and `more` are as in `run`."""
-        return Conversation(
-            arguments[0], self._start(arguments, {**_as_environment(settings), **more})
-        )
+        return Conversation(arguments[0], self._start(arguments, settings, more))
 
     def _start(
-        self, arguments: Sequence[str], more: Mapping[str, str] = {}, *, networked: bool = False
+        self,
+        arguments: Sequence[str],
+        settings: Mapping[str, str],
+        more: Mapping[str, str],
+        *,
+        networked: bool = False,
     ) -> subprocess.Popen[bytes]:
         git = load_git_python()
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
         if not executable:
             raise _no_git()
-        if networked:
-            more = {**NETWORK, **more}
+        if arguments[0] not in _LOOKS_INTO_NO_FILE:
+            settings = {**self.programs_off(), **settings}
+        more = {**_as_environment(settings), **(NETWORK if networked else {}), **more}
         options = _NETWORK_OPTIONS if networked else _OPTIONS
         try:
             started = git.Git(self._root).execute(
@@ -489,6 +506,15 @@ def _found_by_git_python(start: str) -> RepositoryPaths:
     return RepositoryPaths(
         root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
     )
+
+
+def is_trusted_by_git(place: str) -> bool:
+    """Return whether git itself works at a place that belongs to another user. It does where the
+    user's own configuration says so (`safe.directory`), and for root in a repository of whoever
+    called sudo.
+    """
+    # Not in a `Git`: to name the git directory switches off git's own look at the owner.
+    return Git(place).run("rev-parse", "--git-dir", ok=(0, 128)).code == 0
 
 
 def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
