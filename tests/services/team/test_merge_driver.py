@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.services.team.work_trees import GAPS, PHASE, PLAN, TeamTree, gap, plan
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.services.team.merge_driver import examine, install, uninstall
+from yolo_fs.services.team.merge_driver import DRIVER, examine, install, uninstall
 from yolo_fs.services.team.overview import forecast, lines_of
 
 
@@ -126,3 +127,32 @@ def test_the_forecast_names_what_will_conflict_and_touches_nothing(
     assert a.git("for-each-ref") == refs
     assert run(["forecast", "-q", "-C", str(a.root)]) == 1
     assert PHASE not in a.git("status", "--porcelain")
+
+
+def test_the_forecast_runs_no_driver_of_the_repository_but_the_users_own_and_ours(
+    new_tree: Callable[[str], TeamTree], tmp_path: Path
+) -> None:
+    a, b = new_tree("a"), new_tree("b")
+    a.git("config", "merge.theirs.driver", f"touch {tmp_path}/ran")
+    with (tmp_path / ".gitconfig").open("a") as mine:
+        mine.write('[merge "mine"]\n\tdriver = true\n')
+    install(a.repository)
+    a.git("config", f"merge.{DRIVER}.driver", f"touch {tmp_path}/ran")
+    a.place(
+        ".gitattributes",
+        "*.ts merge=theirs\n*.lock merge=mine\n" + Path(a.root, ".gitattributes").read_text(),
+    )
+    a.git("add", ".gitattributes")
+    a.git("commit", "-q", "-m", "chore: attributes")
+    for tree, number in ((a, 1), (b, 2)):
+        tree.place("src/login.ts", f"{number}")
+        tree.place("src/x.lock", f"{number}")
+        tree.place(GAPS, gap(number) + "\n")
+        tree.git("add", "-A")
+        tree.git("commit", "-q", "-m", f"feat(01-01): {number}")
+
+    found = list(forecast(a.repository, lines_of(a.repository)))
+
+    assert [each.paths for each in found] == [("src/login.ts",)]
+    assert not (tmp_path / "ran").exists()
+    assert a.git("status", "--porcelain") == ""

@@ -1,9 +1,10 @@
 """Refs move by compare-and-swap, here through one long-running `git update-ref --stdin`, and at the
 user's git remote: the one place where a git of ours uses the network.
 
-At a remote credentials are the user's own; nothing ever prompts, no hook runs, every call has a
-time limit, and nothing is ever forced on a ref of others. See docs/faults.md#f02, #f03, #f08 and
-#f24.
+At a remote credentials, ssh and proxies are those of the user's own configuration, and of the
+repository's nothing counts but the address; nothing ever prompts, no hook runs, every call has a
+time limit, and nothing is ever forced on a ref of others. See docs/faults.md#f02, #f03, #f08, #f24
+and #f57.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.git.isolated import ignored_settings, isolated_git
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError, GitOutput
 from yolo_fs.edges.in_place import ScratchRecord
@@ -326,7 +328,7 @@ class Remote:
         told = [line.split("\t") for line in said.splitlines() if line.startswith("!\t")]
         rejected = {refs.rpartition(":")[2]: words for _, refs, words in told}
         if not rejected:
-            raise _away(answer.err)
+            raise self._away(answer.err)
         server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
         # Of all that were refused together, the reason stands with one of them, or is the server's.
         causes = {ref: words for ref, words in rejected.items() if "atomic" not in words}
@@ -339,26 +341,33 @@ class Remote:
 
     def _call(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> GitOutput:
         # ssh shall never ask; a command of the user's own stays theirs.
-        own = self._repository.config("core.sshCommand")
-        more = {} if own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=10"}
-        git = self._repository.git
+        keys = {each.key for each in self._repository.settings() if not each.is_of_repository}
+        more = {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=10"}
+        if "core.sshcommand" in keys:
+            more = {}
         try:
-            return git.run(*arguments, ok=ok, timeout_s=CALL_S, networked=True, more=more)
+            with isolated_git(self._repository) as git:
+                return git.run(*arguments, ok=ok, timeout_s=CALL_S, networked=True, more=more)
         except GitError as error:
-            raise _away(error.said) from None
+            raise self._away(error.said) from None
         except YoloError as error:
             if error.reason is not Reason.GIT_TIMEOUT:
                 raise
-            raise _away(error.message) from None
+            raise self._away(error.message) from None
 
-
-def _away(said: str) -> YoloError:
-    return YoloError(
-        Reason.REMOTE_AWAY,
-        safe(" ".join(said.split())) or "the remote did not answer",
-        hint="Work goes on here, and is published when the remote is back.",
-        exit_code=Exit.TRY_AGAIN,
-    )
+    def _away(self, said: str) -> YoloError:
+        hint = "Work goes on here, and is published when the remote is back."
+        if ignored := ignored_settings(self._repository):
+            hint += (
+                f" What this repository's own configuration says of {safe(', '.join(ignored))} does"
+                " not count; what you need of it belongs into your own (git config --global)."
+            )
+        return YoloError(
+            Reason.REMOTE_AWAY,
+            safe(" ".join(said.split())) or "the remote did not answer",
+            hint=hint,
+            exit_code=Exit.TRY_AGAIN,
+        )
 
 
 def _refusal(said: str) -> YoloError:

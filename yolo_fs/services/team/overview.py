@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.git.history import log, read_commit
-from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.git.isolated import isolated_git
+from yolo_fs.edges.git.repository import Head, Repository, Setting
+from yolo_fs.edges.git.runner import Git
 from yolo_fs.edges.lock import holder
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Reason
@@ -24,6 +26,7 @@ from yolo_fs.rules.team import (
     WaitingArtifact,
 )
 from yolo_fs.services.team.membership import Membership, membership_of, memberships_beside
+from yolo_fs.services.team.merge_driver import DRIVER, command
 from yolo_fs.services.workspace import LINES, TEAM_LANE, Settings, lock_in
 
 if TYPE_CHECKING:
@@ -227,16 +230,19 @@ def forecast(repository: Repository, lines: tuple[str, ...]) -> Iterator[Expecte
     Raises:
         YoloError: GIT_FAILED when a branch is gone, or git is older than 2.38.
     """
-    for one, other in itertools.combinations(lines, 2):
-        if paths := _conflicts(repository, one, other):
-            yield ExpectedConflict(one, other, paths)
+    has_ours = bool(repository.config(f"merge.{DRIVER}.driver"))
+    ours = [Setting("local", f"merge.{DRIVER}.driver", command())] if has_ours else []
+    with isolated_git(repository, ours) as git:
+        for one, other in itertools.combinations(lines, 2):
+            if paths := _conflicts(git, one, other):
+                yield ExpectedConflict(one, other, paths)
 
 
-def _conflicts(repository: Repository, one: str, other: str) -> tuple[str, ...]:
-    answer = repository.git.run(
+def _conflicts(git: Git, one: str, other: str) -> tuple[str, ...]:
+    answer = git.run(
         "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z",
         "--allow-unrelated-histories", _full(one), _full(other),
-        ok=(0, 1), settings=repository.filters_off(), timeout_s=60.0,
+        ok=(0, 1), timeout_s=60.0,
     )  # fmt: skip
     if answer.code == 0:
         return ()
