@@ -159,6 +159,10 @@ class Reason(StrEnum):
         "here and in the team it was changed differently, and only a person can choose",
     )
     REMOTE_AWAY = "remote_away", "the team's remote cannot be reached"
+    TEAM_NOT_AGREED = (
+        "team_not_agreed",
+        "the git directory names a team that this user has not joined here",
+    )
     REMOTE_REFUSED = "remote_refused", "the team's remote refuses what is published"
     LEASE_HELD = "lease_held", "another clone holds the lease of this department"
     AUTO_COMMIT_OFF = "auto_commit_off", "the configuration turns automatic commits off"

@@ -30,7 +30,12 @@ from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.health import acquire
 from yolo_fs.services.team.lane import Lane
 from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding, observing_meeting
-from yolo_fs.services.team.membership import DEFAULT_TEAM, Membership, membership_of
+from yolo_fs.services.team.membership import (
+    DEFAULT_TEAM,
+    Membership,
+    addresses,
+    membership_of,
+)
 from yolo_fs.services.team.membership import join as join_team
 from yolo_fs.services.team.membership import leave as leave_team
 from yolo_fs.services.team.overview import ExpectedConflict, TeamObserver, lines_of
@@ -77,7 +82,8 @@ def join(
     with Repository(asked.start) as repository:
         if remote:
             Remote(repository, remote).tip(f"refs/heads/yolo/team/{name}")
-            _ask(remote, name, yes=yes, with_source=not no_source)
+            places = addresses(repository, remote)
+            _ask(remote, places, name, yes=yes, with_source=not no_source)
         with_source = bool(remote) and not no_source
         joined = join_team(repository, name, remote, with_source=with_source, lane=lane)
     text = f"joined the team {joined.team} as {joined.clone}; it meets at {joined.ref}"
@@ -93,6 +99,8 @@ def leave(asked: Invocation, *, delete_mine: bool) -> Reply:
     away from the remote. The team's branch stays: it is everybody's.
     """
     with Repository(asked.start) as repository:
+        if delete_mine:
+            membership_of(repository)  # what is not agreed is not called
         left = leave_team(repository)
         deleted: tuple[str, ...] = ()
         if left and left.remote and delete_mine:
@@ -302,12 +310,12 @@ def _check_lane(lane: str, remote: str) -> None:
         raise click.UsageError("--lane needs more: pip install 'yolo-fs[nats]'")
 
 
-def _ask(remote: str, name: str, *, yes: bool, with_source: bool) -> None:
+def _ask(remote: str, places: Sequence[str], name: str, *, yes: bool, with_source: bool) -> None:
     """Say what will be pushed, and go on only when the user agrees."""
+    others = [place for place in places if place != remote]
+    where = f"{remote} ({', '.join(others)})" if others else remote
     more = ", and the branch itself to refs/yolo/lines/ there" if with_source else ""
-    text = (
-        f"the artifacts of this branch will be pushed to yolo/team/{name} at {safe(remote)}{more}"
-    )
+    text = f"the artifacts of this branch will be pushed to yolo/team/{name} at {safe(where)}{more}"
     if yes:
         return
     if not sys.stdin.isatty():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -51,6 +52,13 @@ def boot_id() -> str:
             return file.read().strip()
     except OSError:
         return ""
+
+
+def machine_id() -> str:
+    """Return what tells this machine from others: machine-id(5), or its name where it has none."""
+    with suppress(OSError), open("/etc/machine-id") as file:
+        return file.read(256).strip()
+    return platform.node()
 
 
 def start_time(pid: int) -> int | None:

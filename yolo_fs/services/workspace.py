@@ -254,7 +254,7 @@ HOOKS = OwnFile(
 )
 TEAM = OwnFile(
     "team.json",
-    {"team": str, "clone": str, "remote": str, "place": str},
+    {"team": str, "clone": str, "remote": str},
     "which team this work tree has joined: run 'yolo-fs team join' again",
 )
 TEAM_LANE = OwnFile(

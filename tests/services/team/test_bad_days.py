@@ -15,6 +15,7 @@ from tests.services.team.test_leases import backend
 from tests.services.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.team import path_of
+from yolo_fs.services.workspace import user_config_path
 
 
 @pytest.mark.parametrize("how", ["--depth=1", "--filter=blob:none"])
@@ -91,7 +92,7 @@ def test_credentials_that_expired_are_told_without_a_prompt_and_nothing_is_lost(
     address = a.git("remote", "get-url", "origin").strip()
     with ThreadingHTTPServer(("127.0.0.1", 0), _Expired) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        a.git("remote", "set-url", "origin", f"http://127.0.0.1:{server.server_port}/team.git")
+        a.move_remote(f"http://127.0.0.1:{server.server_port}/team.git")
         a.write(GAPS, gap(1))
         with pytest.raises(YoloError) as refused:
             a.lane.exchange()
@@ -99,16 +100,17 @@ def test_credentials_that_expired_are_told_without_a_prompt_and_nothing_is_lost(
     assert refused.value.reason is Reason.REMOTE_AWAY
     assert a.look().publish
 
-    a.git("remote", "set-url", "origin", address)
+    a.move_remote(address)
     settle(a, b)
     assert_agreed(bare, a, b)
 
 
 def test_two_clones_of_one_name_publish_nothing_twice(clones: Clones, bare: Path) -> None:
     a, b = clones
-    choice = Path(b.repository.own_dir, "team.json")
     name = a.meeting.membership.clone
-    choice.write_text(json.dumps({**json.loads(choice.read_text()), "clone": name}))
+    agreed = [*Path(user_config_path()).parent.glob("teams/*.json")]
+    for kept in (Path(b.repository.own_dir, "team.json"), *agreed):
+        kept.write_text(json.dumps({**json.loads(kept.read_text()), "clone": name}))
     assert b.meeting.membership.clone == name
     a.write(GAPS, gap(1))
     b.write(GAPS, gap(2))

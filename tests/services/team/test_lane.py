@@ -242,7 +242,7 @@ def test_a_clone_that_is_a_copy_of_another_one_publishes_nothing_twice(
     a.write(PLAN, plan("Tokens"))
     settle(*clones)
     shutil.copytree(a.root, tmp_path / "copy")
-    copy = CloneTree(tmp_path / "copy")
+    copy = CloneTree(tmp_path / "copy").join_remote()
     a.write(GAPS, gap(1))
     copy.write(GAPS, gap(2))
     settle(a, b, copy)
@@ -255,7 +255,7 @@ def test_a_remote_that_hangs_is_given_up(clones: Clones, monkeypatch: pytest.Mon
     a, _ = clones
     monkeypatch.setattr(remote_module, "CALL_S", 0.5)
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        a.git("remote", "set-url", "origin", f"git://127.0.0.1:{server.getsockname()[1]}/x")
+        a.move_remote(f"git://127.0.0.1:{server.getsockname()[1]}/x")
         began = time.monotonic()
         with pytest.raises(YoloError) as away:
             a.lane.exchange()
@@ -266,7 +266,7 @@ def test_a_remote_that_hangs_is_given_up(clones: Clones, monkeypatch: pytest.Mon
 
 def test_a_remote_that_runs_a_program_is_not_asked(clones: Clones, tmp_path: Path) -> None:
     a, _ = clones
-    a.git("remote", "set-url", "origin", f"ext::sh -c touch% {tmp_path}/run")
+    a.move_remote(f"ext::sh -c touch% {tmp_path}/run")
 
     with pytest.raises(YoloError):
         a.lane.exchange()

@@ -26,7 +26,7 @@ def clones(
     made = new_clone("a").join_remote(), new_clone("b").join_remote()
     with SERVERS[request.param](bare) as address:
         for clone in made:
-            clone.git("remote", "set-url", "origin", address)
+            clone.move_remote(address)
         yield made
 
 

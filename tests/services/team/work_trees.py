@@ -219,6 +219,11 @@ class CloneTree(TeamTree):
         join(self.repository, "main", remote, with_source=with_source)
         return self
 
+    def move_remote(self, address: str) -> CloneTree:
+        """Give the remote another address, and agree to it."""
+        self.git("remote", "set-url", "origin", address)
+        return self.join_remote()
+
     @property
     def lane(self) -> Lane:
         membership = membership_of(self.repository)

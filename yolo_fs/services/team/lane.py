@@ -538,6 +538,7 @@ class LaneThread:
     def _exchange(self, repository: Repository, lane: Lane, pace: _Pace) -> None:
         began = time.monotonic()
         try:
+            membership_of(repository)  # its remote may have another address by now
             exchange = lane.exchange()
             if lane.follow_silent(exchange):
                 exchange = lane.exchange()

@@ -1,4 +1,7 @@
-"""Which team a work tree has joined: the user's own choice, kept in its git directory."""
+"""Which team a work tree has joined. The choice lies in its git directory; that this user made it,
+on this machine and for this place, lies in the user's own configuration: a git directory can come
+from anywhere, and who has joined pushes.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import contextlib
 import os
 import platform
 import re
+import shlex
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.store import Damaged, read_json, write_json
+from yolo_fs.edges.store import Damaged, environment, private_directory, read_json, write_json
+from yolo_fs.edges.system import machine_id
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.workspace import BESIDE, LINES, TEAM
+from yolo_fs.services.workspace import BESIDE, LINES, TEAM, user_config_path
 
 DEFAULT_TEAM = "main"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
@@ -48,18 +54,58 @@ def membership_of(repository: Repository) -> Membership | None:
     """Return the team that this work tree has joined, or None.
 
     Raises:
-        YoloError: what keeps the choice is damaged.
+        YoloError: what keeps the choice is damaged; TEAM_NOT_AGREED when this user has not agreed
+            to it here, or to another address of the remote.
     """
+    membership = _chosen(repository)
+    if membership and not _is_agreed(repository, membership):
+        remote = f" {shlex.quote(safe(membership.remote))}" if membership.remote else ""
+        team = f" --team {safe(membership.team)}" if membership.team != DEFAULT_TEAM else ""
+        where = " at ".join(
+            filter(None, (membership.team, *addresses(repository, membership.remote)))
+        )
+        raise YoloError(
+            Reason.TEAM_NOT_AGREED,
+            f"nobody has agreed here to the team {safe(where)}, which the git directory names:"
+            " nothing is received or published",
+            hint=f"To share it: yolo-fs team join{remote}{team}. Otherwise: yolo-fs team leave",
+            exit_code=Exit.NOT_HERE,
+        )
+    return membership
+
+
+def addresses(repository: Repository, remote: str) -> tuple[str, ...]:
+    """Return where a remote is reached: what is configured under its name, or the name itself."""
+    keys = (f"remote.{remote}.url", f"remote.{remote}.pushurl")
+    named = [each.value for each in repository.settings() if each.key in keys]
+    return tuple(named) or tuple(filter(None, (remote,)))
+
+
+def _chosen(repository: Repository) -> Membership | None:
     found = TEAM.read(repository)
     if isinstance(found, Damaged):
         raise TEAM.refusal(repository, found)
-    if found is None:
-        return None
-    membership = _membership(found)
-    if found["place"] != _place(repository):  # a copy of a clone is another clone
-        membership = membership._replace(clone=_new_name(repository.root))
-        _keep(repository, membership)
-    return membership
+    return _membership(found) if found else None
+
+
+def _is_agreed(repository: Repository, membership: Membership) -> bool:
+    return read_json(_agreement_path(repository)) == _agreement(repository, membership)
+
+
+def _agreement(repository: Repository, membership: Membership) -> dict[str, Any]:
+    """Return all that the user agrees to by joining."""
+    return {
+        **membership._asdict(),
+        "addresses": list(addresses(repository, membership.remote)),
+        "git_dir": repository.git_dir,
+        "machine": machine_id(),
+    }
+
+
+def _agreement_path(repository: Repository) -> str:
+    """Return the file of the user's own configuration that says what was agreed to here."""
+    place = sha256(os.fsencode(repository.git_dir)).hexdigest()
+    return os.path.join(os.path.dirname(user_config_path()), "teams", f"{place[:32]}.json")
 
 
 class Neighbour(NamedTuple):
@@ -121,10 +167,18 @@ def join(
             hint="Use lower-case letters, digits and hyphens, at most 40.",
             exit_code=Exit.USAGE,
         )
-    before = membership_of(repository)
-    clone = before.clone if before else _new_name(repository.root)
+    before = _chosen(repository)
+    # A copy of a clone is another clone.
+    is_same = before is not None and _is_agreed(repository, before)
+    clone = before.clone if before and is_same else _new_name(repository.root)
     joined = Membership(team, clone, remote, with_source=with_source, lane=lane)
-    _keep(repository, joined)
+    repository.make_own_dir()
+    agreed = _agreement_path(repository)
+    with environment(agreed):
+        os.makedirs(os.path.dirname(os.path.dirname(agreed)), exist_ok=True)
+    private_directory(os.path.dirname(agreed))
+    write_json(agreed, _agreement(repository, joined))
+    write_json(TEAM.path(repository), joined._asdict())
     return joined
 
 
@@ -136,20 +190,13 @@ def _membership(found: Mapping[str, Any]) -> Membership:
     )
 
 
-def _keep(repository: Repository, membership: Membership) -> None:
-    repository.make_own_dir()
-    write_json(TEAM.path(repository), {**membership._asdict(), "place": _place(repository)})
-
-
-def _place(repository: Repository) -> str:
-    return f"{platform.node()}:{repository.root}"
-
-
 def leave(repository: Repository) -> Membership | None:
     """Leave the team; return which it was. What was published and received stays."""
-    before = membership_of(repository)
+    before = _chosen(repository)
     if before:
-        os.unlink(TEAM.path(repository))
+        for path in (TEAM.path(repository), _agreement_path(repository)):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
         shown = repository.refs_below(LINES) if before.remote else {}
         beside = f"{BESIDE}{before.clone}"
         for ref, oid in (*shown.items(), (beside, repository.tip(beside) or "")):
