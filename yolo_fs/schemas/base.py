@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import json
 import os
 import sys
 import types
@@ -347,9 +348,12 @@ def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
     reason = _REASON_OF_TYPE.get(detail["type"], Reason.WRONG_TYPE)
     if seen == "" and reason in (Reason.BAD_FORMAT, Reason.UNKNOWN_VALUE):
         reason = Reason.EMPTY_VALUE
-    message = (
-        f"{location[-1]!r} is absent" if reason is Reason.MISSING_KEY else f"got {_shown(seen)}"
-    )
+    if reason is Reason.MISSING_KEY:
+        message = f"{location[-1]!r} is absent"
+    elif reason is Reason.WRONG_TYPE and not isinstance(seen, (list, dict)):
+        message = f"got {_JSON_NAMES.get(type(seen), 'a value')} {_shown(seen)}"
+    else:
+        message = f"got {_shown(seen)}"
     return Fault(reason, at, message, _expected(field, detail), grade=_grade(field, detail, reason))
 
 
@@ -383,6 +387,11 @@ def may_be_absent(field: FieldInfo) -> bool:
 def listed_values(field: FieldInfo) -> tuple[str, ...]:
     """Return the values that a field may have, where they are listed."""
     return _literals(field.annotation)
+
+
+def is_list(field: FieldInfo) -> bool:
+    """Return whether a field is a list."""
+    return _member_of(field.annotation) is not None
 
 
 def is_whole(field: FieldInfo) -> bool:
@@ -456,6 +465,8 @@ def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
         return str(detail["msg"])
     if detail["loc"][-1] == "[key]" and detail["type"] == "literal_error":
         return str(detail["ctx"]["expected"]).replace("'", "")  # of the key, not of what it maps to
+    if detail["type"] in _OF_A_WHOLE_LIST and (member := _member_of(field.annotation)):
+        return _expected_list(field, member)
     if values := _literals(field.annotation):
         return " or ".join(", ".join(value or repr(value) for value in values).rsplit(", ", 1))
     described = _described(field)
@@ -469,6 +480,81 @@ def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
     return ", ".join(parts)
 
 
+_OF_A_WHOLE_LIST = frozenset({"list_type", "missing", "too_short", "too_long"})
+"""Types of errors that are about a list, where the field is one, and not about a member of it."""
+
+
+def _member_of(annotation: Any) -> Any:
+    """Return the type of the members where a field is a list, or a list or null; else None."""
+    parts = [part for part in typing.get_args(annotation) if part is not types.NoneType]
+    if typing.get_origin(annotation) is list:
+        return parts[0]
+    is_optional = typing.get_origin(annotation) in (Union, types.UnionType) and len(parts) == 1
+    return _member_of(parts[0]) if is_optional else None
+
+
+def _expected_list(field: FieldInfo, member: Any) -> str:
+    """Return, for example, `a list of paths, such as ["src/auth.ts"]`."""
+    is_needed = any(getattr(one, "min_length", 0) for one in field.metadata)
+    example = json.dumps([_example_of(member)], ensure_ascii=False)
+    parts = [f"a list of {_plural(member)}", "at least one" if is_needed else ""]
+    if len(example) <= _LONGEST_EXAMPLE:
+        parts.append(f"such as {example}")
+    return ", ".join(filter(None, parts))
+
+
+_LONGEST_EXAMPLE = 160
+_PLURALS = {
+    "relative path": "paths",
+    "commit hash, 7 digits or more": "commit hashes",
+    "plan id NN-MM": "plan ids",
+    "task id within its plan": "task ids",
+}
+"""Description of a member → what several of them are called."""
+
+
+def _plural(member: Any) -> str:
+    if values := _literals(member):
+        return " or ".join(", ".join(values).rsplit(", ", 1))
+    described = next((info.description for info in _infos(member) if info.description), "")
+    if described in _PLURALS:
+        return _PLURALS[described]
+    plain = _unwrapped(_without_null(member))
+    if isinstance(plain, type) and issubclass(plain, Wire):
+        return _kind(plain).replace("an object", "objects")
+    return _PLURAL_KINDS.get(plain, "values")
+
+
+_PLURAL_KINDS = {str: "texts", int: "whole numbers", float: "numbers", dict: "objects"}
+
+
+def _without_null(annotation: Any) -> Any:
+    parts = [part for part in typing.get_args(annotation) if part is not types.NoneType]
+    is_choice = typing.get_origin(annotation) in (Union, types.UnionType)
+    return parts[0] if is_choice else annotation
+
+
+def _example_of(annotation: Any) -> Any:
+    """Return a value that a field of this type takes."""
+    annotation = _without_null(annotation)
+    if values := typing.get_args(annotation) if typing.get_origin(annotation) is Literal else ():
+        return values[0]
+    if examples := next((info.examples for info in _infos(annotation) if info.examples), None):
+        return examples[0]
+    plain = _unwrapped(annotation)
+    if isinstance(plain, type) and issubclass(plain, Wire):
+        needed = {key: field for key, field in plain.model_fields.items() if field.is_required()}
+        return {
+            field.alias or key: (field.examples or [_example_of(field.annotation)])[0]
+            for key, field in needed.items()
+        }
+    kind = typing.get_origin(plain) or plain
+    if kind is list:
+        return [_example_of(typing.get_args(plain)[0])]
+    return _PLAIN_EXAMPLES.get(kind, "a sentence")
+
+
+_PLAIN_EXAMPLES: Mapping[Any, Any] = {int: 1, float: 1, bool: True, dict: {}}
 _BOUNDS = frozenset(
     {"string_too_long", "greater_than_equal", "less_than_equal", "greater_than", "less_than"}
 )
@@ -498,6 +584,15 @@ def _literals(annotation: Any) -> tuple[str, ...]:
         return tuple(value for part in typing.get_args(annotation) for value in _literals(part))
     return ()
 
+
+_JSON_NAMES = {
+    str: "the text",
+    bool: "the value",
+    int: "the number",
+    float: "the number",
+    types.NoneType: "the value",
+}
+"""Type of a value → what it is called before it is shown."""
 
 _KIND_NAMES = {
     str: "text",

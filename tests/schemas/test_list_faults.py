@@ -1,0 +1,85 @@
+"""What is said of a list that is none, that lacks, or that is empty tells how the list has to look: it can be obeyed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import yolo_fs.schemas
+from yolo_fs.reasons import Fault, Reason
+from yolo_fs.schemas.base import Wire, check, is_list
+
+for _module in pkgutil.walk_packages(yolo_fs.schemas.__path__, "yolo_fs.schemas."):
+    importlib.import_module(_module.name)
+
+
+def shapes(base: type[Wire] = Wire) -> Iterator[type[Wire]]:
+    for shape in base.__subclasses__():
+        if shape.__module__.startswith("yolo_fs."):
+            yield shape
+        yield from shapes(shape)
+
+
+LISTS = [
+    (shape, name)
+    for shape in dict.fromkeys(shapes())
+    for name, field in shape.model_fields.items()
+    if is_list(field)
+]
+
+
+def key_of(shape: type[Wire], name: str) -> str:
+    return shape.model_fields[name].alias or name
+
+
+def faults_at(shape: type[Wire], key: str, value: Any) -> list[Fault]:
+    given = {} if value is None else {key: value}
+    _, faults = check(shape, given)
+    return [fault for fault in faults if fault.at == f"/{key}"]
+
+
+def example_in(fault: Fault) -> Any:
+    """Return the list that the text of a fault gives as an example; None where it gives none."""
+    _, found, example = fault.expected.partition("such as ")
+    return json.loads(example) if found else None
+
+
+def test_there_are_as_many_lists_as_shapes_have() -> None:
+    assert len(LISTS) > 150
+
+
+@pytest.mark.parametrize(("shape", "name"), LISTS, ids=lambda part: getattr(part, "__name__", part))
+@pytest.mark.parametrize("given", ["tests/a.py", 7, True, {"a": 1}, None, []], ids=json.dumps)
+def test_what_is_expected_of_a_list_is_a_list_and_its_example_is_one_that_is_taken(
+    shape: type[Wire], name: str, given: Any
+) -> None:
+    key = key_of(shape, name)
+    found = faults_at(shape, key, given)
+    if given == [] or (given is None and not shape.model_fields[name].is_required()):
+        found = [fault for fault in found if fault.reason is Reason.EMPTY_VALUE]
+    else:
+        assert len(found) == 1, found
+    for fault in found:
+        assert fault.expected.startswith("a list of "), fault.expected
+        example = example_in(fault)
+        if example is not None:
+            assert isinstance(example, list) and example
+            of_list = [each for each in faults_at(shape, key, example) if each.at == f"/{key}"]
+            assert of_list == []
+            below = [
+                each for each in check(shape, {key: example})[1] if each.at.startswith(f"/{key}/")
+            ]
+            assert below == [], (example, below)
+
+
+def test_a_text_in_place_of_a_list_is_called_a_text() -> None:
+    from yolo_fs.schemas.lines.integration import PlannedTests
+
+    (fault,) = faults_at(PlannedTests, "tf", "tests/a.py")
+    assert fault.message == "got the text 'tests/a.py'"
+    assert fault.expected == 'a list of paths, such as ["src/auth.ts"]'
