@@ -119,6 +119,43 @@ def test_incomplete_packet_is_not_emitted(root: Path, capsys: pytest.CaptureFixt
     assert not (root / SESSION / "HANDOFF.md").exists()
 
 
+def test_a_repository_without_the_documents_own_guide_emits_as_well(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / READING).unlink()
+    words = ("--from", "pair", "--to", "architect", "--trigger", "pair_out_of_scope",
+             "--objective", "decide the schema", "--blocking-rule", "scope")  # fmt: skip
+    code, answer = handoff(root, capsys, "emit", *words)
+    assert (code, answer["data"]["packet"]["required_reading"]) == (Exit.DONE, "n/a")
+    (root / "GUIDE.md").write_text("# Guide\n")
+    code, answer = handoff(root, capsys, "emit", *words, "--reading", "GUIDE.md")
+    assert (code, answer["data"]["packet"]["required_reading"]) == (Exit.DONE, "GUIDE.md")
+    code, answer = handoff(root, capsys, "emit", *words, "--reading", "gone.md")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, [("file_missing", 0, "/required_reading")])
+
+
+def test_the_key_that_demands_another_reading_is_named(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / ".yolo-planning").mkdir()
+    (root / ".yolo-planning/config.json").write_text(
+        json.dumps({"yolo_fs": {"required_reading": "docs/first.md"}})
+    )
+    code, answer = handoff(root, capsys, "emit", *SENDER, "--reading", READING)
+    (finding,) = answer["findings"]
+    assert (code, finding["reason"], finding["expected"]) == (1, "unknown_value", "docs/first.md")
+    assert "yolo_fs.required_reading" in finding["hint"]
+
+
+def test_a_session_that_is_not_there_names_the_key_of_where_sessions_lie(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = GUID.replace("4", "5")
+    code, answer = handoff(root, capsys, "emit", *SENDER, "--session", other)
+    missing = next(one for one in answer["findings"] if one["reason"] == "file_missing")
+    assert code == Exit.FINDINGS and "yolo_fs.directive_roots" in missing["hint"]
+
+
 # --- check -----------------------------------------------------------------------------------------------------------
 
 

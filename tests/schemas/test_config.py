@@ -95,7 +95,7 @@ def test_policy_is_inert_by_default() -> None:
     assert not any((policy.strict, policy.legacy, policy.commit_ignored, policy.allow_detached))
     assert (policy.protected, policy.secrets_allowed, policy.commits_per_minute) == ((), (), 0)
     assert (policy.durability, policy.directive_roots) == ("fsync", ("apps/web/.local/directives",))
-    assert policy.required_reading == "apps/web/docs/guides/component-paradigm.md"
+    assert policy.required_reading == ""
 
 
 SECTIONS = [type(each) for each in Config() if hasattr(each, "_fields")]

@@ -109,7 +109,7 @@ def check(
     "--reading",
     "required_reading",
     metavar="PATH",
-    help="Default: what the configuration requires.",
+    help="What the receiver reads first (default: yolo_fs.required_reading, or n/a).",
 )
 def emit_(asked: Invocation, **fields: str | None) -> Reply:
     """Write a whole packet or nothing: HANDOFF.md of the session; text for the chat on stdout."""

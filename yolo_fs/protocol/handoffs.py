@@ -106,11 +106,13 @@ class PacketField(NamedTuple):
     @property
     def may_be_absent(self) -> bool:
         """Return whether a chat packet may say `n/a`."""
-        return self.packet.endswith("or n/a>")
+        # The document's own guide is there in one repository of the world.
+        return self.packet.endswith("or n/a>") or self.rule is FieldRule.READING
 
 
 _ROLES = "<architect|executor|pair|auditor>"
-_READING = "apps/web/docs/guides/component-paradigm.md"
+USUAL_READING = "apps/web/docs/guides/component-paradigm.md"
+"""What a packet of document 001 names as required reading."""
 _TRIGGER = "<short deterministic trigger id>"
 _BRANCH = "<non empty git branch name>"
 _BLOCKING = "<rule that prevents sender from continuing>"
@@ -129,7 +131,7 @@ PACKET_FIELDS = (
     ),
     PacketField("task_file", FieldRule.TASK_FILE, "<task path or n/a>", "<task path>"),
     PacketField("directive_branch", FieldRule.BRANCH, _BRANCH, _BRANCH),
-    PacketField("required_reading", FieldRule.READING, _READING, _READING),
+    PacketField("required_reading", FieldRule.READING, USUAL_READING, USUAL_READING),
     PacketField(
         "objective",
         FieldRule.ONE_LINE,

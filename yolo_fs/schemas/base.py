@@ -242,6 +242,11 @@ _PATH: Any = Field(
 )
 RelativePath = Annotated[str, _PATH, AfterValidator(_stays_inside)]
 """A path that is opened."""
+OptionalPath = Annotated[
+    str,
+    Field(examples=["src/auth.ts"], description="relative path, or nothing"),
+    AfterValidator(_stays_inside),
+]
 NotedPath = Annotated[str, _PATH, AfterValidator(_names_a_file)]
 """A path that is shown, and compared with those that commits have."""
 

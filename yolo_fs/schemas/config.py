@@ -18,7 +18,16 @@ from yolo_fs.reasons import Reason
 from yolo_fs.schemas.names import DepartmentName, Workflow
 
 if TYPE_CHECKING:  # `shape_of` knows these by their names
-    from yolo_fs.schemas.base import Count, Field, Fraction, Percent, Positive, RelativePath, Text
+    from yolo_fs.schemas.base import (
+        Count,
+        Field,
+        Fraction,
+        OptionalPath,
+        Percent,
+        Positive,
+        RelativePath,
+        Text,
+    )
 
 _FINGERPRINT = r"^[0-9a-f]{8,64}$"
 _NOTHING: Mapping[str, Any] = {}
@@ -54,8 +63,9 @@ class Policy(NamedTuple):
     """Deepest nesting of JSON. Tightens: smaller."""
     directive_roots: tuple[RelativePath, ...] = ("apps/web/.local/directives",)
     """Folders whose sessions may hold a `HANDOFF.md`. Loosens: every entry, yet never outside."""
-    required_reading: RelativePath = "apps/web/docs/guides/component-paradigm.md"
-    """What every packet must name as required reading. Neither way."""
+    required_reading: OptionalPath = ""
+    """What every packet must name as required reading; empty: whatever its sender names. Neither
+    way."""
     strict_handoffs: bool = False
     """A handoff that was not read from its `handoff.json` fails the phase, even when the agent's
 text has it. Tightens: true."""

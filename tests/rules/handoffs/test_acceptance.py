@@ -80,15 +80,16 @@ def test_trigger_outside_the_matrix_is_told_with_the_one_that_fits() -> None:
     assert (fault.reason, fault.expected) == (Reason.UNKNOWN_VALUE, "architect_ultra_detected")
 
 
-@pytest.mark.parametrize("name", ["required_reading", "objective", "blocking_rule"])
+@pytest.mark.parametrize("name", ["objective", "blocking_rule"])
 def test_not_applicable_is_refused_where_the_document_does_not_allow_it(name: str) -> None:
     assert [(fault.reason, fault.at) for fault in faults_of(packet(**{name: "n/a"}))] == [
         (Reason.BAD_FORMAT, f"/{name}")
     ]
 
 
-def test_session_and_task_may_be_absent() -> None:
-    assert faults_of(packet(session_id="n/a", task_file="n/a")) == ()
+def test_session_task_and_reading_may_be_absent() -> None:
+    absent = packet(session_id="n/a", task_file="n/a", required_reading="n/a")
+    assert faults_of(absent) == ()
 
 
 # --- around it -------------------------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ def test_detached_head_is_no_branch(team: Team) -> None:
             HANDOFF,
             READING,
             "docs/x.md",
-            (Reason.UNKNOWN_VALUE, HANDOFF, "/handoff/required_reading"),
+            (Reason.FILE_MISSING, HANDOFF, "/handoff/required_reading"),
         ),
         (
             HANDOFF,

@@ -66,7 +66,7 @@ class Around:
     """What is known around a packet when it is checked."""
 
     required_reading: str
-    """What every packet names as required reading here."""
+    """What the configuration says that every packet names as required reading; empty: nothing."""
     branch: str | None = None
     """Branch that the receiver has checked out, empty when HEAD is detached; None where nobody
     receives yet."""
@@ -171,9 +171,11 @@ def _session(packet: Packet, around: Around) -> Iterator[Fault]:
 
 
 def _paths(packet: Packet, around: Around) -> Iterator[Fault]:
-    if packet.required_reading not in (around.required_reading, ABSENT):
+    wanted = around.required_reading
+    if wanted and packet.required_reading not in (wanted, ABSENT):
         message = f"got {packet.required_reading!r}"
-        yield Fault(Reason.UNKNOWN_VALUE, "/required_reading", message, around.required_reading)
+        hint = "yolo_fs.required_reading of the configuration says so."
+        yield Fault(Reason.UNKNOWN_VALUE, "/required_reading", message, wanted, hint)
     for name, why in around.absent.items():
         message = f"{getattr(packet, name)!r}: {why}"
         yield Fault(Reason.FILE_MISSING, f"/{name}", message, "a file of this repository")

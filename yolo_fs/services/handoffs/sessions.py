@@ -125,7 +125,9 @@ class DirectiveSessions:
         path = f"{session.folder}/{README}"
         source = self.open(path)
         if isinstance(source, Finding):
-            return "", (source,)
+            roots = ", ".join(self.roots) or "none"
+            hint = f"Sessions lie below yolo_fs.directive_roots of the configuration: {roots}."
+            return "", (replace(source, hint=hint),)
         report = FindingList(path)
         text = decode(source.data, self._settings.limits, report)
         found = branch_lines(text.whole() if text else ())

@@ -12,9 +12,10 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.files import stamp_of
+from yolo_fs.edges.files import is_plain_file, stamp_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, update, write_text
+from yolo_fs.protocol.handoffs import USUAL_READING
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER, slug_of
@@ -264,7 +265,7 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
         "session_id": ABSENT,
         "task_file": ABSENT,
         "directive_branch": _branch(repository, handoffs.sessions, session_id),
-        "required_reading": settings.policy.required_reading,
+        "required_reading": settings.policy.required_reading or _usual_reading(repository.root),
     }
     packet, findings = packet_of(
         ParsedPacket(path, {**known, **given}, top=TOP if path else ""), settings.mode
@@ -281,6 +282,11 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
         handoffs, os.path.join(repository.root, path), path, as_file(packet)
     )
     return EmittedHandoff(packet, as_chat(packet), path, is_new, findings)
+
+
+def _usual_reading(root: str) -> str:
+    """Return the path that document 001 names, in a repository that has it, else `n/a`."""
+    return USUAL_READING if is_plain_file(os.path.join(root, USUAL_READING)) else ABSENT
 
 
 def _branch(repository: Repository, sessions: DirectiveSessions, session_id: str) -> str:
