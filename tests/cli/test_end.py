@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.teams import Team
 from yolo_fs.cli import main
 from yolo_fs.reasons import Exit
 
@@ -74,3 +75,33 @@ def test_what_the_system_refuses_is_no_defect_of_ours(
     monkeypatch.setattr(main.yolo_fs, "main", refuse)
     assert main.run(["status", "--json"]) == Exit.TRY_AGAIN
     assert "ulimit -n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize(
+    "words", [["gate", "check", "all-depts", "--phase", "1"], ["gate", "list", "--phase", "1"],
+              ["workflow", "show", "--phase", "1"], ["validate"], ["may", "dev", "decide", "architecture"]]
+)  # fmt: skip
+def test_a_reader_that_closes_the_pipe_changes_no_exit_code(
+    words: list[str], form: list[str], tmp_path: Path
+) -> None:
+    team = Team(tmp_path / "work")
+    team.begin()
+    team.artifact("critique.jsonl", "{}\n")
+    command = [sys.executable, "-m", "yolo_fs", *words, *form, "-C", str(team.root)]
+    environment = {**os.environ, "YOLO_FS_COLD": "1"}
+    heard = subprocess.run(command, capture_output=True, env=environment, timeout=60, check=False)
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        unheard = subprocess.run(
+            command,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=environment,
+            timeout=60,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (unheard.returncode, unheard.stderr) == (heard.returncode, heard.stderr)

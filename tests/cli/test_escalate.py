@@ -54,6 +54,18 @@ def test_message_opens_and_the_next_message_comes_out(
     assert (said["data"]["message"]["to"], said["data"]["log"]) == ("lead", LOG)
 
 
+def test_without_a_name_the_holder_acts(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    holders = []
+    for _ in range(3):
+        code, said = escalate(root, capsys, "raise", NAME, *WORDS, "--option", "a", "--option", "b")
+        assert code == Exit.DONE, said["findings"]
+        holders.append((said["data"]["line"]["agent"], said["data"]["escalation"]["holder"]))
+    assert holders == [("senior", "lead"), ("lead", "architect"), ("architect", "user")]
+    code, said = escalate(root, capsys, "resolve", NAME, "--decision", "a")
+    assert (code, said["data"]["line"]["agent"]) == (Exit.DONE, "user")
+
+
 def test_a_refused_report_leaves_no_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, said = escalate(root, capsys, "open", "--task", "01-01/T1", "--reason", "not in the spec")
 

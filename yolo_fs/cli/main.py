@@ -16,7 +16,7 @@ from typing import NamedTuple
 import click
 
 from yolo_fs import __version__
-from yolo_fs.cli.reply import complain
+from yolo_fs.cli.reply import complain, drop_output
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 
@@ -126,16 +126,11 @@ def _show(error: click.ClickException) -> None:
     )
 
 
-def _drop_output() -> None:
-    """Send what is still to be written nowhere, so that Python's last flush cannot fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _told_by_the_system(defect: Exception) -> YoloError | None:
     """Return the error for what the system refuses; None for a defect of ours."""
     number = defect.errno if isinstance(defect, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
-        _drop_output()
+        drop_output()
         what = "the answer could not be written: no space left"
         return YoloError(Reason.NO_SPACE, what, exit_code=Exit.TRY_AGAIN)
     if number in (errno.EMFILE, errno.ENFILE):
@@ -153,10 +148,12 @@ def _told_by_the_system(defect: Exception) -> YoloError | None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; print whatever goes wrong, once; return the exit code."""
     as_json = "--json" in arguments
+    code = int(Exit.DONE)
     try:
-        result = yolo_fs.main(args=list(arguments), prog_name="yolo-fs", standalone_mode=False)
+        code = int(
+            yolo_fs.main(args=list(arguments), prog_name="yolo-fs", standalone_mode=False) or 0
+        )
         sys.stdout.flush()  # what cannot be written is told here, not by the interpreter at its end
-        return int(result or 0)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.exceptions.Abort:
@@ -168,8 +165,8 @@ def run(arguments: Sequence[str]) -> int:
         complain(error, as_json=as_json)
         return error.exit_code
     except (BrokenPipeError, SystemExit):  # the reader closed the pipe, as `head` does; click exits
-        _drop_output()
-        return Exit.DONE
+        drop_output()
+        return code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as defect:
@@ -184,3 +181,4 @@ def run(arguments: Sequence[str]) -> int:
             as_json=as_json,
         )
         return Exit.DEFECT
+    return code

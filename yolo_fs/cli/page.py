@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.store import SHARED, write_atomic
@@ -33,15 +33,12 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
     """Show the team in the browser, live and back in time, until interrupted. It changes nothing.
 
     The first line is the address. Only this machine and this user can open it: it holds a token
-    that is new each time. Works with and without a running daemon. Needs the extra: pip install
-    'yolo-fs[web]'.
+    that is new each time. Works with and without a running daemon. Needs the libraries of the
+    extra 'web'.
     """
-    try:
-        from yolo_fs.web.server import BoardServer
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
-            raise
-        raise click.UsageError("the board needs more: pip install 'yolo-fs[web]'") from error
+    require_libraries("starlette", "uvicorn")
+    from yolo_fs.web.server import BoardServer
+
     server = BoardServer(folders or (asked.start,), port)
     print(server.url, flush=True)
     if not no_open:

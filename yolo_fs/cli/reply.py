@@ -7,12 +7,15 @@ there is more.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import json
 import os
+import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
@@ -120,15 +123,32 @@ _SHORTEST_SECRET = 12
 
 
 def emit(command: str, reply: Reply, asked: Invocation) -> int:
-    """Print a reply and return its exit code."""
+    """Print a reply and return its exit code, also where the reader has closed the pipe."""
     if asked.as_json:
-        print(envelope(command, reply.data, reply.findings, ok=reply.exit_code is Exit.DONE))
+        with without_reader():
+            print(envelope(command, reply.data, reply.findings, ok=reply.exit_code is Exit.DONE))
     elif not asked.quiet:
         if reply.show is not None:
-            reply.show(console_for(sys.stdout))
-        for finding in reply.findings:
-            print_finding(finding)
+            with without_reader():
+                reply.show(console_for(sys.stdout))
+        with without_reader():
+            for finding in reply.findings:
+                print_finding(finding)
     return int(reply.exit_code)
+
+
+@contextlib.contextmanager
+def without_reader() -> Iterator[None]:
+    """Go on where nobody reads what is printed meanwhile, as behind `| head`."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit):  # rich exits
+        drop_output()
+
+
+def drop_output() -> None:
+    """Send what is still to be written nowhere, so that Python's last flush cannot fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) -> str:
@@ -231,6 +251,26 @@ _WIDTH = 80
 """What rich takes for the width where there is no terminal."""
 _JUSTIFY: Mapping[str, Any] = {"<": "left", "^": "center", ">": "right"}
 
+
+def require_libraries(*names: str) -> None:
+    """Refuse to go on without libraries that not everybody installs.
+
+    Raises:
+        YoloError: FILE_MISSING, with the command that installs them beside yolo_fs.
+    """
+    if all(map(find_spec, names)):
+        return
+    packages = " ".join(_PACKAGES.get(name, name) for name in names)
+    raise YoloError(
+        Reason.FILE_MISSING,
+        f"not installed: {packages}",
+        hint=f"Install it beside yolo-fs: {shlex.quote(sys.executable)} -m pip install {packages}",
+        exit_code=Exit.NOT_HERE,
+    )
+
+
+_PACKAGES = {"nats": "nats-py"}
+"""Name of a module → that of its package, where they differ."""
 
 STDIN = "-"
 

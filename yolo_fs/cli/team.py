@@ -9,13 +9,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.board import draw_machines
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
 from yolo_fs.edges.bell import SCHEMES
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.refs import Remote
@@ -64,7 +63,7 @@ def team() -> None:
     "--lane",
     metavar="URL",
     default="",
-    help="NATS servers, separated by commas, that wake the others after a push (yolo-fs[nats]).",
+    help="NATS servers, separated by commas, that wake the others after a push (extra nats).",
 )
 @click.option("--no-source", is_flag=True, help="Push artifacts alone, and not this branch.")
 def join(
@@ -306,8 +305,7 @@ def _check_lane(lane: str, remote: str) -> None:
         raise click.UsageError("--lane is for teams that meet at a REMOTE")
     if not all(each.startswith(SCHEMES) for each in lane.split(",")):
         raise click.UsageError(f"--lane takes addresses that begin with {' or '.join(SCHEMES)}")
-    if find_spec("nats") is None:
-        raise click.UsageError("--lane needs more: pip install 'yolo-fs[nats]'")
+    require_libraries("nats")
 
 
 def _ask(remote: str, places: Sequence[str], name: str, *, yes: bool, with_source: bool) -> None:

@@ -342,7 +342,8 @@ class Escalations:
         dt = next_dt(found.known.lines, str(name), now)
         line = {"id": str(name), "dt": dt, **draft(one, found.known)}
         line["sev"] = said.severity or (one.severity if one else "blocking")
-        line["agent"] = called(said.agent, one, name, found.known)
+        speaker = said.agent or (one.agent if one else "")
+        line["agent"] = called(speaker, one, name, found.known)
         new = station(len(found.known.lines) + 1, name, line)
         if last is not None and one is not None and _says_the_same(last, new):
             return MoveResult(one, line, message_of(one, last), already=True, path=log.path)
