@@ -20,6 +20,7 @@ from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.table import RUNTIME
 from yolo_fs.schemas.base import check, shape_of
 from yolo_fs.schemas.config import Config
+from yolo_fs.services.hooks.githooks import NAMES
 from yolo_fs.services.install.init import (
     AddLines,
     Create,
@@ -320,12 +321,14 @@ def test_the_git_hooks_are_installed_and_a_second_time_kept(
     assert os.access(root / ".git/hooks/pre-commit", os.X_OK)
 
 
-@pytest.mark.parametrize("option", ["--no-hooks", "--dry-run"])
-def test_no_git_hook_is_installed(
-    root: Path, capsys: pytest.CaptureFixture[str], option: str
+@pytest.mark.parametrize(("option", "count"), [("--no-hooks", 0), ("--dry-run", 1 + len(NAMES))])
+def test_no_git_hook_is_installed_and_a_dry_run_lists_them(
+    root: Path, capsys: pytest.CaptureFixture[str], option: str, count: int
 ) -> None:
     before = sorted((root / ".git").rglob("*"))
-    assert init(root, capsys, option)[1]["data"]["hooks"] == []
+    assert len(init(root, capsys, option)[1]["data"]["hooks"]) == count
+    run(["init", option, "-C", str(root)])
+    assert capsys.readouterr().out.count(".git/hooks/") == max(0, count - 1)
     assert [path for path in sorted((root / ".git").rglob("*")) if path not in before] == []
 
 

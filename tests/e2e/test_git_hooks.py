@@ -357,3 +357,35 @@ def test_without_a_planning_tree_the_hooks_say_nothing(hooked: Repo) -> None:
     hooked.git("rm", "-q", "-r", PLANNING)
     shutil.rmtree(hooked.root / PLANNING, ignore_errors=True)
     assert git(hooked, "commit", "-q", "-m", "anything at all") == (0, "")
+
+
+# --- what is none of ours --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("branch", ["main", "other"])
+@pytest.mark.parametrize("subject", ["chore: add yolo", "unrelated work", "bump 2026-02-19"])
+def test_an_agents_ordinary_commit_passes_with_a_hint_at_most(
+    repo: Repo, branch: str, subject: str
+) -> None:
+    repo.yolo_fs("init", "-q")
+    if branch != "main":
+        repo.git("switch", "-q", "-c", branch)
+    repo.git("add", "-A")
+    code, said = git(repo, "commit", "-q", "-m", subject, CLAUDECODE="1")
+    assert (code, "refused" in said) == (0, False), said
+    assert said.count("a hint, once a day") == 1
+    code, said = git(repo, "commit", "-q", "--allow-empty", "-m", subject, CLAUDECODE="1")
+    assert (code, said) == (0, "")
+    repo.git("init", "-q", "--bare", "../there.git")
+    assert git(repo, "push", "-q", "../there.git", branch, CLAUDECODE="1")[0] == 0
+    assert doctor(repo) == []
+
+
+def test_an_agents_commit_that_names_a_task_or_touches_a_phase_is_judged(repo: Repo) -> None:
+    repo.yolo_fs("hooks", "install")
+    code, said = git(repo, "commit", "--allow-empty", "-m", "01-01 T1 rotate", CLAUDECODE="1")
+    assert (code, "subject_mismatch" in said) == (1, True), said
+    stage(repo, GOOD.path, GOOD.data)
+    code, said = git(repo, "commit", "-m", "more", CLAUDECODE="1")
+    assert (code, "subject_mismatch" in said) == (1, True), said
+    assert git(repo, "commit", "-q", "-m", GOOD.subject, CLAUDECODE="1")[0] == 0

@@ -68,8 +68,9 @@ def init(
         deeds = plan(repository.root, departments)
         if not dry_run:
             deeds = carry_out(repository.root, deeds)
-        hooks = () if no_hooks or dry_run else githooks.plan_install(repository)
-        githooks.carry_out(repository, hooks)
+        hooks = () if no_hooks else githooks.plan_install(repository)
+        if not dry_run:
+            githooks.carry_out(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
     finally:

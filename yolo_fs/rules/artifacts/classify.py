@@ -139,6 +139,11 @@ def in_force(files: Mapping[str, str], home: str) -> dict[str, str]:
     return shared | own
 
 
+def touches_phase(paths: Iterable[str]) -> bool:
+    """Return whether one of these paths is an artifact of a phase."""
+    return any(place.phase is not None for place in map(classify, paths) if place)
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
     """Return the place of a path (POSIX, relative to the repository); None of no artifact."""

@@ -308,6 +308,15 @@ def is_sound(subject: str) -> bool:
     return subject.startswith(GITS_OWN) or GRAMMAR.fullmatch(subject) is not None
 
 
+def names_task(subject: str) -> bool:
+    """Return whether a subject names a plan or a task of one, `NN-MM`."""
+    return _PLAN_NAMED.search(subject) is not None
+
+
+_PLAN_NAMED = re.compile(r"(?<![\d-])[0-9]{2}-[0-9]{2}(?![\d-])")
+"""A plan, and no part of a date."""
+
+
 def first_line(message: str, comment: str = "#") -> str:
     """Return the subject of a message as an editor leaves it: the first line that git keeps."""
     lines = (line.rstrip() for line in message.splitlines())

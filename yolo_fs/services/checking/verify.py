@@ -13,7 +13,7 @@ matter who was not looking.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from glob import glob
 from typing import NamedTuple
@@ -22,12 +22,13 @@ from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, touches_phase
 from yolo_fs.rules.artifacts.naming import (
     ORIGIN,
     WARNINGS,
     is_named_by_change,
     is_sound,
+    names_task,
     nearest,
     spellings_of,
     subject_of,
@@ -205,6 +206,11 @@ def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
     return subject_of(place, valid[0].records, before), trailers
 
 
+def is_of_the_protocol(subject: str, paths: Iterable[str]) -> bool:
+    """Return whether a commit belongs to the protocol: it names a task, or touches a phase."""
+    return names_task(subject) or touches_phase(paths)
+
+
 def subject_fault(subject: str, root: str = ".") -> Finding:
     """Return what is wrong with a subject, and what would be right in the work tree `root`."""
     right = nearest(subject, *_what_is_there(root))
@@ -288,13 +294,13 @@ def broken_rules(
     by what they break.
 
     `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a
-    coordinator's as well. `by_agent`: an agent made them. A person's subject is a fault only where
-    the team wants people held.
+    coordinator's as well. `by_agent`: an agent made them. An agent's subject is a fault where the
+    commit names a task or touches a phase, everybody's where the team wants people held.
     """
     verifier = Verifier(repository, settings)
     blobs = BlobReader(repository, settings.policy.max_file_bytes)
     checker = Checker(settings)
-    is_held = by_agent or settings.policy.hooks_hold_people
+    is_strict = settings.policy.hooks_hold_people
     try:
         for commit in log(repository, *revisions, limit=limit):
             if commit.is_ours:
@@ -303,7 +309,9 @@ def broken_rules(
             elif len(commit.parents) < 2:
                 yield from (
                     CommitFault(commit.oid, one)
-                    for one in _of_person(repository, commit, checker, blobs, is_held=is_held)
+                    for one in _of_person(
+                        repository, commit, checker, blobs, is_strict=is_strict, by_agent=by_agent
+                    )
                 )
     finally:
         blobs.close()
@@ -316,10 +324,13 @@ def _of_person(
     checker: Checker,
     blobs: BlobReader,
     *,
-    is_held: bool,
+    is_strict: bool,
+    by_agent: bool,
 ) -> Iterator[Finding]:
-    is_held = is_held or any(key == "Executed-By" for key, _ in commit.trailers)
-    if is_held and not is_sound(commit.subject):
+    by_agent = by_agent or any(key == "Executed-By" for key, _ in commit.trailers)
+    paths = [path for _, path in commit.changes]
+    is_judged = is_strict or (by_agent and is_of_the_protocol(commit.subject, paths))
+    if is_judged and not is_sound(commit.subject):
         yield subject_fault(commit.subject, repository.root)
     snapshot = AtCommit(repository, commit.oid, blobs)
     for status, path in commit.changes:

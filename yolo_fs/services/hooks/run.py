@@ -160,8 +160,10 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
 
 
 def commit_msg(arguments: Sequence[str]) -> bool:
-    """Refuse an agent's subject that breaks the grammar; give people a hint, once a day."""
-    from yolo_fs.services.checking.verify import subject_fault
+    """Refuse a subject that breaks the grammar where an agent's commit belongs to the protocol, or
+    the team wants everybody held; otherwise give a hint, once a day.
+    """
+    from yolo_fs.services.checking.verify import is_of_the_protocol, subject_fault
 
     with open(arguments[0], encoding="utf-8", errors="replace") as file:
         message = file.read()
@@ -170,7 +172,7 @@ def commit_msg(arguments: Sequence[str]) -> bool:
         return True
     fault = subject_fault(subject)
     refusal = f"the commit is refused; 'git commit --edit -F {arguments[0]}' goes on with your text"
-    if _is_agent():
+    if _is_agent() and is_of_the_protocol(subject, staged_paths()):
         return _tell([fault], refusal)
     with _repository() as repository:
         if _settings(repository).policy.hooks_hold_people:
