@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, islice, pairwise, takewhile
+from itertools import islice, pairwise
 from typing import NamedTuple
 
+from yolo_fs.edges.git.commit_object import read_commit_object, seconds_of
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import content_of
 from yolo_fs.reasons import YoloError
 
-_FORMAT = "%H%x00%P%x00%ct%x00%s%x00%b"
-_TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")
-_SPACES = " \t\r"
 LONG_S = 300.0
 """Longest wait for a walk over the whole history."""
 
@@ -25,6 +22,8 @@ _PATHS_MOST = 500
 """Paths that are named to git one by one; more are looked for among all."""
 _AT_ONCE = 1_000
 """Commits of a long history that are read at once."""
+_NAMES_BYTES = 32 << 20
+"""Most that is read of the paths that such commits changed."""
 _LINEAR_MOST = 300
 """Commits that are followed one by one before git is asked."""
 _WHOLE_MOST = 80
@@ -62,33 +61,65 @@ def log(
     `path`: only commits that changed it, read as it is spelled. `with_changes`: say which paths
     each commit changed, for which git compares trees.
     """
-    names = "--name-status" if with_changes else "--no-patch"
     count = [f"--max-count={limit}"] if limit is not None else []
     paths = [path] if path else []
-    yield from _read_log(repository, names, *count, "--end-of-options", *selection, "--", *paths)
+    which = (*count, "--end-of-options", *selection, "--", *paths)
+    return _read_log(repository, which, paths if with_changes else None)
 
 
 def log_parents_first(repository: Repository, *selection: str) -> Iterator[LoggedCommit]:
     """Yield what `log` does, each commit after its parents, whatever the clocks said; a long
     history never stands in memory as a whole.
     """
-    walked = ("--topo-order", "--reverse", "--end-of-options", *selection, "--")
-    oids = repository.git.run("rev-list", *walked, timeout_s=LONG_S).out.splitlines(keepends=True)
-    for at in range(0, len(oids), _AT_ONCE):
-        given = b"".join(oids[at : at + _AT_ONCE])
-        yield from _read_log(
-            repository, "--name-status", "--no-walk=unsorted", "--stdin", given=given
-        )
+    which = ("--topo-order", "--reverse", "--end-of-options", *selection, "--")
+    return _read_log(repository, which, ())
 
 
 def _read_log(
-    repository: Repository, *which: str, given: bytes | None = None
+    repository: Repository, which: Sequence[str], paths: Sequence[str] | None
 ) -> Iterator[LoggedCommit]:
-    answer = repository.git.run(
-        "log", "-z", "-O/dev/null", f"--format={_FORMAT}", "--no-mailmap", "--no-renames",
-        "--diff-merges=first-parent", "--root", *which, given=given, timeout_s=LONG_S,
+    """Yield the commits that git lists, without those that cannot be read. `paths`: which of their
+    changes are told, empty for all; None for no changes.
+    """
+    listed = repository.git.run("rev-list", *which, timeout_s=LONG_S).out.decode().split()
+    for at in range(0, len(listed), _AT_ONCE):
+        oids = listed[at : at + _AT_ONCE]
+        changes = {} if paths is None else _changes_by_commit(repository, oids, paths)
+        for found in repository.objects.read_many(oids):
+            if found and found.kind == "commit":
+                yield _as_logged(found)._replace(changes=changes.get(found.oid, ()))
+
+
+def _changes_by_commit(
+    repository: Repository, oids: Sequence[str], paths: Sequence[str]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return what each commit changed; nothing of one that changed more than anybody can read."""
+    asked = repository.git.converse(
+        "log", "-z", "-O/dev/null", "--format=%H", "--name-status", "--no-renames", "--root",
+        "--diff-merges=first-parent", "--no-walk=unsorted", "--end-of-options", *oids, "--", *paths,
     )  # fmt: skip
-    yield from _commits(os.fsdecode(answer.out).split("\0"))
+    said = asked.rest(_NAMES_BYTES, LONG_S)
+    if said is not None:
+        return dict(_changes_in(os.fsdecode(said).split("\0")))
+    middle = len(oids) // 2
+    halves = (oids[:middle], oids[middle:]) if middle else ()
+    return {
+        oid: changes
+        for half in halves
+        for oid, changes in _changes_by_commit(repository, half, paths).items()
+    }
+
+
+def _changes_in(fields: Sequence[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Read the fields: a commit, then status and path by turns until the next."""
+    position = 0
+    while position < len(fields) and (oid := fields[position].strip()):
+        position += 1
+        changes = []
+        while position + 1 < len(fields) and fields[position].strip() in {"A", "M", "D", "T"}:
+            changes.append((fields[position].strip(), fields[position + 1]))
+            position += 2
+        yield oid, tuple(changes)
 
 
 def read_commit(repository: Repository, oid: str) -> LoggedCommit | None:
@@ -98,21 +129,8 @@ def read_commit(repository: Repository, oid: str) -> LoggedCommit | None:
 
 
 def _as_logged(found: GitObject) -> LoggedCommit:
-    head, _, message = os.fsdecode(found.body).partition("\n\n")
-    lines = [line.partition(" ") for line in head.split("\n")]
-    parents = tuple(value for key, _, value in lines if key == "parent")
-    committers = [value.split(" ") for key, _, value in lines if key == "committer"]
-    at_s = int(committers[0][-2]) if committers and committers[0][-2].isdecimal() else 0
-    # git takes the first paragraph for the subject, joined to one line.
-    said = tuple(dropwhile(_is_blank, message.split("\n")))
-    subject = tuple(takewhile(lambda line: not _is_blank(line), said))
-    body = "\n".join(dropwhile(_is_blank, said[len(subject) :]))
-    joined = " ".join(line.rstrip(_SPACES) for line in subject)
-    return LoggedCommit(found.oid, parents, at_s, joined, _trailers(body))
-
-
-def _is_blank(line: str) -> bool:
-    return not line.strip(_SPACES)
+    said = read_commit_object(found.body)
+    return LoggedCommit(found.oid, said.parents, said.at_s, said.subject, said.trailers)
 
 
 def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedCommit] | None:
@@ -123,7 +141,7 @@ def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedComm
     made, left = [], _CHANGES_MOST
     for before, oid in pairwise(chain or ()):
         found = repository.objects.read(oid)
-        if found is None or b"\nencoding " in found.body:
+        if found is None or found.kind != "commit":
             return None
         try:
             trees = before and repository.root_tree(before), repository.root_tree(oid)
@@ -143,33 +161,6 @@ def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
         "rev-list", "--first-parent", "--reverse", "--end-of-options", tip, "--"
     )
     return tuple(answer.split())
-
-
-def _commits(fields: Sequence[str]) -> Iterator[LoggedCommit]:
-    """Read the fields: five per commit, then status and path by turns until the next."""
-    position = 0
-    while position + 5 <= len(fields) and fields[position].strip():
-        oid, parents, at, subject, trailers = fields[position : position + 5]
-        position += 5
-        changes = []
-        while position + 1 < len(fields) and fields[position].strip() in {"A", "M", "D", "T"}:
-            changes.append((fields[position].strip(), fields[position + 1]))
-            position += 2
-        yield LoggedCommit(
-            oid.strip(),
-            tuple(parents.split()),
-            int(at),
-            subject,
-            _trailers(trailers),
-            tuple(changes),
-        )
-
-
-def _trailers(body: str) -> tuple[tuple[str, str], ...]:
-    """Return the trailers of a body, read by us: settings change what git takes for one."""
-    last = body.strip("\n").rpartition("\n\n")[2].split("\n")
-    found = [_TRAILER.fullmatch(line) for line in last]
-    return tuple((pair["key"], pair["value"]) for pair in found if pair) if all(found) else ()
 
 
 class Abandoned(NamedTuple):
@@ -203,7 +194,7 @@ def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
         "rev-list", f"--max-count={_ABANDONED_MOST}", "--stdin", given=given, ok=(0, 128)
     )
     moves = [
-        int(entry[1].rpartition("@{")[2].rstrip("}"))
+        seconds_of(os.fsencode(entry[1].rpartition("@{")[2].rstrip("}")))
         for entry in entries
         if len(entry) == 3 and entry[2] != "yolo-fs"
     ]

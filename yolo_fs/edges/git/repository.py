@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
+from yolo_fs.edges.git.commit_object import read_commit_object
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore, missing_error
 from yolo_fs.edges.git.runner import (
@@ -233,10 +234,10 @@ class Repository:
     def _read_commit(self, commit: str) -> None:
         found = self.objects.read(commit)
         if found and found.kind == "commit":
-            tree, *lines = found.body.partition(b"\n\n")[0].split(b"\n")
-            self._root_trees[commit] = tree[5:].decode()
-            named = (line[7:].decode() for line in lines if line.startswith(b"parent "))
-            self._parents[commit] = tuple(named)
+            said = read_commit_object(found.body)
+            self._parents[commit] = said.parents
+            if said.tree:
+                self._root_trees[commit] = said.tree
 
     def cache_commit(self, commit: str, tree: str, parent: str | None) -> None:
         """Remember a commit that was just made."""

@@ -113,6 +113,26 @@ class Conversation:
         self._ahead = whole[size_bytes:]
         return whole[:size_bytes]
 
+    def rest(self, most_bytes: int, silence_s: float = TIMEOUT_S) -> bytes | None:
+        """Return all that the process says until it has ended; where that is more than
+        `most_bytes`, it is killed, and None returned.
+
+        Raises:
+            YoloError: GIT_FAILED; GIT_TIMEOUT after `silence_s` of silence.
+        """
+        self.end_questions()
+        parts, size = [self._ahead], len(self._ahead)
+        while size <= most_bytes and (piece := self._next(silence_s)):
+            parts.append(piece)
+            size += len(piece)
+        if size > most_bytes:
+            self.kill()
+            return None
+        ended = self.finish()
+        if ended.code:
+            raise failure(self.command, ended)
+        return b"".join(parts)
+
     def end_questions(self) -> None:
         """Let the process see the end of its input; `has_ended` tells when it is done."""
         with contextlib.suppress(OSError):
@@ -135,7 +155,8 @@ class Conversation:
         except subprocess.TimeoutExpired:
             self.kill()
             raise timeout_error(self.command) from None
-        return GitOutput(self._process.returncode, out, err.decode("utf-8", "replace"))
+        said = (self._complaints + err).decode("utf-8", "replace")
+        return GitOutput(self._process.returncode, out, said)
 
     def kill(self) -> None:
         """End the process at once, whatever it is doing."""
@@ -158,18 +179,21 @@ class Conversation:
             YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is
                 gone.
         """
+        if piece := self._next(TIMEOUT_S):
+            return piece
+        raise self._ended()
+
+    def _next(self, silence_s: float) -> bytes:
+        """Return what comes next, nothing at the end. Raises YoloError(GIT_TIMEOUT)."""
         listened = [self._out, self._err]
-        while ready := select.select(listened, [], [], TIMEOUT_S)[0]:
+        while ready := select.select(listened, [], [], silence_s)[0]:
             if self._err in ready:
                 said = os.read(self._err, 1 << 16)
                 self._complaints = (self._complaints + said)[-_COMPLAINTS_BYTES:]
                 if not said:
                     listened.remove(self._err)
             if self._out in ready:
-                piece = os.read(self._out, 1 << 16)
-                if not piece:
-                    raise self._ended()
-                return piece
+                return os.read(self._out, 1 << 16)
         self._process.kill()
         raise timeout_error(self.command)
 
