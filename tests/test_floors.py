@@ -17,6 +17,7 @@ FLOORS = {
     "ids": 0,
     "credentials": 0,
     "json_form": 0,
+    "foreign_json": 0,
     "protocol": 1,
     "schemas": 2,
     "rules": 3,

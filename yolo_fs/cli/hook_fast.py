@@ -17,6 +17,7 @@ from yolo_fs.cli.entry import HOOK_IN_FULL
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.heartbeats import active_agent, append_heartbeat
 from yolo_fs.edges.warm_path import own_folder, quick_stamp, run_warm
+from yolo_fs.foreign_json import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -31,6 +32,8 @@ if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
 
 LIMIT_BYTES = 64 << 20
 """Longest input that an agent host may send."""
+DEEPEST = 500
+"""Objects and arrays within each other in such an input: what tools are given may be odd."""
 GUARD = "pre-tool-use"
 """The event whose answer may keep a tool from running."""
 PLANNING = ".yolo-planning"
@@ -100,7 +103,8 @@ def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> Ans
 def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | None, str]:
     """Return event, host, directory and input where ours is touched; else None and a complaint."""
     try:
-        told = _as_names(json.loads(data), data) if data.strip() else {}
+        said = parse(data, LIMIT_BYTES, DEEPEST) if data.strip() else {}
+        told = _as_names(said, data)
     except (ValueError, RecursionError):
         told = None
     if not isinstance(told, dict):
@@ -337,7 +341,7 @@ def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
         return False
     try:
         with open(note, "rb") as file:
-            kept = json.loads(file.read(1 << 20))
+            kept = parse(file.read(1 << 20), 1 << 20)
         stamps, roles = kept["stamps"], kept["roles"]
         agent = _first(told, "agent_type", "subagent_type", "teammate_name") or active_agent(root)
         is_same = all(quick_stamp(path) == stamp for path, stamp in stamps.items())

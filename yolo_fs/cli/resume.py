@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
+from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import department_said
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
@@ -140,8 +141,8 @@ def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Findin
 def _said_by_host() -> Mapping[str, Any]:
     """Return the object that the host writes to stdin; nothing without one, or if late."""
     try:
-        said = json.loads(_input())
-    except (ValueError, OSError, RecursionError):
+        said = parse(_input(), _INPUT_BYTES + (1 << 16))
+    except (ValueError, OSError):
         return {}
     return said if isinstance(said, dict) else {}
 

@@ -7,13 +7,13 @@ so that whatever goes wrong is an empty line and exit 0.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 import sys
 
 from yolo_fs.cli.hook_fast import PLANNING
 from yolo_fs.edges.warm_path import own_folder
+from yolo_fs.foreign_json import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _told() -> str:
     """Return the directory that the host works in."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
-    told = json.loads(sys.stdin.buffer.read(LIMIT_BYTES) or b"{}")
+    told = parse(sys.stdin.buffer.read(LIMIT_BYTES) or b"{}", LIMIT_BYTES)
     place = told.get("workspace") if isinstance(told.get("workspace"), dict) else {}
     return str(place.get("current_dir") or told.get("cwd") or "")
 
@@ -81,7 +81,7 @@ def _health(root: str) -> dict[str, Any]:
         return {}
     with open(descriptor, "rb") as file:
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        said = json.loads(file.read(LIMIT_BYTES)) if is_file else {}
+        said = parse(file.read(LIMIT_BYTES), LIMIT_BYTES) if is_file else {}
     return said if isinstance(said, dict) else {}
 
 

@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
+from yolo_fs.foreign_json import parse
+
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
@@ -174,7 +176,7 @@ class Bell:
 
     async def _hear(self, message: Msg) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            told = json.loads(message.data[:_LONGEST_BYTES])
+            told = parse(message.data, _LONGEST_BYTES)
             self._heard(str(told["ref"]), str(told["oid"]))
 
 

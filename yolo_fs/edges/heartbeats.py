@@ -14,6 +14,8 @@ import os
 import stat
 import time
 
+from yolo_fs.foreign_json import parse
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,7 +119,7 @@ def _has_beat(tail: bytes, line: Mapping[str, Any], now: float) -> bool:
     since, until, mark = _iso(now - EVERY_S), _iso(now), json.dumps(line["id"]).encode()
     for text in reversed(tail.split(b"\n")):
         try:
-            seen = json.loads(text) if mark in text else None
+            seen = parse(text, _TAIL_BYTES) if mark in text else None
         except ValueError:
             continue
         if isinstance(seen, dict) and seen.get("id") == line["id"]:

@@ -20,6 +20,7 @@ from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import identity_at
 from yolo_fs.edges.store import private_directory
 from yolo_fs.edges.system import wait_lock
+from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import YoloError
 
 PREFIX = "dev.yolo_fs."
@@ -32,6 +33,7 @@ One that is stopped meanwhile costs an event.
 """
 _TURN_POLL_S = 0.002
 
+_LONGEST_LINE_BYTES = 4 << 20
 _TEXTS = ("id", "source", "type", "time", "subject")
 _FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -277,6 +279,8 @@ class _In:
         while block := os.read(self._descriptor, 1 << 20):
             *lines, self.rest = (self.rest + block).split(b"\n")
             yield from _events(lines)
+            if len(self.rest) > _LONGEST_LINE_BYTES:  # no event: what follows is none either
+                self.rest = b"\0"
 
     def close(self) -> None:
         os.close(self._descriptor)
@@ -309,8 +313,8 @@ def _close(sources: list[_In]) -> None:
 def _events(lines: list[bytes]) -> Iterator[dict[str, Any]]:
     for line in lines:
         try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
+            event = parse(line, _LONGEST_LINE_BYTES)
+        except ValueError:
             continue
         if isinstance(event, dict) and _is_whole(event):
             yield event

@@ -29,6 +29,7 @@ from yolo_fs.edges.text_checks import (
     finish,
     read_text,
 )
+from yolo_fs.foreign_json import place_too_deep
 from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.schemas.layout import Format, Record
 
@@ -130,8 +131,6 @@ class _Number(NamedTuple):
 _FAITHFUL = json.JSONDecoder(
     object_pairs_hook=_Object, parse_float=_Number, parse_int=_Number, parse_constant=_Number
 )
-_TOKENS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
-_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SHOWN_CHARS = 64
 
@@ -174,17 +173,11 @@ def debris(line: str) -> Fault | None:
 
 def _too_deep(text: str, max_depth: int) -> Fault | None:
     """Recognise nesting beyond the limit in linear time, before a recursive parser sees it."""
-    if text.count("{") + text.count("[") <= max_depth:
+    at = place_too_deep(text, max_depth)
+    if at is None:
         return None
-    depth = 0
-    for token in _TOKENS.finditer(text):
-        depth += _STEPS.get(token[0], 0)
-        if depth > max_depth:
-            column = token.start() - text.rfind("\n", 0, token.start())
-            return Fault(
-                Reason.NESTING_TOO_DEEP, message=f"deeper than {max_depth} at column {column}"
-            )
-    return None
+    column = at - text.rfind("\n", 0, at)
+    return Fault(Reason.NESTING_TOO_DEEP, message=f"deeper than {max_depth} at column {column}")
 
 
 def _syntax(error: json.JSONDecodeError) -> Fault:

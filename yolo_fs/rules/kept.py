@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import safe
 
 VERSIONS = 20
@@ -15,6 +16,7 @@ VERSIONS = 20
 MOST_BYTES = 64 << 20
 """In all, the newest stay."""
 _PATHS_NAMED = 100
+_FACTS_BYTES = 8 << 20
 _ENTRY_BYTES = 1024
 """What an entry costs beside its contents."""
 
@@ -62,14 +64,16 @@ class KeptEntry(NamedTuple):
 def entry_of(tree: str, message: str) -> KeptEntry | None:
     """Return what a commit's tree and message keep, or None when it is none of ours."""
     try:
-        facts: dict[str, Any] = json.loads(message.rstrip("\n").rpartition("\n")[2])
+        facts: dict[str, Any] = parse(message.rstrip("\n").rpartition("\n")[2], _FACTS_BYTES)
         cause = KeptCause(**facts.pop("cause") | {})
         reasons, paths = tuple(map(str, cause.reasons)), tuple(map(str, facts.pop("paths")))
-        return KeptEntry(
-            **facts, paths=paths, tree=tree, cause=KeptCause(reasons, cause.command, cause.agent)
-        )
+        cause = KeptCause(reasons, str(cause.command), str(cause.agent))
+        entry = KeptEntry(**facts, paths=paths, tree=tree, cause=cause)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
+    numbers = (entry.number, entry.files, entry.size_bytes, entry.dropped)
+    is_sound = all(type(one) is int and one >= 0 for one in numbers) and bool(paths)
+    return entry if is_sound and isinstance(entry.at, str) else None
 
 
 @lru_cache(maxsize=4_096)

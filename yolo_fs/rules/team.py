@@ -21,6 +21,7 @@ from enum import StrEnum
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import Reason
 from yolo_fs.rules.artifacts.table import Artifact, Meeting
 from yolo_fs.rules.artifacts.verdicts import Place
@@ -191,7 +192,7 @@ def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> 
     try:
         before, here, there = (_lines_of(each) for each in (base, ours, theirs))
         merged = merge_lines(artifact.meets, before, here, there)
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
     if before in (here, there):  # but for the end of the last line
         return theirs if here == before else ours
@@ -256,7 +257,7 @@ def _doubled(records: Sequence[_Record]) -> tuple[str, ...]:
 
 
 def _record_of(meets: Meeting, line: str) -> _Record:
-    value = json.loads(line)
+    value = parse(line, len(line))
     if not isinstance(value, dict):
         raise ValueError("no JSON object")  # noqa: TRY004 — data is wrong, not its type
     name = value.get("id") or value.get("name") if meets is Meeting.BY_ID else None
@@ -284,6 +285,8 @@ FOLDER = ".yolo-team/leases"
 TTL_S = 60
 """Without a sign of life for so many seconds, a holder may be followed by another."""
 LONGEST_TTL_S = 3600
+LEASE_BYTES = 4096
+"""A larger lease is none: nobody known holds it."""
 _NOBODY_KNOWN = "?"
 
 
@@ -327,7 +330,7 @@ def read_lease(dept: str, data: bytes | None) -> TeamLease:
     if data is None:
         return TeamLease(dept, "", 0)
     try:
-        value = json.loads(data)
+        value = parse(data, LEASE_BYTES)
         lent_by = value.get("lent_by", "")
         found = TeamLease(dept, value["holder"], value["epoch"], value["ttl_s"], lent_by)
     except (ValueError, KeyError, TypeError, AttributeError):

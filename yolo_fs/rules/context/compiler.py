@@ -9,11 +9,11 @@ docs/sources.md#document-002.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from yolo_fs.foreign_json import parse
 from yolo_fs.ids import PLAN
 from yolo_fs.protocol.contexts import (
     CONTEXT_BY_ROLE,
@@ -426,10 +426,10 @@ def _says(text: str, value: str, names: str) -> bool:
 def _nodes(text: str) -> Iterator[str]:
     """Yield every value of a JSON line as a row would write it."""
     try:
-        value = json.loads(text.strip().rstrip(","))
+        value = parse(text.strip().rstrip(","), len(text))
     except ValueError:
         try:  # a line of a JSON document on many lines
-            value = json.loads(f"{{{text.strip().rstrip(',')}}}")
+            value = parse(f"{{{text.strip().rstrip(',')}}}", len(text) + 2)
         except ValueError:
             return
     pending: list[Any] = [value]

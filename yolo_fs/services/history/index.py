@@ -24,6 +24,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.history import LoggedCommit, log_of_line, log_parents_first
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import UnnamedFile, write_atomic
+from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -708,7 +709,7 @@ def unpacked(data: bytes) -> tuple[dict[str, Any] | None, memoryview]:
     if data[:begin] != _head(zlib.crc32(memoryview(data)[begin:])):
         return _NOTHING
     end = data.index(b"\n", begin)
-    return json.loads(data[begin:end]), memoryview(data)[end + 1 :]
+    return parse(data[begin:end], len(data)), memoryview(data)[end + 1 :]
 
 
 _NOTHING = None, memoryview(b"")

@@ -13,6 +13,7 @@ from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, environment, write_atomic
+from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -239,7 +240,7 @@ def is_plugin_complete(folder: str) -> bool:
 
 def _is_ours(folder: str) -> bool:
     try:
-        return bool(json.loads(_text(folder, MANIFEST)).get("name") == PROGRAM)
+        return bool(parse(_text(folder, MANIFEST), _MOST_BYTES).get("name") == PROGRAM)
     except (ValueError, AttributeError):
         return False
 

@@ -29,6 +29,7 @@ from yolo_fs.edges.store import (
     update,
     write_json,
 )
+from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import understand
@@ -192,7 +193,7 @@ class States:
     def _is_our_fault(self, path: str, data: bytes) -> bool:
         """Return whether an untouched content of ours is not valid: then it is written anew."""
         try:
-            content = json.loads(data)
+            content = parse(data, len(data))
         except ValueError:
             return False
         return isinstance(content, dict) and is_ours(content) and self._is_faulty(path, content)
