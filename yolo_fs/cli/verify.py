@@ -40,7 +40,6 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
             faults += one.faults
         past = [] if revisions else list(past_hooks(repository, settings))
     finally:
-        verifier.close()
         repository.close()
     wrong = len({fault.commit for fault in faults})
     faults += past

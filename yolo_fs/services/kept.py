@@ -19,7 +19,7 @@ from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
 from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from yolo_fs.edges.store import environment, link_atomic, locked, write_atomic
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError
+from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, draft_of, entry_of, within_bounds
 from yolo_fs.rules.timestamps import iso, moment
@@ -110,12 +110,12 @@ class Keeper:
         """Yield the path of each content of an entry, and the content.
 
         Raises:
-            YoloError: OBJECT_MISSING.
+            YoloError: OBJECT_MISSING, FILE_TOO_LARGE.
         """
         for path, (mode, blob) in self._repository.trees.leaves(entry.tree).items():
             found = self._repository.objects.read(blob)
             if found is None:
-                raise YoloError(Reason.OBJECT_MISSING, f"blob {blob}", exit_code=Exit.GIT_FAILED)
+                raise self._repository.objects.unread(f"blob {blob}", blob)
             yield path, Leaf(found.body, mode)
 
     def prune(self, older: timedelta) -> int:

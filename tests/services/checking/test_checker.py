@@ -149,14 +149,12 @@ def by_verify(repository: Repository) -> dict[str, tuple[Finding, ...]]:
     branches.close()
     verifier = Verifier(repository, load(repository.root))
     own = (Reason.SUBJECT_MISMATCH, Reason.TRAILER_MISMATCH)
-    found = {
+    return {
         verified.commit.changes[0][1]: tuple(
             fault.finding for fault in verified.faults if fault.finding.reason not in own
         )
         for verified in verifier.verify("HEAD")
     }
-    verifier.close()
-    return found
 
 
 def test_every_caller_names_the_same_findings(repository: Repository) -> None:
@@ -227,4 +225,3 @@ def test_history_does_not_prove_that_a_mentioned_file_is_absent(repository: Repo
     assert tip
     assert AtCommit(repository, tip, blobs).why_absent("documents/never.md") is None
     assert WorkTree(repository.root, 1 << 20).why_absent("documents/never.md") is not None
-    blobs.close()

@@ -66,7 +66,7 @@ _NAMES_FROM = len(_INDEX_SIGN) + 4 * 256
 """Behind the counts: how many names begin with each byte or a lower one."""
 _FOUND_ONE_BY_ONE = 16
 """Names that are looked for in a large index one by one: a set of all of its names costs more."""
-_LONGEST_CHAIN = 50
+LONGEST_CHAIN = 50
 """Differences upon differences; the depth at which git itself stops."""
 _LONGEST_INSERT = 127
 _LONGEST_COPY = 0xFFFF
@@ -115,9 +115,9 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     depths: dict[str, int] = {}
     bodies: dict[str, bytes] = {}
     for each in objects:
-        at, depth = len(pack), depths.get(each.base, _LONGEST_CHAIN) + 1
+        at, depth = len(pack), depths.get(each.base, LONGEST_CHAIN) + 1
         # git takes a difference of less than four bytes for a broken one.
-        if depth <= _LONGEST_CHAIN and each.body:
+        if depth <= LONGEST_CHAIN and each.body:
             stored = _difference(each.body, bodies[each.base], at - offsets[each.base])
         else:
             depth = 0

@@ -18,12 +18,14 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from io import FileIO
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.object_format import (
     LARGEST_READ,
+    LONGEST_CHAIN,
     GitObject,
     ObjectFormat,
     Pack,
@@ -51,6 +53,12 @@ READ_HERE_MOST = 500
 """Objects that are read in process: whoever reads a long history has a git run for it, which keeps
 what long chains of differences begin with."""
 _KINDS_READ = ("blob", "tree", "commit")
+MOST_BYTES = {"blob": 64 << 20, "tree": 16 << 20, "commit": 4 << 20, "tag": 1 << 20}
+"""Larger objects are not read: whoever pushes one of a few kilobytes decides how large it unpacks.
+"""
+_AHEAD_BYTES = 16 << 20
+"""Of the objects that are asked for at once, so much is read before the first of them is used."""
+_SIZES_KEPT = 10_000
 _SMALL_INDEX_BYTES = 4096
 """What an index of some hundred objects says is kept, a larger one is read where it is asked."""
 _PACKS_MOST = 500
@@ -67,6 +75,13 @@ COLLECTED_WITHIN_S = 60.0
 _SETTLED_WITHIN_S = 0.5
 _ENDINGS = (".idx", ".pack", ".keep")
 _POLL_S = 0.05
+
+
+class _Head(NamedTuple):
+    """What git says of an object before it sends it."""
+
+    kind: str
+    size: int
 
 
 class _DoubtfulPack(NamedTuple):
@@ -110,40 +125,52 @@ class ObjectStore:
         self.packs_written = 0
         """By this process; every git has to look into each of them until it is merged."""
         self._reader: Conversation | None = None
+        self._sizes: Conversation | None = None
+        self._is_wary = False
+        """Whether sizes are asked for before anything is read: one was too large."""
+        self._too_large: dict[str, int] = {}
+        """Name → size of what was larger than whoever asked last can take."""
         self._stored = _StoredObjects(directory, object_format)
         self._read_so_far = 0
         self._in_doubt: dict[str, _DoubtfulPack] = {}
 
-    def read(self, name: str) -> GitObject | None:
-        """Return the object that a name (an id or a revision) refers to, or None."""
-        if stored := self._read_here(name):
-            return stored
-        try:
-            return self._ask(name)
-        except YoloError:
-            # a helper that outlived a repack or a config change may be wrong: ask a fresh one once
-            self.close()
-        try:
-            return self._ask(name)
-        except GitError as error:
-            self.close()
-            if "promisor remote" in error.said:  # a partial clone lacks it, and we fetch nothing
-                return None
-            raise
+    def read(self, name: str, most_bytes: int = MOST_BYTES["blob"]) -> GitObject | None:
+        """Return the object that a name (an id or a revision) refers to, or None: it is missing, or
+        larger than its kind may be, a blob than `most_bytes`; `unread` tells which.
+        """
+        (found,) = self.read_many([name], most_bytes)
+        return found
 
-    def read_many(self, oids: Sequence[str]) -> Iterator[GitObject | None]:
-        """Yield the object of each id, as `read` returns it; many are asked for at once."""
-        for at in range(0, len(oids), _ASKED_AHEAD):
-            some = oids[at : at + _ASKED_AHEAD]
-            stored = {oid: self._read_here(oid) for oid in some}
-            rest = [oid for oid, found in stored.items() if found is None]
-            try:
-                reader = self._put(rest) if rest else None
-                asked = {oid: _answer(reader) for oid in rest if reader}
-            except YoloError:
-                self.close()
-                asked = {oid: self.read(oid) for oid in rest}
-            yield from ((stored | asked)[oid] for oid in some)
+    def read_many(
+        self, names: Sequence[str], most_bytes: int = MOST_BYTES["blob"]
+    ) -> Iterator[GitObject | None]:
+        """Yield the object of each name, as `read` returns it; many are asked for at once."""
+        at = 0
+        while at < len(names):
+            some = names[at : at + _ASKED_AHEAD]
+            found = self._read_some(some, most_bytes)
+            for name in takewhile(found.__contains__, some):
+                yield found[name]
+                at += 1
+
+    def unread(self, what: str, name: str) -> YoloError:
+        """Return the error of an object that `read` has not returned: FILE_TOO_LARGE with its size,
+        else OBJECT_MISSING.
+        """
+        if size := self._too_large.get(name):
+            hint = "Its author makes it smaller; nothing of it was read."
+            return YoloError(
+                Reason.FILE_TOO_LARGE,
+                f"{what}: {size} bytes",
+                hint=hint,
+                exit_code=Exit.FINDINGS,
+            )
+        return missing_error(what)
+
+    def size_of(self, name: str) -> int | None:
+        """Return the size of an object in bytes without reading it; None when it is missing."""
+        (head,) = self._heads([name])
+        return head.size if head else None
 
     def end(self) -> None:
         """End the reading process and the threads."""
@@ -152,25 +179,101 @@ class ObjectStore:
             self._syncers.shutdown()
 
     def close(self) -> None:
-        """End the reading process."""
+        """End the reading processes."""
         self._stored.close()
+        for reader in (self._reader, self._sizes):
+            if reader is not None:
+                reader.close()
+        self._reader = self._sizes = None
+
+    def _read_some(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
+        """Return the first of these objects, so many as may stand in memory at once."""
+        found: dict[str, GitObject | None] = {}
+        rest, size = [], 0
+        for name in names:
+            self._read_so_far += 1
+            one = self._stored.read(name) if self._read_so_far <= READ_HERE_MOST else None
+            if one is None:
+                rest.append(name)
+            elif self._may_read(name, _Head(one.kind, len(one.body)), most_bytes):
+                found[name] = one
+                size += len(one.body)
+            else:
+                found[name] = None
+            if size > _AHEAD_BYTES:
+                break
+        return found | self._ask_again(rest, most_bytes) if rest else found
+
+    def _may_read(self, name: str, head: _Head, most_bytes: int) -> bool:
+        """Return whether an object is within its limit, and note of another how large it is."""
+        limit = most_bytes if head.kind == "blob" else MOST_BYTES.get(head.kind, 0)
+        self._too_large.pop(name, None)
+        if head.size > limit:
+            if len(self._too_large) >= _SIZES_KEPT:
+                self._too_large.clear()
+            self._too_large[name] = head.size
+        return head.size <= limit
+
+    def _ask_again(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
+        """Ask git; a fresh one once more, for one that outlived a repack or a change of the
+        configuration may be wrong.
+        """
+        try:
+            return self._ask(names, most_bytes)
+        except YoloError:
+            self.close()
+        found: dict[str, GitObject | None] = {}
+        for name in names:
+            try:
+                found |= self._ask([name], most_bytes)
+            except GitError as error:
+                self.close()
+                if "promisor remote" not in error.said:
+                    raise
+                found[name] = None  # a partial clone lacks it, and we fetch nothing
+        return found
+
+    def _ask(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
+        found: dict[str, GitObject | None] = {name: None for name in names if "\n" in name}
+        left, size = [name for name in names if name not in found], 0
+        if self._is_wary:
+            for name, head in zip(left, self._heads(left), strict=True):
+                if head is None or not self._may_read(name, head, most_bytes):
+                    found[name] = None
+            left = [name for name in left if name not in found]
+        while left:
+            if self._reader is None:
+                self._reader = self._git.converse("cat-file", "--batch")
+            self._reader.ask(_lines(left))
+            for name in left:
+                oid, head = _head(self._reader)
+                found[name] = None
+                if head and not self._may_read(name, head, most_bytes):
+                    self._is_wary = True
+                    self._stop_reading()
+                    break
+                if head:
+                    body = self._reader.exactly(head.size + 1)[:-1]
+                    found[name] = GitObject(oid, head.kind, body)
+                    size += len(body)
+                if size > _AHEAD_BYTES and name != left[-1]:
+                    self._stop_reading()
+                    return found
+            left = [name for name in left if name not in found]
+        return found
+
+    def _stop_reading(self) -> None:
+        """End a reading process that has more to say."""
         if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+            self._reader.kill()
+        self._reader = None
 
-    def _read_here(self, name: str) -> GitObject | None:
-        """Return an object read in process; None where git is asked."""
-        self._read_so_far += 1
-        return self._stored.read(name) if self._read_so_far <= READ_HERE_MOST else None
-
-    def _ask(self, name: str) -> GitObject | None:
-        return _answer(self._put([name]))
-
-    def _put(self, names: Sequence[str]) -> Conversation:
-        if self._reader is None:
-            self._reader = self._git.converse("cat-file", "--batch")
-        self._reader.ask(b"".join(os.fsencode(name) + b"\n" for name in names))
-        return self._reader
+    def _heads(self, names: Sequence[str]) -> list[_Head | None]:
+        """Return kind and size of objects that are not read; None for those that are missing."""
+        if self._sizes is None:
+            self._sizes = self._git.converse("cat-file", "--batch-check")
+        self._sizes.ask(_lines(names))
+        return [_head(self._sizes)[1] for _ in names]
 
     @cached_property
     def _syncers(self) -> ThreadPoolExecutor:
@@ -405,29 +508,37 @@ class _StoredObjects:
             self._files[name] = FileIO(f"{self._folder}/{name}")
         return os.pread(self._files[name].fileno(), size, start)
 
-    def _content(self, pack: str, at: int) -> tuple[str, bytes]:
+    def _content(self, pack: str, at: int, room: int = LARGEST_READ) -> tuple[str, bytes]:
+        """Return kind and body of an entry; `room`: how much the differences that it is made by may
+        come to, for all of them stand in memory until its base is read.
+        """
         known = self._bases.get((pack, at))
         if known is None:
-            known = self._read_content(pack, at)
+            known = self._read_content(pack, at, room)
             if len(self._bases) >= _BASES_MOST:
                 del self._bases[next(iter(self._bases))]
             if len(known[1]) <= _BASE_BYTES:
                 self._bases[pack, at] = known
         return known
 
-    def _read_content(self, pack: str, at: int) -> tuple[str, bytes]:
+    def _read_content(self, pack: str, at: int, room: int) -> tuple[str, bytes]:
         entry = entry_at(partial(self._bytes_of, f"{pack}.pack"), at, self._format.size)
-        if isinstance(entry.base, int):
-            kind, base = self._content(pack, entry.base)
-            return kind, with_difference(base, entry.body)
-        if entry.base:
-            whole = self.read(entry.base.hex())
-            if whole is None:
-                raise LookupError(entry.base)
-            return whole.kind, with_difference(whole.body, entry.body)
-        if not entry.kind:
+        if entry.kind:
+            return entry.kind, entry.body
+        room -= max(len(entry.body), LARGEST_READ // LONGEST_CHAIN)
+        if not entry.base or room < 0:
             raise LookupError(at)
-        return entry.kind, entry.body
+        kind, base = self._base(pack, entry.base, room)
+        return kind, with_difference(base, entry.body)
+
+    def _base(self, pack: str, base: int | bytes, room: int) -> tuple[str, bytes]:
+        place = (pack, base) if isinstance(base, int) else self._place(base)
+        if place:
+            return self._content(*place, room)
+        whole = self.read(base.hex()) if isinstance(base, bytes) else None
+        if whole is None:
+            raise LookupError(base)
+        return whole.kind, whole.body
 
     def _place(self, raw: bytes) -> tuple[str, int] | None:
         """Return which pack has an object, and where."""
@@ -510,9 +621,13 @@ def _write_all(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def _answer(reader: Conversation) -> GitObject | None:
+def _lines(names: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(name) + b"\n" for name in names)
+
+
+def _head(reader: Conversation) -> tuple[str, _Head | None]:
+    """Return the id, and kind and size, that git says before an object; none if it is missing."""
     header = reader.line().split(b" ")
     if header[-1] in (b"missing", b"ambiguous") or len(header) != 3:
-        return None
-    body = reader.exactly(int(header[2]) + 1)[:-1]
-    return GitObject(header[0].decode(), header[1].decode(), body)
+        return "", None
+    return header[0].decode(), _Head(header[1].decode(), int(header[2]))

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 from yolo_fs.edges.git.commit_object import read_commit_object
 from yolo_fs.edges.git.object_format import ObjectFormat
-from yolo_fs.edges.git.objects import ObjectStore, missing_error
+from yolo_fs.edges.git.objects import ObjectStore
 from yolo_fs.edges.git.runner import (
     Git,
     GitOutput,
@@ -217,12 +217,12 @@ class Repository:
         """Return the tree of a commit.
 
         Raises:
-            YoloError: OBJECT_MISSING.
+            YoloError: OBJECT_MISSING, FILE_TOO_LARGE.
         """
         if commit not in self._root_trees:
             self._read_commit(commit)
             if commit not in self._root_trees:
-                raise missing_error(f"commit {commit}")
+                raise self.objects.unread(f"commit {commit}", commit)
         return self._root_trees[commit]
 
     def parents(self, commit: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.objects import ObjectStore, missing_error
-from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
 """The modes of what is neither folder nor submodule."""
@@ -22,6 +22,9 @@ _ENTRIES_KEPT = 20_000
 _TREES_KEPT = 16
 """Trees that are kept however many entries they have: the next commit is on top of them."""
 _LISTS_KEPT = 4
+_WALKED_MOST = 500_000
+"""Names that one walk looks at."""
+_LONGEST_PATH = 4096
 _FILES_LISTED = 10_000
 """Files below a folder whose lists are kept: memory must not grow with what a repository holds."""
 
@@ -58,12 +61,18 @@ class Tree(NamedTuple):
 
     @classmethod
     def parse(cls, body: bytes, oid_size: int) -> Tree:
-        """Return the entries of a stored tree."""
+        """Return the entries of a stored tree.
+
+        Raises:
+            ValueError: it is malformed.
+        """
         keys, raws, start = [], [], 0
         while start < len(body):
             end_of_name = body.index(b"\0", start)
             mode, name = body[start:end_of_name].split(b" ", 1)
             end = end_of_name + 1 + oid_size
+            if not mode.isdigit() or end > len(body):
+                raise ValueError("a tree without a mode, or cut off")
             keys.append(name + b"/" if mode.lstrip(b"0") == _FOLDER else name)
             raws.append(body[start:end])
             start = end
@@ -91,6 +100,25 @@ class Tree(NamedTuple):
 def _read(raw: bytes) -> TreeEntry:
     head, _, tail = raw.partition(b"\0")
     return TreeEntry(head.split(b" ", 1)[0].lstrip(b"0").decode(), tail.hex())
+
+
+class _Walk:
+    """How far one walk has come: ten trees of a few names each may hold more files than a disk."""
+
+    def __init__(self) -> None:
+        self._entries = 0
+
+    def visit(self, folder: str, entries: int) -> None:
+        """Go into a folder of so many entries. Raises YoloError(FILE_TOO_LARGE)."""
+        self._entries += entries
+        if self._entries > _WALKED_MOST or len(folder) > _LONGEST_PATH:
+            shown = safe(folder, 80) or "the root"
+            raise YoloError(
+                Reason.FILE_TOO_LARGE,
+                f"a tree of more than {_WALKED_MOST} names, or deeper than any path, at {shown}",
+                hint="Its author takes it back; nothing of it was used.",
+                exit_code=Exit.FINDINGS,
+            )
 
 
 class Splice(NamedTuple):
@@ -123,13 +151,16 @@ class Trees:
         """Return a tree by its id.
 
         Raises:
-            YoloError: OBJECT_MISSING; also in a partial clone that lacks it (F31).
+            YoloError: OBJECT_MISSING; also in a partial clone that lacks it (F31). FILE_TOO_LARGE.
         """
         if oid not in self._seen:
             found = self._store.read(oid)
             if found is None or found.kind != "tree":
-                raise missing_error(f"tree {oid}")
-            self._seen[oid] = Tree.parse(found.body, self._store.object_format.size)
+                raise self._store.unread(f"tree {oid}", oid)
+            try:
+                self._seen[oid] = Tree.parse(found.body, self._store.object_format.size)
+            except ValueError:
+                raise missing_error(f"tree {oid}") from None
         return self._seen[oid]
 
     def evict_caches(self) -> None:
@@ -174,17 +205,23 @@ class Trees:
         yield self._store.object_format.hash_object("tree", body)
 
     def files_below(self, root: str, path: str) -> dict[str, str]:
-        """Return the regular files below a folder of the tree `root`: whole path → blob id."""
+        """Return the regular files below a folder of the tree `root`: whole path → blob id.
+
+        Raises:
+            YoloError: OBJECT_MISSING; FILE_TOO_LARGE for more than anybody can list.
+        """
         top = self.folder_at(root, path)
         left = [(f"{path}/", top)] if top else []
         before = _LISTED.pop(path, {})
         listed: dict[str, _Listed] = {}
         files: dict[str, str] = {}
+        walk = _Walk()
         while left:
             folder, oid = left.pop()
             known = before.get(folder)
             if known is None or known.tree != oid:
                 known = self._list(folder, oid)
+            walk.visit(folder, len(known.files) + len(known.folders))
             listed[folder] = known
             files |= known.files
             left += known.folders
@@ -213,8 +250,11 @@ class Trees:
         """Return what a tree holds beside folders: prefix and path → entry."""
         found: dict[str, TreeEntry] = {}
         left = [(prefix, root)]
+        walk = _Walk()
         while left:
-            for name, entry in self._entries_of(*left.pop()):
+            folder, oid = left.pop()
+            walk.visit(folder, len(self.get(oid).keys))
+            for name, entry in self._entries_of(folder, oid):
                 if name.endswith("/"):
                     left.append((name, entry.oid))
                 else:
@@ -231,21 +271,35 @@ class Trees:
     ) -> Iterator[tuple[str, str]]:
         """Yield what differs between two trees (None: the empty one) as git names it: status letter
         and path; what became another sort of thing is `T`.
+
+        Raises:
+            YoloError: OBJECT_MISSING; FILE_TOO_LARGE for more than anybody can compare.
         """
-        was, now = (
-            dict(zip(*self.get(oid), strict=True)) if oid else {} for oid in (before, after)
-        )
-        for key in sorted(was.keys() | now.keys()):
-            if was.get(key) == now.get(key):
-                continue
-            old, new = (_read(tree[key]) if key in tree else None for tree in (was, now))
-            path = prefix + key.decode("utf-8", "surrogateescape")
-            if key.endswith(b"/"):
-                yield from self.changes(old and old.oid, new and new.oid, path)
+        walk = _Walk()
+        left = [self._differing(before, after, prefix, walk)]
+        while left:
+            path, old, new = next(left[-1], ("", None, None))
+            if not path:
+                left.pop()
+            elif path.endswith("/"):
+                left.append(self._differing(old and old.oid, new and new.oid, path, walk))
             elif old and new:
                 yield "M" if old.mode[:2] == new.mode[:2] else "T", path
             else:
                 yield "D" if old else "A", path
+
+    def _differing(
+        self, before: str | None, after: str | None, prefix: str, walk: _Walk
+    ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
+        """Yield prefix and name, a folder's with its slash, where two trees say something else."""
+        was, now = (
+            dict(zip(*self.get(oid), strict=True)) if oid else {} for oid in (before, after)
+        )
+        walk.visit(prefix, len(was) + len(now))
+        for key in sorted(was.keys() | now.keys()):
+            if was.get(key) != now.get(key):
+                old, new = (_read(tree[key]) if key in tree else None for tree in (was, now))
+                yield prefix + key.decode("utf-8", "surrogateescape"), old, new
 
     def splice(self, root: str | None, path: str, blob: str) -> Splice:
         """Return the tree `root` (None: an empty one) with the regular file `path` put in."""

@@ -185,7 +185,9 @@ def previous_records(repository: Repository, place: Place, blob: str | None) -> 
 
     `blob`: the version before; None when there is none.
     """
-    found = repository.objects.read(blob) if blob and is_named_by_change(place) else None
+    if not blob or not is_named_by_change(place):
+        return ()
+    found = repository.objects.read(blob, Limits().max_file_bytes)
     if found is None:
         return ()
     return READERS[place.artifact.format](found.body, place.path, Limits()).records

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -9,7 +10,6 @@ from typing import NamedTuple, Protocol
 
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.git.trees import Tree, TreeEntry
 from yolo_fs.reasons import Finding, Reason
 
@@ -94,42 +94,30 @@ class BlobReader:
     def __init__(self, repository: Repository, limit_bytes: int):
         self._repository = repository
         self._limit_bytes = limit_bytes
-        self._sizes: Conversation | None = None
         self._known_commits: dict[str, bool] = {}
 
     def read(self, oid: str, path: str) -> bytes | Finding:
         """Return the bytes of a blob, or why they cannot be read; `path`: for the finding."""
-        size = self.size_bytes(oid)
-        if size > self._limit_bytes:
-            message = f"{size} bytes; the limit is {self._limit_bytes}"
+        objects = self._repository.objects
+        found = objects.read(oid, self._limit_bytes)
+        if found and found.kind == "blob":
+            return found.body
+        error = objects.unread(f"blob {oid}", oid)
+        if error.reason is Reason.FILE_TOO_LARGE:
+            message = f"{error.message}; the limit is {self._limit_bytes}"
             expected = "a file within the limit"
             return Finding(Reason.FILE_TOO_LARGE, path, 0, "", message, expected, "split it")
-        found = self._repository.objects.read(oid) if size >= 0 else None
-        if found is None or found.kind != "blob":
-            message = f"blob {oid} cannot be read"
-            hint = "see 'yolo-fs doctor'"
-            return Finding(Reason.OBJECT_MISSING, path, message=message, hint=hint)
-        return found.body
+        return Finding(error.reason, path, message=error.message, hint="see 'yolo-fs doctor'")
 
-    def size_bytes(self, oid: str) -> int:
-        """Return the size of an object, -1 when it is missing."""
-        if self._sizes is None:
-            self._sizes = self._repository.git.converse("cat-file", "--batch-check=%(objectsize)")
-        self._sizes.ask(oid.encode() + b"\n")
-        answer = self._sizes.line()
-        return int(answer) if answer.isdigit() else -1
+    def is_empty(self, oid: str) -> bool:
+        """Return whether an object is there and has no content."""
+        return self._repository.objects.size_of(oid) == 0
 
     def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
         """Return for each hash whether the repository has that commit."""
         unknown = [name for name in names if name not in self._known_commits]
         self._known_commits |= self._repository.commits_exist(unknown)
         return {name: self._known_commits[name] for name in names}
-
-    def close(self) -> None:
-        """End the helper process."""
-        if self._sizes is not None:
-            self._sizes.close()
-            self._sizes = None
 
 
 class Staged:
@@ -160,7 +148,7 @@ class Staged:
 
     def why_absent(self, path: str) -> Finding | None:
         if oid := self.key(path):
-            return _empty(path) if self._blobs.size_bytes(oid) == 0 else None
+            return _empty(path) if self._blobs.is_empty(oid) else None
         return self._work_tree.why_absent(path)
 
     def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
@@ -194,7 +182,7 @@ class AtCommit:
     def why_absent(self, path: str) -> Finding | None:
         # A file that is not in the commit proves nothing: it may have been ignored or untracked.
         oid = self.key(path)
-        return _empty(path) if oid and self._blobs.size_bytes(oid) == 0 else None
+        return _empty(path) if oid and self._blobs.is_empty(oid) else None
 
     def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
         return self._blobs.commits_exist(names)
@@ -208,10 +196,10 @@ class AtCommit:
         if folder not in self._folders:
             objects = self._repository.objects
             found = objects.read(f"{self._commit}:{folder}")
+            self._folders[folder] = Tree((), ())
             if found is not None and found.kind == "tree":
-                self._folders[folder] = Tree.parse(found.body, objects.object_format.size)
-            else:
-                self._folders[folder] = Tree((), ())
+                with contextlib.suppress(ValueError):
+                    self._folders[folder] = Tree.parse(found.body, objects.object_format.size)
         return self._folders[folder]
 
 

@@ -128,15 +128,12 @@ class Validator:
         blobs = BlobReader(repository, self.max_bytes)
         snapshot = Staged(blobs, entries, repository.root)
         tip = repository.head().tip
-        try:
-            for path, oid in entries.items():
-                if wanted and not any(_is_below(path, folder) for folder in wanted):
-                    continue
-                if self._is_ours(path) and repository.blob_at(tip, path) != oid:
-                    location = InTree(repository.root, path)
-                    yield self._check(path, blobs.read(oid, path), location, snapshot)
-        finally:
-            blobs.close()
+        for path, oid in entries.items():
+            if wanted and not any(_is_below(path, folder) for folder in wanted):
+                continue
+            if self._is_ours(path) and repository.blob_at(tip, path) != oid:
+                location = InTree(repository.root, path)
+                yield self._check(path, blobs.read(oid, path), location, snapshot)
 
     def text(self, data: bytes) -> CheckedFile:
         """Check one text, by default a message."""

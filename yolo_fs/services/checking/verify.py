@@ -84,10 +84,6 @@ class Verifier:
             faults = tuple(CommitFault(commit.oid, finding) for finding in self._found_in(commit))
             yield VerifiedCommit(commit, faults, number, len(own))
 
-    def close(self) -> None:
-        """End the helper processes."""
-        self._blobs.close()
-
     def _found_in(self, commit: LoggedCommit) -> tuple[Finding, ...]:
         try:
             return tuple(self._findings(commit))
@@ -301,21 +297,17 @@ def broken_rules(
     blobs = BlobReader(repository, settings.policy.max_file_bytes)
     checker = Checker(settings)
     is_strict = settings.policy.hooks_hold_people
-    try:
-        for commit in log(repository, *revisions, limit=limit):
-            if commit.is_ours:
-                own = verifier.verify(f"{commit.oid}^!") if ours else ()
-                yield from (fault for one in own for fault in one.faults)
-            elif len(commit.parents) < 2:
-                yield from (
-                    CommitFault(commit.oid, one)
-                    for one in _of_person(
-                        repository, commit, checker, blobs, is_strict=is_strict, by_agent=by_agent
-                    )
+    for commit in log(repository, *revisions, limit=limit):
+        if commit.is_ours:
+            own = verifier.verify(f"{commit.oid}^!") if ours else ()
+            yield from (fault for one in own for fault in one.faults)
+        elif len(commit.parents) < 2:
+            yield from (
+                CommitFault(commit.oid, one)
+                for one in _of_person(
+                    repository, commit, checker, blobs, is_strict=is_strict, by_agent=by_agent
                 )
-    finally:
-        blobs.close()
-        verifier.close()
+            )
 
 
 def _of_person(

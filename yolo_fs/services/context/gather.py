@@ -129,7 +129,7 @@ class Gatherer:
         Of a whole file its path, of a commit its name and subject.
         """
         if not origin.path:
-            found = next(log(self._repository, origin.commit, limit=1), None)
+            found = next(log(self._repository, origin.commit, limit=1, with_changes=False), None)
             return f"{found.oid} {found.subject}" if found else None
         data = self._bytes(origin)
         if data is None or not origin.line:
@@ -140,7 +140,8 @@ class Gatherer:
     def _bytes(self, origin: Origin) -> bytes | None:
         if origin.commit:
             blob = self._repository.blob_at(origin.commit, origin.path)
-            found = self._repository.objects.read(blob) if blob else None
+            limit = self._settings.policy.max_file_bytes
+            found = self._repository.objects.read(blob, limit) if blob else None
             return found.body if found else None
         content = read(self._repository.root, origin.path, self._settings.policy.max_file_bytes)
         return content.data if isinstance(content, Content) else None
@@ -174,7 +175,8 @@ class Gatherer:
 
     def _at(self, path: str, blob: str, commit: str) -> ContextSource | None:
         if (path, blob) not in self._committed:
-            found = self._repository.objects.read(blob)
+            limit = self._settings.policy.max_file_bytes
+            found = self._repository.objects.read(blob, limit)
             self._committed[path, blob] = self._understood(path, found.body) if found else None
         source = self._committed[path, blob]
         return replace(source, commit=commit) if source else None
@@ -217,7 +219,10 @@ class Gatherer:
 
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
         return (
-            tuple((one.oid, one.subject) for one in log(self._repository, commit, limit=10))
+            tuple(
+                (one.oid, one.subject)
+                for one in log(self._repository, commit, limit=10, with_changes=False)
+            )
             if commit
             else ()
         )

@@ -14,11 +14,12 @@ from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.index import IndexUpdate
+from yolo_fs.edges.git.objects import MOST_BYTES
 from yolo_fs.edges.git.packs import PackMerger
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import private_directory, write_json
 from yolo_fs.edges.system import boot_id
-from yolo_fs.reasons import Finding, YoloError
+from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.workspace import BOOT
@@ -97,9 +98,10 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
     head = repository.head()
     with contextlib.suppress(YoloError):
         for path, blob in repository.files_at(head.tip, PLANNING_ROOT).items():
-            if repository.objects.read(blob) is not None:
+            objects = repository.objects
+            if objects.read(blob) or objects.unread(path, blob).reason is Reason.FILE_TOO_LARGE:
                 continue
-            content = read(repository.root, path, 1 << 30)
+            content = read(repository.root, path, MOST_BYTES["blob"])
             if isinstance(content, Finding):
                 continue
             again = repository.object_format.hash_object("blob", content.data)

@@ -14,6 +14,7 @@ from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.store import recall, remember
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import YoloError, errors
 from yolo_fs.rules.artifacts.classify import (
@@ -60,6 +61,8 @@ from yolo_fs.services.workspace import (
 
 _FILE = "artifacts.json"
 """Holds, below `.git/yolo-fs`, what the artifacts of a branch say."""
+_ACTIVE_BYTES = 4096
+"""Of the file that names the milestone in force."""
 _NONE = (None,)
 _NO_PLANS: frozenset[str] = frozenset()
 _MADE_FEW = 50
@@ -322,7 +325,7 @@ class Team:
         if commit is None or commit == self._repository.head().tip:
             return planning_home(self._repository.root)
         blob = self._repository.blob_at(commit, ACTIVE)
-        active = self._repository.objects.read(blob) if blob else None
+        active = self._repository.objects.read(blob, _ACTIVE_BYTES) if blob else None
         named = milestone_named(active.body) if active else ""
         tree = self._repository.root_tree(commit)
         return named if named and self._repository.trees.find(tree, named) else PLANNING_ROOT
@@ -330,7 +333,8 @@ class Team:
     def config_at(self, commit: str | None) -> Config | None:
         """Return the configuration of a commit: who worked then is no matter of who works now."""
         blob = self._repository.blob_at(commit, CONFIG)
-        found = self._repository.objects.read(blob) if blob and blob not in self._configs else None
+        objects, most_bytes = self._repository.objects, Limits().max_file_bytes
+        found = objects.read(blob, most_bytes) if blob and blob not in self._configs else None
         if blob and found:
             self._configs[blob] = None
             with suppress(YoloError):
@@ -363,7 +367,7 @@ class Team:
         plans = self._plans_beside(place)
         filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
         unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
-        objects = self._repository.objects.read_many(unread)
+        objects = self._repository.objects.read_many(unread, self._settings.limits.max_file_bytes)
         for blob, found in self.paused(zip(unread, objects, strict=True)):
             filed[blob] = self._understood(place, found, plans)
         return {blob: one.lines if one.valid else () for blob, one in filed.items()}
@@ -477,7 +481,8 @@ class Team:
             self._recall(places)
         unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
         self._is_kept = self._is_kept and not unread
-        objects = self._repository.objects.read_many([files[path] for path in unread])
+        blobs = [files[path] for path in unread]
+        objects = self._repository.objects.read_many(blobs, self._settings.limits.max_file_bytes)
         for path, found in self.paused(zip(unread, objects, strict=True)):
             plans = wanted[path][1]
             self._filed[path] = wanted[path], None, self._understood(places[path], found, plans)

@@ -55,12 +55,9 @@ def handoffs_at(
     deadline_s = settings.policy.handoff_deadline_s
     lives = lifecycles_of(root, phases, team.history_index, reads, deadline_s) if phases else ()
     blobs = BlobReader(repository, limit)
-    try:
-        files: Snapshot = AtCommit(repository, commit, blobs) if commit else WorkTree(root, limit)
-        product = ProductHandoffs(files, settings)
-        sessions = [product.session(one) for one in product.sessions()[-LATEST_SESSIONS:]]
-    finally:
-        blobs.close()
+    files: Snapshot = AtCommit(repository, commit, blobs) if commit else WorkTree(root, limit)
+    product = ProductHandoffs(files, settings)
+    sessions = [product.session(one) for one in product.sessions()[-LATEST_SESSIONS:]]
     return {
         "lives": [_life(one, until_s) for one in lives],
         "sessions": [_session(one) for one in reversed(sessions)],

@@ -92,12 +92,8 @@ def read_artifact(
         snapshot: Snapshot = AtCommit(repository, commit, blobs)
     else:
         snapshot = WorkTree(repository.root, limit, repository.commits_exist)
-    try:
-        data = snapshot.content(path)
-        checker = Checker(settings)
-        wrong = () if isinstance(data, Finding) else checker.check(place, data, snapshot).findings
-    finally:
-        blobs.close()
+    data, checker = snapshot.content(path), Checker(settings)
+    wrong = () if isinstance(data, Finding) else checker.check(place, data, snapshot).findings
     kind, versions = place.artifact.kind, tuple(versions_of(repository, path, commit or tip))
     if isinstance(data, bytes):
         lines = harmless_lines(data)
@@ -214,17 +210,14 @@ def _artifacts(
                 versions.setdefault(path, []).append(logged)
     blobs = BlobReader(repository, settings.policy.max_file_bytes)
     checker = Checker(settings)
-    try:
-        return tuple(
-            RecordedArtifact(
-                place,
-                tuple(_version(repository, checker, blobs, place, one) for one in versions[path]),
-            )
-            for path in sorted(versions)
-            if (place := classify(path))
+    return tuple(
+        RecordedArtifact(
+            place,
+            tuple(_version(repository, checker, blobs, place, one) for one in versions[path]),
         )
-    finally:
-        blobs.close()
+        for path in sorted(versions)
+        if (place := classify(path))
+    )
 
 
 def _version(

@@ -10,7 +10,7 @@ import math
 import random
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -28,7 +28,6 @@ from yolo_fs.edges.git.history import (
     read_commit,
 )
 from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.objects import missing_error
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
@@ -39,6 +38,7 @@ from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.team import (
+    LEASE_BYTES,
     Divergence,
     PathChange,
     TeamLease,
@@ -56,6 +56,8 @@ from yolo_fs.services.team.membership import Membership
 from yolo_fs.services.workspace import BESIDE, Settings
 
 _ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,80}/[0-9a-f]{40,64}")
+_AT_ONCE_BYTES = 32 << 20
+"""Of the team's versions, so much is read before the first of it is committed."""
 _ROUNDS = 8
 """Looks in a row, while each leaves something that the next can do."""
 _NOT_HERE_YET = (Reason.WAITS_FOR, Reason.UNKNOWN_COMMIT)
@@ -229,7 +231,12 @@ class TeamMeeting:
         else:
             conflict, tip = self._conflict_at(path, head)
             chosen = PathChange(path, conflict.theirs, tip or "")
-            _, held = self._commit_here([self._incoming(chosen)], head)
+            incoming = self._incoming(chosen)
+            _, held = (
+                (0, (incoming,))
+                if isinstance(incoming, HeldBack)
+                else self._commit_here([incoming], head)
+            )
         if held:
             raise YoloError(held[0].reason, held[0].what, exit_code=Exit.TRY_AGAIN)
 
@@ -311,18 +318,28 @@ class TeamMeeting:
         place = classify(divergence.path)
         if place is None:
             return None
-        base = self._data(divergence.base) if divergence.base else b""
-        return merge_texts(
-            place.artifact, base, self._data(divergence.ours), self._data(divergence.theirs)
-        )
+        blobs = (divergence.base, divergence.ours, divergence.theirs)
+        try:
+            versions = [self._data(blob) if blob else b"" for blob in blobs]
+        except YoloError as error:
+            if error.reason is not Reason.FILE_TOO_LARGE:
+                raise
+            return None  # a person decides what no machine reads
+        return merge_texts(place.artifact, *versions)
 
     def _is(self, data: bytes, blob: str) -> bool:
         return self._repository.object_format.hash_object("blob", data).oid == blob
 
-    def _data(self, blob: str) -> bytes:
-        found = self._repository.objects.read(blob)
+    def _data(self, blob: str, most_bytes: int = 0) -> bytes:
+        """Return a version; `most_bytes`: the most that it may hold, 0 for what an artifact may.
+
+        Raises:
+            YoloError: FILE_TOO_LARGE, OBJECT_MISSING.
+        """
+        objects = self._repository.objects
+        found = objects.read(blob, most_bytes or self._settings.policy.max_file_bytes)
         if found is None or found.kind != "blob":
-            raise missing_error(f"blob {blob}")
+            raise objects.unread(f"blob {blob}", blob)
         return found.body
 
     def _tell(self, found: TeamStanding) -> None:
@@ -337,23 +354,53 @@ class TeamMeeting:
 
     def _take_in(self, found: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
         """Commit on the branch what comes from the team, and what was merged."""
-        incoming = [self._incoming(change) for change in found.receive]
-        incoming += [
+        merged = [
             _Incoming(PathChange(each.path, each.ours, ""), data, "", None)
             for each, data in found.merges
         ]
-        if not incoming:
+        if not (found.receive or merged):
             return 0, ()
         if obstacle := self._obstacles.find(head, time.time_ns()):
-            return 0, tuple(HeldBack(each.change.path, obstacle) for each in incoming)
-        return self._commit_here(incoming, head)
+            paths = [each.path for each in (*found.receive, *(one.change for one in merged))]
+            return 0, tuple(HeldBack(path, obstacle) for path in paths)
+        held: list[HeldBack] = []
+        for some in self._parts(found.receive, merged, held):
+            count, refused = self._commit_here(some, head)
+            held += refused
+            if count:
+                return count, tuple(held)
+        return 0, tuple(held)
 
-    def _incoming(self, change: PathChange) -> _Incoming:
+    def _parts(
+        self, changes: Iterable[PathChange], merged: list[_Incoming], held: list[HeldBack]
+    ) -> Iterator[list[_Incoming]]:
+        """Yield what comes in, so much at once as may stand in memory, and add to `held` what
+        cannot be read.
+        """
+        part, size = merged, 0
+        for change in changes:
+            one = self._incoming(change)
+            if isinstance(one, HeldBack):
+                held.append(one)
+                continue
+            part.append(one)
+            size += len(one.data)
+            if size > _AT_ONCE_BYTES:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def _incoming(self, change: PathChange) -> _Incoming | HeldBack:
+        try:
+            data = self._data(change.blob or "")
+        except YoloError as error:
+            return HeldBack(change.path, error.reason, error.message)
         made = read_commit(self._repository, change.commit)
         named = dict(made.trailers).get(ORIGIN, "") if made else ""
         origin = named if _ORIGIN.fullmatch(named) else f"{self.membership.team}/{change.commit}"
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
-        return _Incoming(change, self._data(change.blob or ""), origin, at)
+        return _Incoming(change, data, origin, at)
 
     def _commit_here(
         self, incoming: Sequence[_Incoming], head: Head
@@ -422,6 +469,9 @@ class TeamMeeting:
         held: dict[str, HeldBack] = {}
         for change in changes:
             incoming = self._incoming(change)
+            if isinstance(incoming, HeldBack):
+                held[change.path] = incoming
+                continue
             request = self._request(incoming)
             if isinstance(request, HeldBack):
                 held[change.path] = request
@@ -487,7 +537,14 @@ class TeamMeeting:
     def lease_at(self, tip: str | None, dept: str) -> TeamLease:
         """Return the lease of a department as a commit of the team has it."""
         blob = self._repository.blob_at(tip, path_of(dept))
-        return read_lease(dept, self._data(blob) if blob else None)
+        if blob is None:
+            return read_lease(dept, None)
+        try:
+            return read_lease(dept, self._data(blob, LEASE_BYTES))
+        except YoloError as error:
+            if error.reason is not Reason.FILE_TOO_LARGE:
+                raise
+            return read_lease(dept, b"")
 
     def _fenced(self, change: PathChange, tip: str | None) -> HeldBack | None:
         place = classify(change.path)
@@ -499,7 +556,10 @@ class TeamMeeting:
 
     def _outgoing_request(self, change: PathChange) -> CommitRequest | HeldBack:
         """Return a version's commit for the team: as a coordinator named it, or would."""
-        data = self._data(change.blob or "")
+        try:
+            data = self._data(change.blob or "")
+        except YoloError as error:
+            return HeldBack(change.path, error.reason, error.message)
         made = read_commit(self._repository, change.commit)
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
         origin = f"{self.membership.clone}/{change.commit}"
