@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.commit import CommitRequest, Committer
 from yolo_fs.edges.git.history import (
     LoggedChange,
+    LoggedCommit,
     changes_along,
     changes_of,
     line_between,
@@ -53,9 +53,9 @@ from yolo_fs.schemas.layout import Record
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.team.membership import Membership
+from yolo_fs.services.team.origin import is_proved
 from yolo_fs.services.workspace import BESIDE, Settings
 
-_ORIGIN = re.compile(r"[a-z0-9][a-z0-9-]{0,80}/[0-9a-f]{40,64}")
 _AT_ONCE_BYTES = 32 << 20
 """Of the team's versions, so much is read before the first of it is committed."""
 _ROUNDS = 8
@@ -397,10 +397,16 @@ class TeamMeeting:
         except YoloError as error:
             return HeldBack(change.path, error.reason, error.message)
         made = read_commit(self._repository, change.commit)
-        named = dict(made.trailers).get(ORIGIN, "") if made else ""
-        origin = named if _ORIGIN.fullmatch(named) else f"{self.membership.team}/{change.commit}"
+        origin = self._origin(made, change, self.membership.team)
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
         return _Incoming(change, data, origin, at)
+
+    def _origin(self, made: LoggedCommit | None, change: PathChange, otherwise: str) -> str:
+        """Return where a version was made: as its commit says and proves, else that commit."""
+        named = dict(made.trailers).get(ORIGIN, "") if made and made.is_ours else ""
+        if is_proved(self._repository, named, change.path, change.blob):
+            return named
+        return f"{otherwise}/{change.commit}"
 
     def _commit_here(
         self, incoming: Sequence[_Incoming], head: Head
@@ -562,11 +568,10 @@ class TeamMeeting:
             return HeldBack(change.path, error.reason, error.message)
         made = read_commit(self._repository, change.commit)
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
-        origin = f"{self.membership.clone}/{change.commit}"
+        origin = self._origin(made, change, self.membership.clone)
         if made and made.is_ours:
-            named = dict(made.trailers).get(ORIGIN, origin)
             trailers = tuple(pair for pair in made.trailers if pair[0] != ORIGIN)
-            return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, named)), at)
+            return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, origin)), at)
         request = self._request(_Incoming(change, data, origin, at))
         return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
 

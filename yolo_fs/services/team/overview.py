@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolo_fs.edges.git.history import log, read_commit
+from yolo_fs.edges.git.history import LoggedCommit, log, read_commit
 from yolo_fs.edges.git.isolated import isolated_git
 from yolo_fs.edges.git.repository import Head, Repository, Setting
 from yolo_fs.edges.git.runner import Git
@@ -27,7 +27,8 @@ from yolo_fs.rules.team import (
 )
 from yolo_fs.services.team.membership import Membership, membership_of, memberships_beside
 from yolo_fs.services.team.merge_driver import DRIVER, command
-from yolo_fs.services.workspace import LINES, TEAM_LANE, Settings, lock_in
+from yolo_fs.services.team.origin import clone_in, is_proved
+from yolo_fs.services.workspace import BESIDE, LINES, TEAM_LANE, Settings, lock_in
 
 if TYPE_CHECKING:
     from yolo_fs.services.team.meeting import HeldBack, TeamMeeting, TeamStanding
@@ -66,7 +67,7 @@ class TeamObserver:
             self._tip, self._made, self._passed = None, {}, {}
         head = self._repository.head()
         standing = self._meeting.standing(head)
-        self._read_up_to(standing.tip)
+        self._read_up_to(standing.tip, membership.clone)
         lane = self._lane(membership)
         return TeamOverview(
             membership.team,
@@ -79,25 +80,38 @@ class TeamObserver:
             tuple(self._waiting(self._meeting, standing, head, obstacle, lane)),
         )
 
-    def _read_up_to(self, tip: str | None) -> None:
+    def _read_up_to(self, tip: str | None, own: str) -> None:
         if tip == self._tip:
             return
         if not (tip and self._tip and self._repository.is_ancestor(self._tip, tip)):
             self._made, self._passed = {}, {}
         since = (f"^{self._tip}",) if self._made else ()
-        new = log(self._repository, tip, *since, with_changes=False) if tip else ()
+        new = log(self._repository, tip, *since) if tip else ()
+        shown = self._shown(own)
         for commit in reversed(list(new)):
             trailers = dict(commit.trailers)
             if dept := trailers.get("Yolo-Lease"):
                 self._passed[dept] = commit.at_s
-            name, _, _ = trailers.get(ORIGIN, "").partition("/")
-            if name:
+            named = trailers.get(ORIGIN, "")
+            name = clone_in(named)
+            if name and (name not in shown or self._is_proved(named, commit)):
                 before = self._made.get(name, CloneStanding(name))
                 made = before.published + 1
                 self._made[name] = before._replace(
                     published=made, last_s=commit.at_s, last=commit.subject
                 )
         self._tip = tip
+
+    def _shown(self, own: str) -> frozenset[str]:
+        """Return the clones whose branches are here, so that what they made can be proved."""
+        refs = (*self._repository.refs_below(LINES), *self._repository.refs_below(BESIDE))
+        return frozenset((own, *(ref.rpartition("/")[2] for ref in refs)))
+
+    def _is_proved(self, named: str, commit: LoggedCommit) -> bool:
+        paths = [path for _, path in commit.changes]
+        return len(paths) == 1 and is_proved(
+            self._repository, named, paths[0], self._repository.blob_at(commit.oid, paths[0])
+        )
 
     def _leases(self, meeting: TeamMeeting, tip: str | None) -> Iterator[HeldLease]:
         for dept in WORKING_NAMES:
