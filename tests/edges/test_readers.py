@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 from tests.edges.recogniser import accepts
 from yolo_fs.edges import readers, text_checks
 from yolo_fs.edges.readers import read_lines, read_object
-from yolo_fs.edges.text_checks import Limits, Reading, read_text
+from yolo_fs.edges.text_checks import MAX_FINDINGS, Limits, Reading, read_text
 from yolo_fs.reasons import Level, Reason, errors
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "reader"
@@ -362,3 +363,37 @@ def test_lines_share_their_keys_and_no_more_keys_than_there_may_be() -> None:
         read = read_lines(json.dumps(keys).encode() + b"\n", "a.jsonl").records
         assert read[0].value == keys
     assert len(readers._KEYS) <= readers._KEYS_MOST
+
+
+# --- a file that is only judged ---
+
+
+@pytest.mark.parametrize(
+    "line", ['{"id":"x","id":"y"}', '{"a":1e99999999}', "{", '"\\ud800"', "{}x"]
+)
+def test_of_a_hundred_thousand_faulty_lines_a_hundred_are_looked_at(line: str) -> None:
+    judged = Limits(stops_at_errors=True)
+
+    def took(count: int, limits: Limits) -> float:
+        data = f"{line}\n".encode() * count
+        began = time.process_time()
+        reading = read_lines(data, "x.jsonl", limits)
+        assert (
+            len(reading.findings) == MAX_FINDINGS + 1
+            and "more than" in reading.findings[-1].message
+        )
+        assert errors(reading.findings) and not reading.records
+        return time.process_time() - began
+
+    assert took(100_000, judged) < took(5_000, Limits())
+
+
+def test_a_verdict_does_not_change_by_where_reading_ends() -> None:
+    """Warnings alone end nothing: an error may follow them."""
+    judged = Limits(stops_at_errors=True)
+    warned = '{"a":1}\n\n' * 300
+    for tail, is_wrong in (("", False), ("{\n", True)):
+        data = (warned + tail).encode()
+        one, other = (read_lines(data, "x.jsonl", limits) for limits in (judged, Limits()))
+        assert bool(errors(one.findings)) == bool(errors(other.findings)) == is_wrong
+        assert is_wrong or one == other

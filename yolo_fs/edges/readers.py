@@ -264,6 +264,8 @@ def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
         report.add(Reason.JSON_PARSE_ERROR, 1, message)
         return finish(report, text)
     records = _records(data, text, limits, report)
+    if limits.stops_at_errors and report.is_over:
+        return Reading((), report.findings(), text.torn)
     if text.torn and len(text.lines) + 1 not in text.refused:
         value, faults = look_closely(text.tail, limits)
         if not faults and isinstance(value, dict):
@@ -326,6 +328,8 @@ def _records(data: bytes, text: Text, limits: Limits, report: FindingList) -> li
                 blank.append(number)
             elif (value := _object(number, line, limits, report)) is not None:
                 records.append(Record(number, value))
+            elif limits.stops_at_errors and report.is_over:
+                break
     report.add_lines(Reason.BLANK_LINE, blank, Level.WARNING)
     return records
 

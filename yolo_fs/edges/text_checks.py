@@ -40,6 +40,10 @@ class Limits(NamedTuple):
 
     Bounds memory as well.
     """
+    stops_at_errors: bool = False
+    """Whether nothing more is read, and no record told, of a file with more errors than are listed:
+    who judges it needs no more, and others wait.
+    """
 
 
 class Reading(NamedTuple):
@@ -81,6 +85,11 @@ class FindingList:
     @property
     def is_full(self) -> bool:
         return len(self._listed) >= MAX_FINDINGS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there are errors, and more findings than are listed."""
+        return self._unlisted is not None and self._unlisted.level is Level.ERROR
 
     def add(
         self,

@@ -121,6 +121,31 @@ def test_a_budget_of_commits_is_kept(root: Path) -> None:
     assert [event for event, _ in told] == ["artifact.committed", "artifact.held"]
 
 
+@pytest.mark.parametrize("is_valid", [True, False])
+def test_a_large_file_is_judged_after_the_others_are_committed(
+    root: Path, *, is_valid: bool
+) -> None:
+    large = root / ARTIFACT
+    small = (root / ARTIFACT).with_name("fe-critique.jsonl")
+    write_at_rest(small)
+    lines = (LINE.replace("C1", f"C{number}") for number in range(1, 4_000))
+    large.write_text("".join(lines) if is_valid else '{"id":"x","id":"y"}\n' * 20_000)
+    os.utime(large, (0, 0))
+    told: list[str] = []
+    with Repository(str(root)) as repository:
+        Path(repository.own_dir).mkdir()
+
+        def hear(event: str, path: str, _: Any) -> None:
+            told.append(f"{event} {path.rpartition('/')[2]}")
+
+        coordinator = Coordinator(repository, load(str(root)), hear)
+        coordinator.reconcile()
+        coordinator.close()
+    event = "committed" if is_valid else "rejected"
+    expected = ["artifact.committed fe-critique.jsonl", f"artifact.{event} critique.jsonl"]
+    assert [each for each in told if "critique" in each] == expected
+
+
 def test_what_was_held_and_is_committed_by_now_takes_no_memory(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,7 +64,8 @@ class Checker:
     def check(self, place: Place, data: bytes, snapshot: Snapshot) -> Checked:
         """Check the bytes of an artifact among its neighbours in a snapshot."""
         path, settings = place.path, self._settings
-        reading = READERS[place.artifact.format](data, path, settings.limits)
+        limits = settings.limits._replace(stops_at_errors=True)
+        reading = READERS[place.artifact.format](data, path, limits)
         records = reading.records
         if place.artifact.home is Home.DOCUMENTS:
             from yolo_fs.services.checking.envelopes import ProductHandoffs

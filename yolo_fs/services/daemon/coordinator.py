@@ -6,13 +6,14 @@ import hashlib
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import stamp_at
+from yolo_fs.edges.files import Stamp, stamp_at, stamp_of
 from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
 from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import IN_PROGRESS, Obstacles
@@ -138,6 +139,8 @@ class Applier:
 
 ATTEMPTS = 8
 """In a row, when the branch is moved under each of them."""
+_LARGE_BYTES = 256 << 10
+"""Larger files are judged by themselves, after all others: one file holds up nobody."""
 LARGEST_CHUNK = 500
 """Paths checked before their commits are made; bounds memory and the length of a chain."""
 
@@ -235,10 +238,10 @@ class Coordinator:
     def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
         """Check the paths and commit what is accepted; return what was committed."""
         results: list[CommitResult] = []
-        pending = list(dict.fromkeys(paths))
-        for start in range(0, len(pending), LARGEST_CHUNK):
-            results += self._process_chunk(pending[start : start + LARGEST_CHUNK])
-        if followers := self._waiting_for(pending):
+        chunks = list(self._chunks(list(dict.fromkeys(paths))))
+        for chunk in chunks:
+            results += self._process_chunk(chunk)
+        if followers := self._waiting_for(chunks):
             results += self._process_chunk(followers)
         return tuple(results)
 
@@ -286,10 +289,23 @@ class Coordinator:
         self.index.close()
         self._branches.close()
 
-    def _waiting_for(self, arrived: Sequence[str]) -> list[str]:
+    def _chunks(self, pending: list[str]) -> Iterator[list[str]]:
+        """Yield what is looked at together: large files by themselves, and after all others."""
+        large = [path for path in pending if len(pending) > 1 and self._is_large(path)]
+        small = [path for path in pending if path not in set(large)] if large else pending
+        for start in range(0, len(small), LARGEST_CHUNK):
+            yield small[start : start + LARGEST_CHUNK]
+        yield from ([path] for path in large)
+
+    def _is_large(self, path: str) -> bool:
+        stamp = stamp_of(self._repository.root, path)
+        return isinstance(stamp, Stamp) and stamp.size > _LARGE_BYTES
+
+    def _waiting_for(self, chunks: Sequence[Sequence[str]]) -> list[str]:
         """Return the held paths that wait for an artifact of a folder that was just looked into."""
         # What was looked at in an earlier chunk did not know of a later one.
-        looked_at = frozenset(arrived if len(arrived) <= LARGEST_CHUNK else ())
+        looked_at = frozenset(chunks[0] if len(chunks) == 1 else ())
+        arrived = chain.from_iterable(chunks)
         folders = {path.rpartition("/")[0] for path in arrived if path.endswith(".plan.jsonl")}
         return [
             path

@@ -508,7 +508,8 @@ class Team:
     def _understood(self, place: Place, found: GitObject | None, plans: frozenset[str]) -> Filed:
         if found is None:
             return Filed(place, (), valid=False)
-        reading = READERS[place.artifact.format](found.body, place.path, self._settings.limits)
+        limits = self._settings.limits._replace(stops_at_errors=True)
+        reading = READERS[place.artifact.format](found.body, place.path, limits)
         mode = self._settings.mode._replace(strict=False)  # what is committed was good enough then
         understood = understand(place, reading.records, mode, plans)
         findings = of_sections(place, reading.findings, reading.records)
