@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
     from nats.js.kv import KeyValue
+    from nats.protocol.parser import Parser
 
 SCHEMES = ("nats://", "tls://", "ws://", "wss://")
 AGAIN_S = 1.0
@@ -30,6 +31,11 @@ _CONNECT_S = 5
 _PING_S = 5
 """Between two questions whether the server is there; the second without an answer ends it."""
 _LONGEST_BYTES = 4096
+_RECEIVED_BYTES = 1 << 16
+"""Most that a server may send as one message or line: what it says of itself, some thousands."""
+_HEARD_AT_ONCE = 64
+"""Messages that wait to be heard; more are lost, as a bell may be."""
+_NOTES_MOST = 256
 _KEPT_S = 3600
 """Before the bucket forgets a note that was not made anew."""
 
@@ -56,6 +62,8 @@ class Bell:
         self._ended = asyncio.Event()
         self._client: Client | None = None
         self._bucket: KeyValue | None = None
+        self._refusal = ""
+        """Why the connection was ended from here."""
         self._notes: dict[str, tuple[bytes, float]] = {}
         """Key → the last note of it, and when it came, on the monotonic clock."""
         self._thread = threading.Thread(target=self._run, name="team-bell", daemon=True)
@@ -106,7 +114,7 @@ class Bell:
                 await asyncio.wait_for(self._ended.wait(), AGAIN_S)
 
     async def _connect(self, closed: asyncio.Event) -> Client:
-        import nats
+        from nats.aio.client import Client
 
         async def close() -> None:
             closed.set()
@@ -114,8 +122,11 @@ class Bell:
         async def ignore(_error: Exception) -> None:
             """What matters is that the connection ends."""
 
-        client: Client = await asyncio.wait_for(
-            nats.connect(
+        client = Client()
+        client._ps = _bounded_parser(client, self._refuse)
+        self._refusal = ""
+        await asyncio.wait_for(
+            client.connect(
                 self._servers,
                 name="yolo-fs",
                 allow_reconnect=False,
@@ -129,7 +140,12 @@ class Bell:
             ),
             2 * _CONNECT_S,
         )
-        await client.subscribe(self._subject, cb=self._hear)
+        await client.subscribe(
+            self._subject,
+            cb=self._hear,
+            pending_msgs_limit=_HEARD_AT_ONCE,
+            pending_bytes_limit=_HEARD_AT_ONCE * _LONGEST_BYTES,
+        )
         await client.flush(_CONNECT_S)
         return client
 
@@ -145,6 +161,9 @@ class Bell:
             )
             async for entry in await self._bucket.watchall():
                 note = (entry.value if entry else None) or b""
+                is_known = entry is not None and entry.key in self._notes
+                if not is_known and len(self._notes) >= _NOTES_MOST:
+                    continue
                 if note and self.noted_at(entry.key, note) is None:
                     self._notes[entry.key] = (note, time.monotonic())
 
@@ -159,9 +178,12 @@ class Bell:
             wait.cancel()
         self._client = self._bucket = None
         if not self._ended.is_set():
-            self._changed("the connection ended")
+            self._changed(self._refusal or "the connection ended")
         with contextlib.suppress(Exception):  # it may have ended by itself
             await client.close()
+
+    def _refuse(self, why: str) -> None:
+        self._refusal = why
 
     async def _put(self, key: str, note: bytes) -> None:
         with contextlib.suppress(Exception):  # the others look by themselves
@@ -178,6 +200,25 @@ class Bell:
         with contextlib.suppress(ValueError, KeyError, TypeError):
             told = parse(message.data, _LONGEST_BYTES)
             self._heard(str(told["ref"]), str(told["oid"]))
+
+
+def _bounded_parser(client: Client, refuse: Callable[[str], None]) -> Parser:
+    """Return the parser of a client that takes no more than we would ever be sent: the library
+    waits for as many bytes as a server announces, and keeps them.
+    """
+    from nats.errors import ProtocolError
+    from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
+
+    class BoundedParser(Parser):
+        async def parse(self, data: bytes = b"") -> None:
+            await super().parse(data)
+            awaited = self.needed if self.state == AWAITING_MSG_PAYLOAD else len(self.buf)
+            if awaited > _RECEIVED_BYTES:
+                self.reset()
+                refuse(f"the server sent {awaited} bytes; the limit is {_RECEIVED_BYTES}")
+                raise ProtocolError
+
+    return BoundedParser(client)
 
 
 def _credentials() -> dict[str, Any]:

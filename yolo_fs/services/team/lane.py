@@ -38,6 +38,8 @@ from yolo_fs.services.workspace import LINES, TEAM, TEAM_LANE, Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
 """Between two looks at the remote: while something moves, and when nothing has for long."""
+HEARD_S = 0.5
+"""Between two looks at the remote, however many bells ring."""
 _STILL_BUSY = 10
 """Exchanges in which nothing moves before the rests grow: agents think between two artifacts."""
 _SLOWER = 1.5
@@ -469,7 +471,7 @@ class LaneThread:
         self._membership = membership
         self._events: queue.SimpleQueue[tuple[str, str, Mapping[str, Any]]] = queue.SimpleQueue()
         self._wanted = threading.Event()
-        self._is_stopping = False
+        self._is_stopping = self._is_poked = self._has_rung = False
         self._told: object = None
         self._kept: object = None
         self._silence = ""
@@ -496,7 +498,14 @@ class LaneThread:
 
     def poke(self) -> None:
         """Exchange now: something is there to be published."""
+        self._is_poked = True
         self._wanted.set()
+
+    def _hear(self, _ref: str, _oid: str) -> None:
+        """Exchange soon: others say that they have published."""
+        if not self._has_rung:
+            self._has_rung = True
+            self._wanted.set()
 
     def stop(self) -> None:
         """End after the exchange in hand; one that hangs is left behind, and can do no harm."""
@@ -518,17 +527,33 @@ class LaneThread:
             if membership.lane:
                 address = repository.config(f"remote.{membership.remote}.url") or membership.remote
                 subject = _subject(address, membership.team)
-                bell = Bell(membership.lane, subject, lambda *_: self.poke(), self._note_bell)
+                bell = Bell(membership.lane, subject, self._hear, self._note_bell)
                 bell.start()
                 cleanup.callback(bell.stop)
             lane = Lane(repository, self._settings, membership, self._emit, bell)
             while not self._is_stopping:
-                self._wanted.clear()
+                began = time.monotonic()
+                self._is_poked = self._has_rung = False
                 self._exchange(repository, lane, pace)
                 if pace.failures:
                     self._sleep(pace.rest_s)
                 else:
-                    self._wanted.wait(min(pace.rest_s, lane.due_in_s))
+                    self._rest(began, min(pace.rest_s, lane.due_in_s))
+
+    def _rest(self, began: float, seconds: float) -> None:
+        """Wait, but not where something is there to be published; of bells, however many ring, one
+        is followed in `HEARD_S`.
+        """
+        until = time.monotonic() + seconds
+        while not (self._is_stopping or self._is_poked):
+            self._wanted.clear()
+            left = until - time.monotonic()
+            if self._has_rung:
+                left = min(left, began + HEARD_S - time.monotonic())
+            if left <= 0:
+                break
+            if not self._is_poked:
+                self._wanted.wait(left)
 
     def _sleep(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
