@@ -75,16 +75,29 @@ def test_of_many_large_ones_few_stand_in_memory_at_once(
         assert [one and one.oid for one in store.read_many(names)] == names
 
 
-@pytest.mark.parametrize(("kind", "most"), sorted(MOST_BYTES.items()))
+@pytest.mark.parametrize("kind", ["blob", "tree", "tag"])
 def test_each_kind_has_its_limit(
-    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, kind: str, most: int
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setattr(object_store, "MOST_BYTES", {**MOST_BYTES, kind: 10})
     stored = ("hash-object", "-w", "-t", kind, "--literally", "--stdin")
     made = user.text(*stored, given=b"x" * 11)
     store = engine(user).repository.objects
     assert store.read(made, 10) is None
-    assert store.unread("it", made).reason is Reason.FILE_TOO_LARGE and most > 1_000
+    assert store.unread("it", made).reason is Reason.FILE_TOO_LARGE
+
+
+def test_of_a_commit_so_much_is_read_as_may_be_and_others_around_it_whole(
+    user: User, engine: Engines
+) -> None:
+    base = user.tip()
+    large = user.text("commit-tree", "HEAD^{tree}", "-p", base, given=b"x\n\n" + b"m" * LARGE)
+    repository = engine(user).repository
+    for names in ([base, large, base], [large, base]):
+        told = {one.oid: one for one in repository.objects.read_many(names) if one}
+        assert len(told[large].body) == MOST_BYTES["commit"] and len(told) == 2
+    assert repository.root_tree(large) == repository.root_tree(base)
+    assert repository.parents(large) == (base,)
 
 
 def test_differences_upon_large_differences_are_left_to_git(user: User, engine: Engines) -> None:

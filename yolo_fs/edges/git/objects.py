@@ -55,6 +55,7 @@ what long chains of differences begin with."""
 _KINDS_READ = ("blob", "tree", "commit")
 MOST_BYTES = {"blob": 64 << 20, "tree": 16 << 20, "commit": 4 << 20, "tag": 1 << 20}
 """Larger objects are not read: whoever pushes one of a few kilobytes decides how large it unpacks.
+Of a commit so much is read: no branch can go on without its tree and its parents.
 """
 _AHEAD_BYTES = 16 << 20
 """Of the objects that are asked for at once, so much is read before the first of them is used."""
@@ -206,6 +207,8 @@ class ObjectStore:
 
     def _may_read(self, name: str, head: _Head, most_bytes: int) -> bool:
         """Return whether an object is within its limit, and note of another how large it is."""
+        if head.kind == "commit":
+            return True
         limit = most_bytes if head.kind == "blob" else MOST_BYTES.get(head.kind, 0)
         self._too_large.pop(name, None)
         if head.size > limit:
@@ -248,6 +251,11 @@ class ObjectStore:
             for name in left:
                 oid, head = _head(self._reader)
                 found[name] = None
+                if head and head.kind == "commit" and head.size > MOST_BYTES["commit"]:
+                    body = self._reader.exactly(MOST_BYTES["commit"])
+                    found[name] = GitObject(oid, head.kind, body)
+                    self._stop_reading()
+                    break
                 if head and not self._may_read(name, head, most_bytes):
                     self._is_wary = True
                     self._stop_reading()

@@ -302,6 +302,7 @@ _NETWORK_SETTINGS = (
     "http.lowSpeedTime=20",
     "push.gpgSign=false",
     "push.followTags=false",
+    "core.bigFileThreshold=8m",  # what is larger arrives in pieces, and stands in no memory whole
 )
 _OPTIONS, _NETWORK_OPTIONS = (
     [part for setting in settings for part in ("-c", setting)]

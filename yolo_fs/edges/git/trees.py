@@ -22,7 +22,7 @@ _ENTRIES_KEPT = 20_000
 _TREES_KEPT = 16
 """Trees that are kept however many entries they have: the next commit is on top of them."""
 _LISTS_KEPT = 4
-_WALKED_MOST = 500_000
+_WALKED_MOST = 250_000
 """Names that one walk looks at."""
 _LONGEST_PATH = 4096
 _FILES_LISTED = 10_000

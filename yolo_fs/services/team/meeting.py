@@ -550,7 +550,7 @@ class TeamMeeting:
         except YoloError as error:
             if error.reason is not Reason.FILE_TOO_LARGE:
                 raise
-            return read_lease(dept, b"")
+            return TeamLease(dept, f"? ({error.reason}: {error.message})", 0)
 
     def _fenced(self, change: PathChange, tip: str | None) -> HeldBack | None:
         place = classify(change.path)
