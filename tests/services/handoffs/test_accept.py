@@ -340,6 +340,8 @@ def test_validate_says_of_a_handoff_and_its_readme_what_its_receiver_is_told(
 def test_a_handoff_whose_work_has_come_into_this_branch_is_over(team: Team, way: str) -> None:
     team.git("branch", "main")
     team.emit()
+    team.commit("architect", "chore(state): HANDOFF")
+    team.write("src/form.ts", "form")
     team.commit("executor", "feat: the form")
     team.git("switch", "-q", "main")
     team.git("-c", "user.name=Ada", "-c", "user.email=a@b.c", "merge", "-q", way, BRANCH)
@@ -348,6 +350,34 @@ def test_a_handoff_whose_work_has_come_into_this_branch_is_over(team: Team, way:
     assert (handed.over, handed.role) == (f"main has all of {BRANCH}", "")
     team.git("branch", "-D", BRANCH)
     assert may_edit(team) is None
+
+
+@pytest.mark.parametrize("branch", ["not there yet", "without a commit"])
+def test_a_handoff_for_a_branch_that_nobody_has_worked_on_stops_whoever_is_elsewhere(
+    team: Team, branch: str
+) -> None:
+    team.change(README, BRANCH, "feature/new-form")
+    team.commit("architect", "docs: another branch")
+    if branch == "without a commit":
+        team.git("branch", "feature/new-form")
+    team.emit(directive_branch="feature/new-form")
+    team.commit("yolo_fs", "chore(state): HANDOFF")
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH]
+    team.git("branch", "-f", "feature/new-form")
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH]
+    team.git("switch", "-q", "feature/new-form")
+    assert may_edit(team) is None
+
+
+def test_a_branch_that_was_cut_from_the_directives_has_brought_nothing_in(team: Team) -> None:
+    team.emit()
+    team.commit("yolo_fs", "chore(state): HANDOFF")
+    team.write("src/form.ts", "form")
+    team.commit("executor", "feat: a part of the form")
+    team.git("switch", "-q", "-c", "scratch")
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH]
+    team.commit("executor", "feat: more, at the wrong place")
+    assert may_edit(team) == [Reason.BRANCH_MISMATCH]
 
 
 def test_a_handoff_goes_on_while_a_part_of_its_work_is_elsewhere(team: Team) -> None:
@@ -644,6 +674,7 @@ def test_hooks_ask_of_a_handoff_that_is_over_only_after_a_branch_has_moved(
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
     team.emit()
+    team.commit("yolo_fs", "chore(state): HANDOFF")
     team.commit("executor", "feat: the form")
     team.git("checkout", "-q", "-b", "main")
     settle(team)

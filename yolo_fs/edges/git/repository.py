@@ -31,6 +31,8 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
 _HASH = re.compile(r"[0-9a-f]{4,64}")
+MAIN_LINES = ("main", "master")
+"""Branches that others are likely to end in."""
 _LONGEST_CHAIN = 5
 """Symbolic refs that git itself follows."""
 _COMMITS_KEPT = 1_000

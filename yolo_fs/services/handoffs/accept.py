@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.git.history import log
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.repository import MAIN_LINES, Repository
 from yolo_fs.edges.store import Damaged, update, write_json
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.edges.warm_path import quick_stamp
@@ -245,7 +245,7 @@ class DirectiveHandoffs:
         return self._end(source, packet)
 
     def _end(self, source: PacketSource, packet: Packet | None) -> str:
-        """Return why a handoff is over: session archived, or branch merged with it."""
+        """Return why a handoff is over: session archived, or the branch's work has come in."""
         folder = source.path.rpartition("/")[0]
         session = self.sessions.find(packet.session_id) if packet else None
         if self.sessions.is_archived(folder) or (
@@ -258,11 +258,52 @@ class DirectiveHandoffs:
         head = self._repository.head()
         if packet is None or head.tip is None or packet.directive_branch == head.branch:
             return ""
-        directive = self._repository.tip(f"refs/heads/{packet.directive_branch}")
-        is_here = directive is None or self._repository.is_ancestor(directive, head.tip)
-        if not (is_here and self._is_committed(source.path, head.tip)):
+        if not self._is_committed(source.path, head.tip):
+            return ""
+        if not self._has_come_in(source.path, packet.directive_branch, head.branch, head.tip):
             return ""
         return f"{head.branch or 'HEAD'} has all of {packet.directive_branch}"
+
+    def _has_come_in(self, path: str, directive: str, branch: str, tip: str) -> bool:
+        """Return whether a branch has what was done on the directive's after the handoff.
+
+        A branch that is not there yet, that nobody has committed on, or that this one was cut from,
+        has brought nothing: whoever is on this one is on the wrong one.
+        """
+        handed_over = self._written_by(path, tip)
+        if handed_over is None:
+            return True
+        there = self._repository.tip(f"refs/heads/{directive}")
+        if there is None:
+            return self._was_checked_out(directive)
+        since = f"^{handed_over}"
+        if not self._repository.is_ancestor(there, tip) or not self._listed(there, since):
+            return False
+        if there not in self._listed(tip, since, "--first-parent"):
+            return True  # merged
+        # A fast-forward looks like a branch that was cut from the directive's, but on a main line.
+        return branch in MAIN_LINES or any(
+            self._repository.is_ancestor(there, f"refs/heads/{name}")
+            for name in MAIN_LINES
+            if self._repository.tip(f"refs/heads/{name}")
+        )
+
+    def _written_by(self, path: str, tip: str) -> str | None:
+        """Return the commit of the branch that wrote a file; None when a merge brought it."""
+        said = self._repository.git.text(
+            "log", "-1", "--first-parent", "-m", "--format=%H %P", "--end-of-options", tip,
+            "--", path,
+        )  # fmt: skip
+        oid, *parents = said.split()
+        return oid if len(parents) < 2 else None
+
+    def _was_checked_out(self, branch: str) -> bool:
+        said = self._repository.git.run("log", "-g", "--format=%gs", "HEAD", ok=(0, 128)).out
+        moved = (line.split() for line in said.decode("utf-8", "replace").splitlines())
+        return any(words[:1] == ["checkout:"] and branch in words[3:6:2] for words in moved)
+
+    def _listed(self, tip: str, *more: str) -> list[str]:
+        return self._repository.git.text("rev-list", *more, "--end-of-options", tip).split()
 
     def check(
         self, source: PacketSource | Finding, now: datetime, receiver: str = ""

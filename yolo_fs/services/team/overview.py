@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.git.history import LoggedCommit, log, read_commit
 from yolo_fs.edges.git.isolated import isolated_git
-from yolo_fs.edges.git.repository import Head, Repository, Setting
+from yolo_fs.edges.git.repository import MAIN_LINES, Head, Repository, Setting
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.edges.lock import holder
 from yolo_fs.protocol.departments import WORKING_NAMES
@@ -214,8 +214,6 @@ def _runs(own_dir: str) -> bool:
 
 
 _BRANCHES = "refs/heads/"
-_INTO = ("main", "master")
-"""Branches that the others are likely to end in, where no work tree has one of them."""
 
 
 class ExpectedConflict(NamedTuple):
@@ -232,7 +230,7 @@ def lines_of(repository: Repository) -> tuple[str, ...]:
     """
     listed = repository.git.text("worktree", "list", "--porcelain").split("\n")
     named = [line.removeprefix("branch ") for line in listed if line.startswith("branch ")]
-    into = (f"{_BRANCHES}{name}" for name in _INTO)
+    into = (f"{_BRANCHES}{name}" for name in MAIN_LINES)
     known = [ref for ref in (*named, *into) if repository.tip(ref)]
     known += repository.refs_below(LINES)
     return tuple(ref.removeprefix(_BRANCHES) for ref in dict.fromkeys(known))
