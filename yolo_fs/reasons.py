@@ -150,6 +150,10 @@ class Reason(StrEnum):
         "undone_by_user",
         "the user moved the branch away from a commit with this content",
     )
+    OLDER_THAN_BRANCH = (
+        "older_than_branch",
+        "the branch has moved past this content, and nobody has written the file since",
+    )
     REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
     BRANCH_MOVED = "branch_moved", "the branch kept moving while the commit was made"
     NO_SPACE = "no_space", "the disk is full"

@@ -245,6 +245,50 @@ def test_a_hard_reset_before_the_index_followed_is_not_undone_either(
     assert repo.subjects() == ["chore: begin", first.subject, third.subject]
 
 
+PUSHES = {
+    "push": ("push", "-q", "{here}", "HEAD:main"),
+    "update-ref": ("push", "-q", "{here}", "HEAD:refs/heads/side"),
+    "fetch": (),
+}
+
+
+@pytest.mark.parametrize("way", PUSHES)
+@pytest.mark.parametrize("is_running", [True, False])
+def test_what_is_pushed_into_the_branch_is_not_taken_back(
+    repo: Repo, start: Start, way: str, is_running: bool
+) -> None:
+    one, other = artifact("summary", 1), artifact("summary", 1, version=1)
+    repo.git("config", "receive.denyCurrentBranch", "ignore")
+    daemon = start(repo)
+    repo.write(one)
+    daemon.wait_committed([one])
+    if not is_running:
+        daemon.stop()
+    there = repo.root.parent / "there"
+    repo.git("clone", "-q", str(repo.root), str(there))
+    (there / other.path).write_bytes(other.data)
+    repo.git("-C", str(there), "commit", "-qam", other.subject)
+    if words := PUSHES[way]:
+        repo.git("-C", str(there), *(word.format(here=repo.root) for word in words))
+    if way == "update-ref":
+        repo.git("update-ref", "refs/heads/main", "refs/heads/side")
+    elif way == "fetch":
+        repo.git("fetch", "-q", "--update-head-ok", str(there), "main:main")
+    if is_running:
+        daemon.wait_for("artifact.held", one.path, "older_than_branch")
+    else:
+        repo.yolo_fs("run", "--once")
+    assert repo.standing(one.path) == ("held", "older_than_branch")
+    assert repo.look("show", f"HEAD:{one.path}").encode() == other.data
+    newest = artifact("summary", 1, version=2)
+    repo.write(newest)
+    if is_running:
+        daemon.wait_committed([newest])
+    else:
+        repo.yolo_fs("run", "--once")
+    assert repo.look("show", f"HEAD:{one.path}").encode() == newest.data
+
+
 def test_a_soft_reset_holds_the_content_until_it_is_written_again(repo: Repo, start: Start) -> None:
     daemon, (first, second, third) = start(repo), mixed(3)
     for one in (first, second):

@@ -28,7 +28,7 @@ from yolo_fs.edges.files import (
     read,
     walk,
 )
-from yolo_fs.edges.git.history import Abandoned, abandoned
+from yolo_fs.edges.git.history import Abandoned, BranchMove, abandoned, moves_of
 from yolo_fs.edges.git.obstacles import Obstacles, PathRules
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
@@ -225,6 +225,7 @@ class Surveyor:
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self._abandoned: Abandoned | None = None
+        self._known_moves: tuple[BranchMove, ...] | None = None
         """What the branch as it was last seen has lost; None until somebody has to know."""
         self.obstacles = Obstacles(
             repository,
@@ -271,7 +272,7 @@ class Surveyor:
 
         @cache
         def look(path: str) -> CachedVerdict:
-            return self._hold_reverted(self._look(path, head, obstacle))
+            return self._hold_unwritten(self._look(path, head, obstacle))
 
         seen = {path: look(path) for path in paths}
         while early := self._ahead_of_its_needs(seen, head, look):
@@ -337,16 +338,14 @@ class Surveyor:
     def _refresh_head(self) -> Head:
         head = self._repository.head()
         if head != self.head:
-            self._abandoned = None
+            self._abandoned = self._known_moves = None
             self.head = head
         return head
 
     def _lost(self) -> Abandoned:
         if self._abandoned is None:
-            ref, tip = self.head
-            self._abandoned = (
-                abandoned(self._repository, ref, tip) if ref and tip else Abandoned((), 0)
-            )
+            tip, moves = self.head.tip, self._moves()
+            self._abandoned = abandoned(self._repository, tip, moves) if tip else Abandoned((), 0)
         return self._abandoned
 
     def _ahead_of_its_needs(
@@ -392,24 +391,54 @@ class Surveyor:
         wanted = ((name, path) for name, path in plans if name in among)
         return {name for name, path in wanted if isinstance(look(path).seen.verdict, Rejected)}
 
-    def _hold_reverted(self, look: CachedVerdict) -> CachedVerdict:
-        """Hold content that the user moved the branch away from and that nobody wrote since.
+    def _hold_unwritten(self, look: CachedVerdict) -> CachedVerdict:
+        """Hold content that is not new: nobody has written it since the branch was moved away from
+        it, or past it.
 
         See docs/faults.md#f28.
         """
         verdict, stamp = look.seen.verdict, look.seen.stamp
         if not isinstance(verdict, Accepted) or stamp is None:
             return look
+        path, written_s = look.seen.path, stamp.ctime_ns // 1_000_000_000
+        if self._is_reverted(path, verdict.blob, written_s):
+            reason = Reason.UNDONE_BY_USER
+        elif self._is_passed(path, verdict.blob, written_s):
+            reason = Reason.OLDER_THAN_BRANCH
+        else:
+            return look
+        return CachedVerdict(Observation(path, Held(reason), stamp), look.read_at_ns)
+
+    def _is_reverted(self, path: str, blob: str, written_s: int) -> bool:
         lost = self._lost()
-        if not lost.commits:
-            return look
-        if stamp.ctime_ns // 1_000_000_000 > lost.moved_at_s:
-            return look
-        path = look.seen.path
-        if any(self._repository.blob_at(commit, path) == verdict.blob for commit in lost.commits):
-            held = Observation(path, Held(Reason.UNDONE_BY_USER), stamp)
-            return CachedVerdict(held, look.read_at_ns)
-        return look
+        return written_s <= lost.moved_at_s and any(
+            self._repository.blob_at(commit, path) == blob for commit in lost.commits
+        )
+
+    def _is_passed(self, path: str, blob: str, written_s: int) -> bool:
+        """Return whether a later move of the branch, by somebody else, left the file behind: a push
+        into it, a fetch, an `update-ref`.
+        """
+        moves = self._moves()
+        if not any(written_s <= move.at_s and not move.is_ours for move in moves):
+            return False
+        for move in moves:
+            before = self._blob_at(move.old, path)
+            if before != self._blob_at(move.new, path):
+                return before == blob and not move.is_ours and written_s <= move.at_s
+        return False
+
+    def _blob_at(self, commit: str, path: str) -> str | None:
+        try:
+            return self._repository.blob_at(commit if commit.strip("0") else None, path)
+        except YoloError:  # a commit of the reflog may be gone
+            return None
+
+    def _moves(self) -> tuple[BranchMove, ...]:
+        if self._known_moves is None:
+            ref, _ = self.head
+            self._known_moves = moves_of(self._repository, ref) if ref else ()
+        return self._known_moves
 
 
 class Observation(NamedTuple):

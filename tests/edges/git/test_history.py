@@ -20,7 +20,9 @@ from yolo_fs.edges.git.history import (
     log,
     log_of_line,
     log_parents_first,
+    moves_of,
 )
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import YoloError
 
 LINE = '{"p":"01"}\n'
@@ -282,11 +284,15 @@ def test_a_merge_and_a_side_line_are_left_to_git(user: User, engine: Engines) ->
 # --- what the user moved the branch away from ---
 
 
+def lost_of(repository: Repository, tip: str, ref: str = MAIN) -> Abandoned:
+    return abandoned(repository, tip, moves_of(repository, ref))
+
+
 def test_nothing_is_abandoned_in_a_straight_history(user: User, engine: Engines) -> None:
     one = engine(user)
     put(one)
     user.commit("on top")
-    assert abandoned(one.repository, MAIN, user.tip()).commits == ()
+    assert lost_of(one.repository, user.tip()).commits == ()
 
 
 def test_what_came_after_a_look_at_the_branch_is_not_abandoned(user: User, engine: Engines) -> None:
@@ -294,7 +300,7 @@ def test_what_came_after_a_look_at_the_branch_is_not_abandoned(user: User, engin
     before = put(one)
     put(one, data=LINE * 2)
     user.commit("on top")
-    assert abandoned(one.repository, MAIN, before).commits == ()
+    assert lost_of(one.repository, before).commits == ()
 
 
 @pytest.mark.parametrize("how", ["--hard", "--soft", "--keep"])
@@ -305,7 +311,7 @@ def test_commits_that_the_user_reset_away_are_abandoned(
     lost = {put(one), put(one, data=LINE * 2)}
     assert one.follower.follow()
     user.git("reset", how, "HEAD~2", GIT_COMMITTER_DATE="")
-    told = abandoned(one.repository, MAIN, user.tip())
+    told = lost_of(one.repository, user.tip())
     assert set(told.commits) == lost and told.moved_at_s >= before
 
 
@@ -316,14 +322,14 @@ def test_a_branch_that_another_name_keeps_is_still_abandoned_here(
     lost = put(one)
     user.git("branch", "kept")
     user.git("reset", "--quiet", "--hard", "HEAD~1")
-    assert abandoned(one.repository, MAIN, user.tip()).commits == (lost,)
+    assert lost_of(one.repository, user.tip()).commits == (lost,)
 
 
 def test_an_amended_commit_is_abandoned(user: User, engine: Engines) -> None:
     one = engine(user)
     lost = put(one)
     user.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "mine now")
-    assert abandoned(one.repository, MAIN, user.tip()).commits == (lost,)
+    assert lost_of(one.repository, user.tip()).commits == (lost,)
 
 
 def test_commits_that_came_back_are_not_abandoned(user: User, engine: Engines) -> None:
@@ -331,7 +337,7 @@ def test_commits_that_came_back_are_not_abandoned(user: User, engine: Engines) -
     put(one)
     user.git("reset", "--quiet", "--hard", "HEAD~1")
     user.git("reset", "--quiet", "--hard", "ORIG_HEAD")
-    assert abandoned(one.repository, MAIN, user.tip()).commits == ()
+    assert lost_of(one.repository, user.tip()).commits == ()
 
 
 @pytest.mark.parametrize("name", ["other", "a/b", "-x", "a}b", "5"])
@@ -341,14 +347,14 @@ def test_any_branch_name_can_be_asked(user: User, engine: Engines, name: str) ->
     user.git("symbolic-ref", "HEAD", ref)
     lost = put(engine(user))
     user.git("update-ref", "-m", "reset: moving", ref, base)
-    told = abandoned(engine(user).repository, ref, base)
+    told = lost_of(engine(user).repository, base, ref)
     assert told.commits == (lost,) and told.moved_at_s == 1_700_000_000
 
 
 @NEEDS_REF_FILES
 def test_without_a_reflog_nothing_is_abandoned(user: User, make: Make, engine: Engines) -> None:
     (user.root / ".git/logs/refs/heads/main").unlink()
-    assert abandoned(engine(user).repository, MAIN, user.tip()) == Abandoned((), 0)
+    assert lost_of(engine(user).repository, user.tip()) == Abandoned((), 0)
 
 
 def test_an_entry_whose_commit_was_pruned_does_not_hide_the_others(
@@ -362,4 +368,4 @@ def test_an_entry_whose_commit_was_pruned_does_not_hide_the_others(
     user.git("reset", "--quiet", "--hard", "HEAD~1")
     unpack(user.root)
     (user.root / ".git/objects" / pruned[:2] / pruned[2:]).unlink()
-    assert abandoned(engine(user).repository, MAIN, user.tip()).commits == (lost,)
+    assert lost_of(engine(user).repository, user.tip()).commits == (lost,)

@@ -21,7 +21,7 @@ import pytest
 from tests.edges.git.conftest import PHASE, PINNED, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.commit import CommitRequest
-from yolo_fs.edges.git.history import abandoned, log
+from yolo_fs.edges.git.history import abandoned, log, moves_of
 from yolo_fs.edges.git.runner import Git, GitOutput, failure, forget_inherited_environment
 from yolo_fs.reasons import Reason, YoloError
 
@@ -42,7 +42,7 @@ def use_everything(one: Engine) -> None:
     assert one.follower.follow()
     head = one.repository.head()
     list(log(one.repository, "HEAD"))
-    abandoned(one.repository, head.ref, head.tip)
+    abandoned(one.repository, head.tip, moves_of(one.repository, head.ref))
     one.repository.identity()
     one.repository.refuse_unsafe()
     one.repository.commits_exist([head.tip[:8], "f" * 40])

@@ -17,6 +17,8 @@ LONG_S = 300.0
 """Longest wait for a walk over the whole history."""
 
 _REFLOG_DEPTH = 100
+_OURS = b"yolo-fs"
+"""What the reflog says of our own moves."""
 _ABANDONED_MOST = 1_000
 _PATHS_MOST = 500
 """Paths that are named to git one by one; more are looked for among all."""
@@ -171,34 +173,63 @@ class Abandoned(NamedTuple):
     """When the branch was last moved by another process than ours."""
 
 
-def abandoned(repository: Repository, ref: str, tip: str) -> Abandoned:
-    """Return the commits of the branch's recent past that its tip no longer contains (F28)."""
-    moves_told = content_of(f"{repository.common_dir}/logs/{ref}").splitlines()[-_REFLOG_DEPTH:]
-    stood = [os.fsdecode(line.split(b" ")[1]) for line in moves_told if line.count(b" ") > 1]
-    while tip in stood and stood[-1] != tip:  # the branch has gone on since it was looked at
-        stood.pop()
-    if stood and _has_passed(repository, tip, stood):
-        return Abandoned((), 0)
+class BranchMove(NamedTuple):
+    """One move of a branch, as its reflog has it."""
+
+    old: str
+    """The tip before; zeros where there was none."""
+    new: str
+    at_s: int
+    is_ours: bool
+
+
+def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
+    """Return the last moves of a branch, youngest first; none where nobody notes them."""
+    if repository.has_plain_refs:
+        told = content_of(f"{repository.common_dir}/logs/{ref}").splitlines()
+        lines = [line.partition(b"\t") for line in told[-_REFLOG_DEPTH:]]
+        found = [(facts.split(b" "), words) for facts, _, words in lines]
+        return tuple(
+            BranchMove(
+                os.fsdecode(facts[0]), os.fsdecode(facts[1]), seconds_of(facts[-2]), words == _OURS
+            )
+            for facts, words in reversed(found)
+            if len(facts) > 3
+        )
     answer = repository.git.run(
         "log", "-g", f"--max-count={_REFLOG_DEPTH}", "--date=unix", "--format=%H %gd %gs",
         "--end-of-options", ref, "--", ok=(0, 128),
     )  # fmt: skip
-    entries = [line.split(" ", 2) for line in os.fsdecode(answer.out).splitlines()]
-    while entries and entries[0][0] != tip and any(entry[0] == tip for entry in entries):
-        entries.pop(0)
-    pasts = {entry[0] for entry in entries}
-    if not pasts - {tip}:
+    entries = [line.split(b" ", 2) for line in answer.out.splitlines() if line.count(b" ") > 1]
+    return tuple(
+        BranchMove(
+            os.fsdecode(before[0]),
+            os.fsdecode(new),
+            seconds_of(when.rpartition(b"@{")[2].rstrip(b"}")),
+            words == _OURS,
+        )
+        for (new, when, words), before in pairwise(
+            [*entries, [repository.object_format.zero.encode()]]
+        )
+    )
+
+
+def abandoned(repository: Repository, tip: str, moves: Sequence[BranchMove]) -> Abandoned:
+    """Return the commits of a branch's recent past that its tip no longer contains (F28). `moves`:
+    as `moves_of` returns them.
+    """
+    stood = [move.new for move in moves]
+    at = stood.index(tip) if tip in stood else 0  # the branch has gone on since it was looked at
+    pasts = set(stood[at:])
+    if not pasts - {tip} or _has_passed(repository, tip, pasts):
         return Abandoned((), 0)
     given = "\n".join([*sorted(pasts), f"^{tip}", ""]).encode()
-    lost = repository.git.run(
-        "rev-list", f"--max-count={_ABANDONED_MOST}", "--stdin", given=given, ok=(0, 128)
-    )
-    moves = [
-        seconds_of(os.fsencode(entry[1].rpartition("@{")[2].rstrip("}")))
-        for entry in entries
-        if len(entry) == 3 and entry[2] != "yolo-fs"
-    ]
-    return Abandoned(tuple(lost.out.decode().split()), max(moves, default=0))
+    lost = repository.git.run(  # some of them may have been pruned
+        "rev-list", "--ignore-missing", f"--max-count={_ABANDONED_MOST}", "--stdin",
+        given=given, ok=(0, 128),
+    )  # fmt: skip
+    moved = (move.at_s for move in moves[at:] if not move.is_ours)
+    return Abandoned(tuple(lost.out.decode().split()), max(moved, default=0))
 
 
 def _has_passed(repository: Repository, tip: str, commits: Iterable[str]) -> bool:

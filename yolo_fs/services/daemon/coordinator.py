@@ -389,8 +389,8 @@ class Coordinator:
                 self._emit("artifact.held", path, describe(verdict))
 
 
-_NEVER_KEPT = frozenset({Reason.AUTO_COMMIT_OFF, Reason.UNDONE_BY_USER})
-"""The user wants no commit of it, or the reflog has it."""
+_NEVER_KEPT = frozenset({Reason.AUTO_COMMIT_OFF, Reason.UNDONE_BY_USER, Reason.OLDER_THAN_BRANCH})
+"""The user wants no commit of it, or history has it."""
 
 
 def _reasons_of(verdict: Rejected | Held) -> dict[Reason, None]:
