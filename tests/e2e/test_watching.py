@@ -280,6 +280,11 @@ def test_what_is_pushed_into_the_branch_is_not_taken_back(
         repo.yolo_fs("run", "--once")
     assert repo.standing(one.path) == ("held", "older_than_branch")
     assert repo.look("show", f"HEAD:{one.path}").encode() == other.data
+    (there / other.path).write_bytes(artifact("summary", 1, version=3).data)
+    repo.git("-C", str(there), "commit", "-qam", other.subject)
+    repo.git("fetch", "-q", "--update-head-ok", str(there), "main:main")
+    repo.yolo_fs("status")
+    assert repo.standing(one.path) == ("held", "older_than_branch")
     newest = artifact("summary", 1, version=2)
     repo.write(newest)
     if is_running:

@@ -424,8 +424,12 @@ class Surveyor:
             return False
         for move in moves:
             before = self._blob_at(move.old, path)
-            if before != self._blob_at(move.new, path):
-                return before == blob and not move.is_ours and written_s <= move.at_s
+            if before == self._blob_at(move.new, path):
+                continue
+            if move.is_ours:  # it was committed as the file was: whatever is there now is newer
+                return False
+            if before == blob and written_s <= move.at_s:
+                return True
         return False
 
     def _blob_at(self, commit: str, path: str) -> str | None:
