@@ -57,13 +57,17 @@ AGENTS = frozenset(
 roster costs 25 ms."""
 PATHS = ("file_path", "path", "notebook_path", "target_file")
 _MAY_REACH_THE_TREE = (
-    r"\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec"
-    r"|\b(?:rm|rimraf|mv)\b.*?\s[\"']?(?:\.|/|~|\*|\$|`)"
-    r"|\bgit\b.*(?:--no-veri|\bcommit\b.*\s-[a-z]*n|(?i:core\.hookspath))"
+    r"(?m)\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec"
+    r"|^(?>.*?\b(?:rm|rimraf|mv)\b).*?\s[\"']?(?:\.|/|~|\*|\$|`)"
+    r"|^(?>.*?\bgit\b).*?(?:--no-veri|(?i:core\.hookspath))"
+    r"|^(?>.*?\bgit\b)(?>.*?\bcommit\b).*?\s-[a-z]*n"
 )
 """Words by which a command may reach files of the planning tree without its name, or skip our git
 hooks."""
-_MAY_DESTROY = r"\bgit\b.*\b(?:reset|clean|checkout|switch|restore|stash)\b|\b(?:rm|rimraf|trash)\b"
+_MAY_DESTROY = (
+    r"(?m)^(?>.*?\bgit\b).*?\b(?:reset|clean|checkout|switch|restore|stash)\b"
+    r"|\b(?:rm|rimraf|trash)\b"
+)
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 

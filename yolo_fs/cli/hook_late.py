@@ -29,10 +29,10 @@ _NAMES = (
 files."""
 GUARDED_NAME = re.compile(_NAMES)
 _TREE = ".yolo-planning"
-_REDIRECTED = re.compile(
-    r"(?:>\s*[\"']?|\*\*\* (?:Add|Update|Delete) File: )"
-    rf"(?:\S*/)?{_TREE}/(?:\S*/)?(?:{_NAMES.replace('$', '')})"
-)
+_TARGET = re.compile(r"(?:>\s*+|\*\*\* (?:Add|Update|Delete) File: )([^\s>]*+)")
+"""What a redirection or a patch writes."""
+_QUOTES = "\"'"
+_BELOW_TREE = re.compile(rf"/(?:{_NAMES.replace('$', '')})")
 _REMOVED = re.compile(rf"\s*rm\s+(?:-\S+\s+)*[\"']?(?:\./)?(?:\.git|{re.escape(_TREE)})/?[\"']?\s*")
 WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "StrReplace", "Delete")
 """Tools that write the file they name; a test keeps them equal to the table of tools."""
@@ -96,11 +96,16 @@ def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
                 "of yolo-fs writes"
             )
     text = read_command_of(given)
-    if _REDIRECTED.search(text):
+    if any(map(_is_below_tree, _TARGET.findall(text))):
         return "a file that only a command of yolo-fs writes would be written"
     if _REMOVED.fullmatch(text) and os.path.isdir(os.path.join(cwd, _TREE)):
         return "the planning tree or the repository itself would be removed"
     return ""
+
+
+def _is_below_tree(target: str) -> bool:
+    _, tree, below = f"/{target.lstrip(_QUOTES)}".partition(f"/{_TREE}/")
+    return bool(tree) and _BELOW_TREE.search(f"/{below}") is not None
 
 
 def _is_guarded(path: str) -> bool:

@@ -156,7 +156,7 @@ def _department(name: str) -> str:
 
 KEYS = {"p": "phase", "s": "status", "fm": "files_modified"}
 HEADINGS = ("## What Was Built", "## Files Modified")
-_FILE = re.compile(r"[^\s'\"<>|;&]*(?:\.summary\.jsonl|SUMMARY\.md)(?![\w.])")
+_FILE = re.compile(r"(?<![^\s'\"<>|;&])[^\s'\"<>|;&]*(?:\.summary\.jsonl|SUMMARY\.md)(?![\w.])")
 
 
 def validate_summary(_: Sequence[str]) -> int:

@@ -448,7 +448,7 @@ _MOMENT = re.compile(
     r"[T ](?P<minute>[0-9]{2}:?[0-9]{2})(?P<second>:?[0-9]{2}(?:\.[0-9]+)?)? ?"
     r"(?P<zone>Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?"
 )
-_ASIDE = re.compile(r"\s*\([^()]*\)$")
+_ASIDE = re.compile(r"(?<!\s)\s*+\([^()]*+\)$")
 """Words about a day or a moment, behind it."""
 
 

@@ -297,8 +297,8 @@ _OTHER_TYPES = {
     "performance": "perf", "refactored": "refactor", "build": "chore", "ci": "chore",
 }  # fmt: skip
 _PARTS = re.compile(
-    r"(?P<type>[A-Za-z]+)?\s*(?:[(\[{](?P<scope>[^()\[\]{}]*)[)\]}])?\s*!?\s*"
-    r"(?::|-\s)\s*(?P<text>.*)"
+    r"(?P<type>[A-Za-z]++)?+\s*+(?:[(\[{](?P<scope>[^()\[\]{}]*+)[)\]}]\s*+)?+(?:!\s*+)?+"
+    r"(?::|-\s)\s*+(?P<text>.*)"
 )
 _PLAN = re.compile(r"\b[0-9]{2}-[0-9]{2}\b")
 

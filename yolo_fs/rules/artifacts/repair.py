@@ -33,9 +33,9 @@ _TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
 _LONE_BACKSLASH = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 """A backslash of a text that JSON takes for the beginning of an escape that it does not know."""
 _LOOSE = re.compile(
-    r"""(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|'(?P<quoted>(?:[^'\\\n]|\\[^\n])*)'"""
+    r"""(?<!\\)(?:(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|'(?P<quoted>(?:[^'\\\n]|\\[^\n])*+)')"""
     r"|(?P<comment>//[^\n]*|#[^\n]*|/\*.{0,999}?\*/|<!--.{0,999}?-->)"
-    r"|(?P<key>[A-Za-z_$][\w$-]*)(?=[ \t]*:)|(?P<word>[A-Za-z_]\w*)"
+    r"|(?P<key>[A-Za-z_$][\w$-]*+)(?=[ \t]*+:)|(?P<word>[A-Za-z_$][\w$-]*+)"
     r"|(?P<number>-?[0-9][0-9.eE+-]*)|(?P<other>.)",
     re.DOTALL,
 )

@@ -199,6 +199,12 @@ def _requirements_in(
             yield Row((found["id"], found["title"].strip()), (source.at(number),))
 
 
+_ID = re.compile(
+    r"([A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+)"
+    r"|[A-Z][A-Z0-9]*+(?:-[A-Z0-9]++)*+"  # a word that is none
+)
+
+
 def _ids_of_phase(gathered: ContextSources) -> Iterator[str]:
     if may_read(gathered.actor, Target(ROADMAP)).allowed:
         for source in gathered.sources:
@@ -207,7 +213,7 @@ def _ids_of_phase(gathered: ContextSources) -> Iterator[str]:
                 if source.path == ROADMAP
                 else ()
             ):
-                yield from re.findall(r"[A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*-[0-9]+", text)
+                yield from filter(None, _ID.findall(text))
 
 
 def _conventions(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:

@@ -63,7 +63,7 @@ SENTENCES: Mapping[tuple[str, str], tuple[int, int]] = {
 }
 """(object, key) → the least and the most sentences, as printed."""
 
-_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s+[\"'“‘(\[]*[^\W\d_a-z]|\s*$)")
+_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[\"'“‘(\[]*+[^\W\d_a-z]|\s*+$)")
 """Ends a sentence: a mark, and then a capital letter or nothing; `e.g. this` and `12.5` do not."""
 
 

@@ -25,7 +25,7 @@ TOP = "/handoff"
 """Pointer to the packet within the front matter."""
 
 _LONGEST_HEADING = 100
-_NEARLY = re.compile(r"\W*=+\s*auto[\s_-]*handoff\s*=+\W*", re.IGNORECASE)
+_NEARLY = re.compile(r"(?:[^\w=]*+=)++\s*+auto[\s_-]*+handoff\s*+=\W*+", re.IGNORECASE)
 """What is meant for the heading: a packet under a misspelt one must stop its receiver."""
 
 _KEY = re.compile(r"[A-Za-z_]\w*")

@@ -88,7 +88,8 @@ class CommandReading(NamedTuple):
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
     """Return what a command, or a patch, touches. `variables`: of the shell, as far as known."""
-    patched = [Touch(path, Effect.WRITE) for path in _PATCHED.findall(command)]
+    named = (path.rstrip(" \t\r") for path in _PATCHED.findall(command))
+    patched = [Touch(path, Effect.WRITE) for path in named if path]
     if command.lstrip().startswith("*** Begin Patch"):
         return CommandReading(tuple(patched))
     try:
@@ -120,19 +121,19 @@ _Seen = Iterator[Touch | _Undecided | _Unchecked | Destruction]
 _MOST_NESTED = 4
 """Shells within shells that are looked into."""
 _PATCHED = re.compile(
-    r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t\r]*$", re.MULTILINE
+    r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\n]+)$", re.MULTILINE
 )
 _PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
 _SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
 """The command `w FILE` of sed."""
 _AWK_WRITES = re.compile(r">>?\s*\"([^\"]+)\"")
 _CODE_PATH = re.compile(
-    r"[\w./~-]*\.yolo-planning[\w./*-]*|[\w./-]*HANDOFF\.md"
-    r"|[\w./-]*\.(?:dept|handoff|escalation)-[\w.*-]+|(?<![\w./-])(?!/)[\w./-]*state\.json"
+    r"(?<![\w./~-])[\w./~-]*\.yolo-planning[\w./*-]*|(?<![\w./-])(?:[\w./-]*HANDOFF\.md"
+    r"|[\w./-]*\.(?:dept|handoff|escalation)-[\w.*-]+|(?!/)[\w./-]*state\.json)"
 )
 _CODE_FOLDER = re.compile(r"\.yolo-planning(?:/[\w-]+)*/?\Z")
 _CODE_WRITES = re.compile(
-    r"""open\([^)]*,\s*(?:mode\s*=\s*)?['"][rb]*[wax]|open\([^)]*['"]>|Mode\.WRITE
+    r"""open\((?:(?!open\()[^)])*(?:,\s*(?:mode\s*=\s*)?['"][rb]*[wax]|['"]>)|Mode\.WRITE
     |\.(?:write_text|write_bytes|unlink|rmtree|touch|rename|symlink_to|hardlink_to|truncate)\(
     |\b(?:os|shutil|fs|fsp|promises|File|FileUtils|Deno|Bun)\.(?:promises\.)?
      (?:remove|unlink|rename|replace|copy|move|rm|cp|mv|write|append|truncate|delete|create|symlink
@@ -480,9 +481,8 @@ def _unpacks(program: _Program) -> _Seen:
 
 
 def _tar_mode(program: _Program, mode: str) -> bool:
-    return any(
-        re.fullmatch(rf"-?[a-zA-Z]*{mode}[a-zA-Z]*", word.text) for word in program.arguments[:1]
-    )
+    modes = [word.text.removeprefix("-") for word in program.arguments[:1]]
+    return any(mode in word and word.isascii() and word.isalpha() for word in modes)
 
 
 def _of_docker(program: _Program) -> _Seen:

@@ -36,7 +36,8 @@ SCRIPT = "yolo-fs/git-hook"
 
 _SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:ba|da|z|k|a)?sh\b")
 _SECTION = re.compile(
-    rb"%s\n.*?%s\n" % (re.escape(BEGIN.encode()), re.escape(END.encode())), re.DOTALL
+    rb"%s\n(?:(?!%s).)*?%s\n" % tuple(re.escape(line.encode()) for line in (BEGIN, BEGIN, END)),
+    re.DOTALL,
 )
 _SHEBANG = b"#!/bin/sh\n"
 _LARGEST_BYTES = 1 << 20

@@ -102,7 +102,8 @@ class TomlSection:
         self._begin = f"# yolo-fs {name}: begin; 'yolo-fs setup {host.name} --remove' takes it out"
         self._end = f"# yolo-fs {name}: end"
         self._section = re.compile(
-            rf"(?:\r?\n)?{re.escape(self._begin)}\r?\n.*?{re.escape(self._end)}(?:\r?\n|\Z)",
+            rf"(?:\r?\n)?{re.escape(self._begin)}\r?\n"
+            rf"(?:(?!{re.escape(self._begin)}).)*?{re.escape(self._end)}(?:\r?\n|\Z)",
             re.DOTALL,
         )
 

@@ -58,7 +58,7 @@ def examine_repository(repository: Repository) -> Iterator[Symptom]:
 
 def _git_version(repository: Repository) -> Iterator[Symptom]:
     said = repository.git.text("version")
-    found = re.search(r"(\d+)\.(\d+)", said)
+    found = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
     if found and (int(found[1]), int(found[2])) < OLDEST_GIT:
         yield _symptom(Reason.GIT_MISSING, said, "git 2.34 or newer", "Update git.")
 
