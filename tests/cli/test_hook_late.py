@@ -77,13 +77,37 @@ def test_what_may_be_right_is_let_through_with_a_word_to_the_user(
     assert "not checked" in note
 
 
+@pytest.mark.parametrize("tool", ["Bash", "Write"])
+@pytest.mark.parametrize("host", ["claude", "cursor"])
+def test_an_agent_of_ours_is_refused_what_was_not_judged_in_time(
+    root: Path, tool: str, host: str
+) -> None:
+    given = {"command": "cat .env", "file_path": "src/a.ts"}
+    told = {"tool_name": tool, "tool_input": given, "agent_type": "yolo-dev"}
+    said, _, code = hook_late.answer_late(("pre-tool-use", host, str(root), told))
+    assert is_refused(said) and code == 0
+    assert "did not end within" in json.dumps(said) and "split it" in json.dumps(said)
+
+
+@pytest.mark.parametrize(("agent", "is_denied"), [("yolo-dev", True), ("", False)])
+def test_the_time_is_limited_before_anything_is_read(
+    tmp_path: Path, agent: str, is_denied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = Team(tmp_path / "work")
+    (team.root / PHASE).mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(hook_fast, "LIMIT_S", 1e-6)
+    told = {"tool_name": "Bash", "tool_input": {"command": "rm x; " * 10_000}, "agent_type": agent}
+    said, _, code = hook_fast.in_time(("pre-tool-use", "claude", str(team.root), told))
+    assert (is_refused(said), code) == (is_denied, 0)
+
+
 def test_its_table_is_that_of_the_whole_check() -> None:
     guarded = [name.replace("*", "x") for row in GUARDED if not row.is_state for name in row.names]
     assert guarded and all(hook_late.GUARDED_NAME.match(name) for name in guarded)
     states = [name for row in GUARDED if row.is_state for name in row.names]
     assert not any(hook_late.GUARDED_NAME.match(name) for name in states)
     assert set(hook_late.WRITERS) == {name for name, act in TOOLS.items() if act is Act.WRITE}
-    assert 5 <= AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_late.LIMIT_S <= 15
+    assert 5 <= AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_fast.LIMIT_S <= 15
 
 
 def test_an_agent_is_told_what_was_not_kept_for_lack_of_time(tmp_path: Path) -> None:
@@ -94,7 +118,7 @@ def test_an_agent_is_told_what_was_not_kept_for_lack_of_time(tmp_path: Path) -> 
     assert hook_late.answer_late(("pre-tool-use", "claude", str(tmp_path), told))[0] == {}
 
 
-@pytest.mark.parametrize("path", [f"{PHASE}/.dept-status-backend.json", "src/a.ts"])
+@pytest.mark.parametrize("path", [f"{PHASE}/.dept-status-backend.json", f"{PHASE}/critique.jsonl"])
 def test_a_check_that_fails_by_a_defect_of_ours_still_refuses_what_is_certainly_forbidden(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +129,7 @@ def test_a_check_that_fails_by_a_defect_of_ours_still_refuses_what_is_certainly_
     monkeypatch.setattr(hook_fast, "_fully", fail)
     told = {"tool_name": "Write", "tool_input": {"file_path": path}, "cwd": str(team.root)}
     said, note, code = hook_fast.in_time(("pre-tool-use", "", str(team.root), told))
-    if path.startswith("src"):
+    if path.endswith("critique.jsonl"):
         assert (said, code, "UnicodeEncodeError" in note) == ({}, 0, True)
     else:
         assert is_refused(said)
@@ -128,7 +152,7 @@ def test_a_check_that_hangs_is_answered_before_the_host_gives_up(tmp_path: Path)
     }
     began = time.monotonic()
     soon = (
-        "import sys, yolo_fs.cli.hook_late as late; late.LIMIT_S = 4.0; "
+        "import sys, yolo_fs.cli.hook_fast as fast; fast.LIMIT_S = 4.0; "
         "from yolo_fs.cli.hook_fast import main; sys.exit(main([]))"
     )
     done = subprocess.run(

@@ -8,6 +8,7 @@ refusal.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import json
 import os
 import re
@@ -30,6 +31,9 @@ if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     Answer = tuple[Question, str, int]
     """What goes to stdout and stderr, and the exit code."""
 
+LIMIT_S = 45.0
+"""How long a guard may take: the host's own limit less what it takes to start and to end on a
+loaded machine; a test keeps it near the table of hooks."""
 LIMIT_BYTES = 64 << 20
 """Longest input that an agent host may send."""
 DEEPEST = 500
@@ -71,6 +75,10 @@ _MAY_DESTROY = (
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
+class OutOfTimeError(BaseException):
+    """Passes by whoever catches what is an error: there is no time to mend anything."""
+
+
 def main(arguments: Sequence[str]) -> int:
     """Answer one hook: print one object, and return the exit code."""
     try:
@@ -101,11 +109,21 @@ def main_in_full(arguments: Sequence[str]) -> int:
 def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> Answer:
     """Return the object for stdout, the text for stderr and the exit code."""
     asked, note = understand(data, event, host, start)
-    return _fully(asked) if asked else ({}, note, 0)
+    return _fully(asked) if asked and is_needed(asked) else ({}, note, 0)
+
+
+def is_needed(asked: Asked) -> bool:
+    """Return whether anything of ours is touched."""
+    event, _, cwd, told = asked
+    root = find_root(cwd)
+    return bool(root) and NEEDS[event](told, cwd, root)
 
 
 def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | None, str]:
-    """Return event, host, directory and input where ours is touched; else None and a complaint."""
+    """Return event, host, directory and input; None and a complaint where there is no question.
+
+    What the input says is not looked at.
+    """
     try:
         said = parse(data, LIMIT_BYTES, DEEPEST) if data.strip() else {}
         told = _as_names(said, data)
@@ -120,11 +138,9 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     if _is_hosts_own(told):
         return None, ""
     cwd = _cwd(told, start)
-    root = _root(cwd)
+    root = find_root(cwd)
     if root and _has_tree(told, cwd, root):
         _note_life(told, named, root)
-    if not root or not NEEDS[named](told, cwd, root):
-        return None, ""
     return (named, host or _host(told), cwd, told), ""
 
 
@@ -145,18 +161,35 @@ def _as_names(told: Any, data: bytes) -> Any:
 def in_time(asked: Asked) -> Answer:
     """Answer in full, in the warm process if any; a guard, before the host goes on without it."""
     if asked[0] != GUARD:
-        return _warm(asked) or _fully(asked)
-    from yolo_fs.cli.hook_late import OutOfTimeError, answer_late, limit_time
+        return _where_needed(asked)
 
+    def end(_number: int, _frame: object) -> None:
+        raise OutOfTimeError
+
+    before = _signal.signal(_signal.SIGALRM, end)
     try:
-        with limit_time():
-            return _warm(asked) or _fully(asked)
-    except OutOfTimeError:
-        return answer_late(asked)
+        _signal.setitimer(_signal.ITIMER_REAL, LIMIT_S)
+        try:
+            return _where_needed(asked)
+        finally:
+            _signal.setitimer(_signal.ITIMER_REAL, 0)
+            _signal.signal(_signal.SIGALRM, before)
+    except (OutOfTimeError, MemoryError, RecursionError):
+        return _answer_late(asked)
     except Exception as defect:
-        return answer_late(
+        return _answer_late(
             asked, f"the whole check failed, {type(defect).__name__}: {defect!s:.300}"
         )
+
+
+def _where_needed(asked: Asked) -> Answer:
+    return (_warm(asked) or _fully(asked)) if is_needed(asked) else ({}, "", 0)
+
+
+def _answer_late(asked: Asked, failure: str = "") -> Answer:
+    from yolo_fs.cli.hook_late import answer_late
+
+    return answer_late(asked, failure)
 
 
 def _warm(asked: Asked) -> Answer | None:
@@ -227,7 +260,7 @@ def _cwd(told: Question, start: str) -> str:
     )
 
 
-def _root(folder: str) -> str:
+def find_root(folder: str) -> str:
     """Return the nearest folder that is a repository or holds a planning tree."""
     while True:
         if any(os.path.exists(os.path.join(folder, name)) for name in (".git", PLANNING)):
@@ -268,7 +301,7 @@ def _before(told: Question, cwd: str, root: str) -> bool:
     given = read_given(told)
     if may_destroy(given) and _has_tree(told, cwd, root):
         return True
-    if _is_named(given, cwd) or _is_one_of_ours(told, root):
+    if _is_named(given, cwd) or is_one_of_ours(told, root):
         return True
     if told.get("tool_name") in _READERS:
         return False
@@ -293,7 +326,7 @@ def _is_named(given: Question, cwd: str) -> bool:
             full = os.path.realpath(os.path.join(cwd, os.path.expanduser(path)))
             if f"/{PLANNING}" in full or full.endswith(f"/{HANDOFF}"):
                 return True
-    text = read_command_of(given)
+    text = read_command_of(given).replace("\\\n", " ")
     return bool(text) and (
         PLANNING in text
         or HANDOFF in text
@@ -315,7 +348,7 @@ def read_command_of(given: Question) -> str:
     return command if isinstance(command, str) else ""
 
 
-def _is_one_of_ours(told: Question, root: str) -> bool:
+def is_one_of_ours(told: Question, root: str) -> bool:
     """Return whether an agent of the company asks, for whom rules hold everywhere."""
     if not os.path.isdir(os.path.join(root, PLANNING)):
         return False

@@ -1,26 +1,30 @@
 """What the guard answers when its time runs out, or it fails by a defect of ours: no to what is
-certainly forbidden, decided by what is imported already.
+certainly forbidden, decided by what is imported already; and no to whatever an agent of the company
+asks that takes too long, since it decides itself how long that is.
 
 A host that waits in vain lets the tool run, which would be the wrong answer to exactly these.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
-import contextlib
 import os
 import re
 
-from yolo_fs.cli.hook_fast import PATHS, may_destroy, read_command_of, read_given
+from yolo_fs.cli import hook_fast
+from yolo_fs.cli.hook_fast import (
+    PATHS,
+    find_root,
+    is_one_of_ours,
+    may_destroy,
+    read_command_of,
+    read_given,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
-LIMIT_S = 45.0
-"""The host's own limit less what it takes to start and to end on a loaded machine; a test keeps it
-near the table of hooks."""
 UNKEPT = "What this destroys was not kept: the check did not come so far. Commit or copy it before."
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
@@ -38,43 +42,31 @@ WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "StrReplace", "Delete")
 """Tools that write the file they name; a test keeps them equal to the table of tools."""
 
 
-class OutOfTimeError(BaseException):
-    """Passes by whoever catches what is an error: there is no time to mend anything."""
-
-
-@contextlib.contextmanager
-def limit_time() -> Iterator[None]:
-    """Raise `OutOfTimeError` where something takes longer than the guard may."""
-
-    def end(_number: int, _frame: object) -> None:
-        raise OutOfTimeError
-
-    before = _signal.signal(_signal.SIGALRM, end)
-    _signal.setitimer(_signal.ITIMER_REAL, LIMIT_S)
-    try:
-        yield
-    finally:
-        _signal.setitimer(_signal.ITIMER_REAL, 0)
-        _signal.signal(_signal.SIGALRM, before)
-
-
 def answer_late(
     asked: tuple[str, str, str, Mapping[str, Any]], failure: str = ""
 ) -> tuple[dict[str, Any], str, int]:
     """Return what goes to stdout and stderr and the exit code. `failure`: why there was no whole
     check, if not for lack of time.
     """
-    cause = failure or f"the whole check did not end within {LIMIT_S:g} s"
     _, host, cwd, told = asked
     is_cursor = host == "cursor"
-    why = _forbidden(told, cwd)
-    if not why:
+    took = f"the whole check did not end within {hook_fast.LIMIT_S:g} s"
+    cause = failure or took
+    if why := _forbidden(told, cwd):
+        first = f"{why} (decided by its name alone: {cause})."
+        instead = "ask again in a moment; 'yolo-fs doctor' says what is slow"
+    elif not failure and is_one_of_ours(told, find_root(cwd)):
+        first = f"It is not known whether this may run: {took}."
+        instead = (
+            "split it into several shorter commands, or ask again in a moment; "
+            "'yolo-fs doctor' says what is slow"
+        )
+    else:
         note = f"yolo-fs hook: not checked, {cause}; the tool may run. "
         is_told = not is_cursor and may_destroy(read_given(told))
         told_agent = _context(UNKEPT) if is_told else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
-    first = f"{why} (decided by its name alone: {cause})."
-    reason = f"{first}\nInstead: ask again in a moment; 'yolo-fs doctor' says what is slow."
+    reason = f"{first}\nInstead: {instead}."
     if is_cursor:
         return {"permission": "deny", "user_message": first, "agent_message": reason}, "", 0
     denied = {"permissionDecision": "deny", "permissionDecisionReason": reason}

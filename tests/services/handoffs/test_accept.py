@@ -695,7 +695,8 @@ def question(team: Team, agent: str = "") -> bytes:
 
 
 def needs_all(team: Team, agent: str = "") -> bool:
-    return hook_fast.understand(question(team, agent), "", "", "")[0] is not None
+    asked, _ = hook_fast.understand(question(team, agent), "", "", "")
+    return asked is not None and hook_fast.is_needed(asked)
 
 
 def settle(team: Team) -> None:

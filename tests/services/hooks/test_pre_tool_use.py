@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,6 +124,46 @@ def test_a_forbidden_act_is_denied_or_said_to_be_undecided(team: Team, agent: st
     verdicts = [(wanted, command, verdict(team, name, command)) for wanted, command in rows]
     others = [row for row in verdicts if not row[2].startswith(row[0])]
     assert not others, "\n".join(map(str, others))
+
+
+def many(unit: str, count: int) -> str:
+    return "".join(unit.replace("@", str(number)) for number in range(count))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo a " * 10_000, many("true @;", 10_000), "touch " + many("dist/a@ ", 1_001), many(": >a@;", 1_001),
+        "*** Begin Patch\n" + many("*** Add File: dist/a@\n", 1_001), "cp " + many("-t a@ b@ ", 300),
+        "a=xx;" + "a=$a$a;" * 100, "cat .env;" + "(" * 5_000, "cat " + many("src/auth/*[!@] ", 300) * 20,
+        "find " + many("b@ ", 2_000) + many("-name a@ ", 2_000) + "-delete", "b='" + "a=x;" * 500 + "';" + "sh -c \"$b\";" * 3_000,
+    ],
+    ids=lambda command: command[:20],
+)  # fmt: skip
+def test_an_agent_is_told_to_split_what_is_too_much(team: Team, command: str) -> None:
+    said = verdict(team, "yolo-dev", command)
+    assert said.startswith("denied") and "split it" in said and "more than can be judged" in said
+    assert not verdict(team, "", command).startswith("denied")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ": " + ">dist/x.log " * 5_000, many("rm dist/a@.log;", 990), "touch " + many(f"{PHASE}/x@ ", 990),
+        "cat " + many("src/auth/a@ ", 990), "rm " * 20_000, "*** Add File: " + "\t " * 30_000 + "x", "env " * 16_000,
+        "python3 -c '" + "a/.-~" * 12_000 + "'", "python3 -c '" + "open(" * 12_000 + "'", "sh -c 'a b' " * 5_000,
+        "find " + "-exec " * 10_000, "git " + "-C a " * 12_000, "tar " + "c" * 60_000 + "!", "{a}" * 20_000,
+    ],
+    ids=lambda command: command[:20],
+)  # fmt: skip
+def test_the_worst_commands_within_the_limits_are_judged_long_before_the_time_is_over(
+    team: Team, command: str
+) -> None:
+    assert len(command) <= 64 * 1024
+    began = time.process_time()
+    said = verdict(team, "yolo-dev", f"{command}\necho x > {PHASE}/.handoff-ux-complete")
+    assert said.startswith("denied"), said
+    assert time.process_time() - began < hook_fast.LIMIT_S / 4
 
 
 def test_the_table_of_forbidden_acts_is_long() -> None:

@@ -36,6 +36,8 @@ class HookInput(NamedTuple):
     """Commands of git that tell it to skip the hooks of the repository."""
     destructions: tuple[Destruction, ...] = ()
     """Commands that may destroy what no commit has."""
+    excess: str = ""
+    """Why a command is more than can be judged in time."""
     is_repeated: bool = False
     """It has been sent on once already: whoever is stopped twice is stopped for ever."""
     is_aborted: bool = False
@@ -66,6 +68,7 @@ def parse_input(
         undecided=reading.undecided,
         unchecked=reading.unchecked,
         destructions=reading.destructions,
+        excess=reading.excess,
         is_repeated=told.get("stop_hook_active") is True or _number(told, "loop_count") > 0,
         is_aborted=_text(told, "status") in _ABORTED,
         instance=next(filter(None, (_text(told, key) for key in _INSTANCE)), ""),

@@ -74,6 +74,29 @@ _DECLARES = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _FORGETS = frozenset({"read", "mapfile", "readarray", "unset", "getopts"})
 
 
+class TooMuchError(Exception):
+    """The words of a command come to more than is read."""
+
+
+class Allowance:
+    """How much the words of a command, and of all texts within it, may still come to: a text can
+    double its variables as often as it likes.
+    """
+
+    def __init__(self, chars: int):
+        self.chars = chars
+
+    def take(self, chars: int) -> None:
+        """Take some of it.
+
+        Raises:
+            TooMuchError: there is not so much left.
+        """
+        self.chars -= chars
+        if self.chars < 0:
+            raise TooMuchError
+
+
 class Word(NamedTuple):
     """One word of a command after its expansions."""
 
@@ -111,9 +134,17 @@ class SimpleCommand:
     """Its here-document or here-string."""
 
 
-def simple_commands(text: str, variables: Mapping[str, str]) -> list[SimpleCommand]:
-    """Return what a command line runs, in order; `$(…)` before the command that uses its output."""
-    reader = _Reader(text.translate(_WITHOUT_MARKS), variables)
+def simple_commands(
+    text: str, variables: Mapping[str, str], allowance: Allowance | None = None
+) -> list[SimpleCommand]:
+    """Return what a command line runs, in order; `$(…)` before the command that uses its output.
+
+    Raises:
+        TooMuchError: its words come to more than is allowed.
+    """
+    allowance = allowance or Allowance(sys.maxsize)
+    allowance.take(len(text))
+    reader = _Reader(text.translate(_WITHOUT_MARKS), variables, allowance)
     reader.read_list("")
     return reader.commands
 
@@ -138,8 +169,10 @@ class _Parts:
 class _Reader:
     """Reads a text from left to right, and keeps what its variables hold meanwhile."""
 
-    def __init__(self, text: str, variables: Mapping[str, str]):
+    def __init__(self, text: str, variables: Mapping[str, str], allowance: Allowance):
         self.commands: list[SimpleCommand] = []
+        self._allowance = allowance
+        self._found: dict[str, int] = {}
         self._text = text
         self._at = 0
         self._variables: dict[str, list[str]] = {name: [value] for name, value in variables.items()}
@@ -173,9 +206,15 @@ class _Reader:
             self._at = blank.end()
         return self._at < len(self._text)
 
+    def _find(self, sign: str) -> int:
+        """Return where a sign is next, -1 for nowhere; no part of the text is searched twice."""
+        found = self._found.get(sign, 0)
+        if 0 <= found < self._at or sign not in self._found:
+            found = self._found[sign] = self._text.find(sign, self._at)
+        return found
+
     def _read_parentheses(self) -> None:
-        end = self._text.find("))", self._at)
-        if self._text.startswith("((", self._at) and end >= 0:  # arithmetic
+        if self._text.startswith("((", self._at) and (end := self._find("))")) >= 0:  # arithmetic
             self._at = end + 2
             return
         self._at += 1
@@ -183,6 +222,7 @@ class _Reader:
 
     def _read_subshell(self, closing: str) -> str:
         """Read commands that leave folder and variables as they are; return their text."""
+        self._allowance.take(len(self._variables))
         start, before = self._at, dict(self._variables)
         self.read_list(closing)
         self._variables = before
@@ -208,7 +248,7 @@ class _Reader:
         self._finish(parts, is_piped)
 
     def _skip_condition(self) -> None:
-        end = self._text.find("]]", self._at)
+        end = self._find("]]")
         self._at = end + 2 if end >= 0 else len(self._text)
 
     def _read_redirection(self, operator: str, parts: _Parts) -> None:
@@ -253,6 +293,7 @@ class _Reader:
             self._assign(words)
         words = words[given:]
         folder = self._folder()
+        self._allowance.take(len(folder))
         self._run_builtin(words)
         if not (words or parts.redirections or parts.documents):
             return
@@ -266,8 +307,10 @@ class _Reader:
 
     def _without_syntax(self, words: list[Word]) -> list[Word]:
         """Return a command without keywords before it; the variable of a `for` takes its values."""
-        while words and words[0].text in _KEYWORDS:
-            words = words[1:]
+        given = 0
+        while given < len(words) and words[given].text in _KEYWORDS:
+            given += 1
+        words = words[given:]
         match [word.text for word in words[:3]]:
             case [("for" | "select"), name, "in"]:
                 self._variables[name] = [word.marked for word in words[3:]]
@@ -297,6 +340,7 @@ class _Reader:
             if assignment := _ASSIGNMENT.fullmatch(word.marked):
                 name, added, value = assignment.groups()
                 before = self._value(name)[0] if added else ""
+                self._allowance.take(len(before))
                 self._variables[name] = [before + value]
 
     def _enter(self, folder: str) -> None:
@@ -328,10 +372,12 @@ class _Reader:
                 pieces.append(self._read_piece())
         if self._at == start:
             return []
-        if _count(pieces) > _MOST_WORDS:
+        if _is_too_many(pieces):
             return [Word(UNKNOWN)]
         texts = ("".join(texts) for texts in product(*pieces))
-        return [Word(text) for whole in texts for text in _braces_expanded(whole)]
+        words = [Word(text) for whole in texts for text in _braces_expanded(whole)]
+        self._allowance.take(sum(len(word.marked) for word in words))
+        return words
 
     def _read_piece(self) -> list[str]:
         """Read the next piece of a word; return what it may be."""
@@ -380,7 +426,7 @@ class _Reader:
                 pieces.append(self._output_of(self._read_subshell("`")))
             else:
                 pieces.append(self._read_parameter())
-        if _count(pieces) > _MOST_WORDS:
+        if _is_too_many(pieces):
             return [UNKNOWN]
         return ["".join(texts) for texts in product(*pieces)]
 
@@ -408,7 +454,7 @@ class _Reader:
         """Read what follows a dollar; return the values that it may have."""
         text = self._text
         if text.startswith("((", self._at):
-            end = text.find("))", self._at)
+            end = self._find("))")
             self._at = end + 2 if end >= 0 else len(text)
             return [UNKNOWN]
         if text.startswith("(", self._at):
@@ -417,7 +463,9 @@ class _Reader:
         if parameter := _PARAMETER.match(text, self._at):
             self._at = parameter.end()
             name = parameter[1] or parameter[2]
-            return self._value(name) if name else [UNKNOWN]
+            values = self._value(name) if name else [UNKNOWN]
+            self._allowance.take(len(values) + sum(map(len, values)))
+            return values
         if text.startswith("{", self._at):
             self._skip_braces()
             return [UNKNOWN]
@@ -454,15 +502,20 @@ def _unescape(escape: re.Match[bytes]) -> bytes:
     return chr(code).encode(errors="surrogatepass")
 
 
-def _count(pieces: Sequence[Sequence[str]]) -> int:
+def _is_too_many(pieces: Sequence[Sequence[str]]) -> bool:
+    """Return whether the pieces of a word may be put together in too many ways."""
     count = 1
     for texts in pieces:
         count *= len(texts)
-    return count
+        if count > _MOST_WORDS:
+            return True
+    return False
 
 
 def _braces_expanded(text: str) -> list[str]:
     """Return the words of `a{b,c}` or `a{1..3}`; braces that name no alternatives stay."""
+    if text.count(_OPEN) > _MOST_WORDS:
+        return [UNKNOWN]
     done: list[str] = []
     open_ = [text]
     while open_ and len(done) + len(open_) <= _MOST_WORDS:
@@ -472,7 +525,10 @@ def _braces_expanded(text: str) -> list[str]:
             done.append(marked)
             continue
         before, after = marked[: braces.start()], marked[braces.end() :]
-        open_ += [f"{before}{choice}{after}" for choice in _choices(braces[1])]
+        choices = _choices(braces[1])
+        if len(choices) > _MOST_WORDS:
+            return [UNKNOWN]
+        open_ += [f"{before}{choice}{after}" for choice in choices]
     return [UNKNOWN] if open_ else done
 
 

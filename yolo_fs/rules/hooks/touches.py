@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
-from yolo_fs.rules.hooks.shell import UNKNOWN, SimpleCommand, Word, simple_commands
+from yolo_fs.rules.hooks.shell import (
+    UNKNOWN,
+    Allowance,
+    SimpleCommand,
+    TooMuchError,
+    Word,
+    simple_commands,
+)
 
 
 class Effect(StrEnum):
@@ -84,6 +92,18 @@ class CommandReading(NamedTuple):
     """Commands of git that tell it to skip the hooks of the repository."""
     destructions: tuple[Destruction, ...] = ()
     """Commands that may destroy what no commit has."""
+    excess: str = ""
+    """Why it is more than can be judged in time; empty for a command of ordinary length."""
+
+
+MOST_CHARS = 64 * 1024
+"""Characters of a command that is judged for certain."""
+MOST_TOUCHES = 1_000
+"""Files of a command that is judged for certain, each in one way."""
+_MOST_EXPANDED = 1 << 20
+"""Characters that the words of such a command may come to, and of all that it runs."""
+_COSTS = 32
+"""What one thing that is seen costs besides its characters."""
 
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
@@ -91,18 +111,41 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
     named = (path.rstrip(" \t\r") for path in _PATCHED.findall(command))
     patched = [Touch(path, Effect.WRITE) for path in named if path]
     if command.lstrip().startswith("*** Begin Patch"):
-        return CommandReading(tuple(patched))
-    try:
-        seen = [*patched, *_of_text(command, dict(variables or {}), 0)]
-    except RecursionError:
-        seen = [*patched, _Undecided("a command nested too deeply")]
-    touches = [touch for touch in seen if isinstance(touch, Touch)]
+        touched = tuple(dict.fromkeys(patched))
+        return CommandReading(touched, excess=_excess(touches=len(touched)))
+    seen, excess = _read_text(command, dict(variables or {}))
+    touches = list(dict.fromkeys((*patched, *(each for each in seen if isinstance(each, Touch)))))
+    excess = excess or _excess(len(command), len(touches))
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
     unchecked = [part.what for part in seen if isinstance(part, _Unchecked)]
     destructions = tuple(part for part in seen if isinstance(part, Destruction))
     told = tuple(dict.fromkeys(undecided))
-    return CommandReading(tuple(touches), told, tuple(unchecked), destructions)
+    return CommandReading(tuple(touches), told, tuple(unchecked), destructions, excess)
+
+
+def _read_text(command: str, variables: Mapping[str, str]) -> tuple[list[_OneSeen], str]:
+    """Return what is seen, and why that is not all."""
+    allowance = Allowance(max(_MOST_EXPANDED, 16 * len(command)))
+    seen: list[_OneSeen] = []
+    try:
+        for each in _of_text(command, _Look(variables, allowance)):
+            seen.append(each)
+            allowance.take(len(each.path) if isinstance(each, Touch) else len(each.what))
+            allowance.take(_COSTS)
+    except RecursionError:
+        return seen, "it is nested too deeply"
+    except TooMuchError:
+        return seen, "what it comes to, once its variables and lists are put in, has no end"
+    return seen, ""
+
+
+def _excess(chars: int = 0, touches: int = 0) -> str:
+    if chars > MOST_CHARS:
+        return f"it has {chars:,} characters, and at most {MOST_CHARS:,} are read"
+    if touches > MOST_TOUCHES:
+        return f"it touches {touches:,} files, and at most {MOST_TOUCHES:,} are looked at"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +159,18 @@ class _Unchecked:
 
 
 _Row = TypeVar("_Row")
-_Seen = Iterator[Touch | _Undecided | _Unchecked | Destruction]
+_OneSeen = Touch | _Undecided | _Unchecked | Destruction
+_Seen = Iterator[_OneSeen]
+
+
+class _Look(NamedTuple):
+    """What is known where a text is read."""
+
+    variables: Mapping[str, str]
+    allowance: Allowance
+    depth: int = 0
+    """Shells around it."""
+
 
 _MOST_NESTED = 4
 """Shells within shells that are looked into."""
@@ -148,10 +202,10 @@ _CODE_RUNS = re.compile(
 )
 
 
-def _of_text(text: str, variables: Mapping[str, str], depth: int) -> _Seen:
-    for command in simple_commands(text, variables):
-        inner = {**variables, "PWD": command.folder}
-        for seen in (*_redirected(command), *_of_program(command, inner, depth)):
+def _of_text(text: str, look: _Look) -> _Seen:
+    for command in simple_commands(text, look.variables, look.allowance):
+        inner = look._replace(variables={**look.variables, "PWD": command.folder})
+        for seen in chain(_redirected(command), _of_program(command, inner)):
             if isinstance(seen, Touch):
                 seen = replace(seen, path=posixpath.join(command.folder, seen.path))
             elif isinstance(seen, Destruction):
@@ -164,16 +218,16 @@ def _redirected(command: SimpleCommand) -> Iterator[Touch]:
         yield from _touch(word, Effect.WRITE if ">" in operator else Effect.READ)
 
 
-def _of_program(command: SimpleCommand, variables: Mapping[str, str], depth: int) -> _Seen:
+def _of_program(command: SimpleCommand, look: _Look) -> _Seen:
     program = _Program.of(command)
     if program is None:
         return
     if program.name in _SHELLS or program.name in _RUN_TEXT:
-        yield from _of_shell(program, variables, depth)
+        yield from _of_shell(program, look)
     elif _INTERPRETERS.fullmatch(program.name):
         yield from _of_interpreter(program)
     elif program.name in ("find", "fd"):
-        yield from _of_find(program, variables, depth)
+        yield from _of_find(program, look)
     elif UNKNOWN in program.name:
         yield _Undecided(program.line)
         yield from _of_others(program)
@@ -190,21 +244,24 @@ class _Program(NamedTuple):
 
     @classmethod
     def of(cls, command: SimpleCommand) -> _Program | None:
-        words = list(command.words)
+        words, at = command.words, 0
         takes_input = False
-        while words:
-            name = posixpath.basename(words[0].text)
+        while at < len(words):
+            name = posixpath.basename(words[at].text)
             runner = _RUNNERS.get(name)
-            only_asks = name == "command" and [word.text for word in words[1:2]] in (["-v"], ["-V"])
+            only_asks = name == "command" and [word.text for word in words[at + 1 : at + 2]] in (
+                ["-v"],
+                ["-V"],
+            )
             if runner is None or only_asks:
                 break
-            words = runner.without(words[1:])
+            at = runner.behind(words, at + 1)
             takes_input = takes_input or name in ("xargs", "parallel")
-        if not words:
+        if at >= len(words):
             return None
-        if takes_input:
-            words.append(Word(UNKNOWN))
-        return cls(posixpath.basename(words[0].text), tuple(words[1:]), command)
+        name = posixpath.basename(words[at].text)
+        more = (Word(UNKNOWN),) if takes_input else ()
+        return cls(name, (*words[at + 1 :], *more), command)
 
     @property
     def line(self) -> str:
@@ -262,23 +319,23 @@ class _Runner(NamedTuple):
     words: str = ""
     """The subcommands that run a program; empty when it has none."""
 
-    def without(self, words: list[Word]) -> list[Word]:
-        """Return the program that it runs, and that one's arguments."""
-        if self.words and (not words or words[0].text not in self.words.split()):
-            return []
-        rest = words[1:] if self.words else words
+    def behind(self, words: Sequence[Word], at: int) -> int:
+        """Return where the program that it runs is named, given where its own arguments begin."""
+        if self.words and (at >= len(words) or words[at].text not in self.words.split()):
+            return len(words)
+        at += 1 if self.words else 0
         skips = self.skips
-        while rest:
-            text = rest[0].text
+        while at < len(words):
+            text = words[at].text
             if text.startswith("-"):
-                rest = rest[2:] if text in self.valued.split() else rest[1:]
+                at += 2 if text in self.valued.split() else 1
             elif re.match(r"\w+=", text):
-                rest = rest[1:]
+                at += 1
             elif skips:
-                skips, rest = skips - 1, rest[1:]
+                skips, at = skips - 1, at + 1
             else:
                 break
-        return rest
+        return at
 
 
 def _by_name(groups: Mapping[str, _Row]) -> dict[str, _Row]:
@@ -493,18 +550,18 @@ def _of_docker(program: _Program) -> _Seen:
 
 
 def _of_git(program: _Program) -> _Seen:
-    words = list(program.arguments)
-    folder, is_unchecked = "", False
-    while words and words[0].text.startswith("-"):
-        option = words.pop(0).text
-        if option in _VALUED["git"].split() and words:
-            value = words.pop(0).text
+    words = program.arguments
+    folder, is_unchecked, at = "", False, 0
+    while at < len(words) and words[at].text.startswith("-"):
+        option, at = words[at].text, at + 1
+        if option in _VALUED["git"].split() and at < len(words):
+            value, at = words[at].text, at + 1
             folder = value if option in ("-C", "--work-tree") else folder
             is_unchecked = is_unchecked or value.lower().startswith("core.hookspath=")
-    if not words:
+    if at == len(words):
         return
-    verb = words[0].text
-    program = _Program(f"git {verb}", tuple(words[1:]), program.command)
+    verb = words[at].text
+    program = _Program(f"git {verb}", words[at + 1 :], program.command)
     if is_unchecked or _skips_hooks(program) or _moves_hooks(program):
         yield _Unchecked(program.line)
     if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
@@ -632,7 +689,7 @@ def _git_checkout(program: _Program) -> _Seen:
 
 def _git_restore(program: _Program) -> _Seen:
     if program.has("--worktree", "-W") or not program.has("--staged", "-S"):
-        sources = [value.marked for value in program.values("-s", "--source")]
+        sources = {value.marked for value in program.values("-s", "--source")}
         operands = _behind_dashes(program) or program.operands()
         yield from _pathspecs(
             [word for word in operands if word.marked not in sources], Effect.WRITE
@@ -734,7 +791,7 @@ _PROGRAMS = _by_name(
 )
 
 
-def _of_shell(program: _Program, variables: Mapping[str, str], depth: int) -> _Seen:
+def _of_shell(program: _Program, look: _Look) -> _Seen:
     """Read the text that a shell is given; what it gets from a file or a pipe is undecided."""
     texts = [word.text for word in program.arguments if re.search(r"[\s;&|>]", word.text)]
     if program.name == "eval":
@@ -742,10 +799,10 @@ def _of_shell(program: _Program, variables: Mapping[str, str], depth: int) -> _S
     if program.command.text_in is not None:
         texts.append(program.command.text_in)
     for text in texts:
-        if UNKNOWN in text or depth == _MOST_NESTED:
+        if UNKNOWN in text or look.depth == _MOST_NESTED:
             yield _Undecided(program.line)
-        if depth < _MOST_NESTED:
-            yield from _of_text(text, variables, depth + 1)
+        if look.depth < _MOST_NESTED:
+            yield from _of_text(text, look._replace(depth=look.depth + 1))
     if program.name in _SHELLS and not texts and not program.has("--version", "-n"):
         yield _Undecided(program.line)
 
@@ -756,12 +813,14 @@ def _of_interpreter(program: _Program) -> _Seen:
     in_place = name == "perl" and any(
         re.match(r"-[a-z]*i", word.text) for word in program.arguments
     )
-    codes = [word.text for word in program.arguments if re.search(r"[\s()=;]", word.text)]
+    codes = dict.fromkeys(
+        word.text for word in program.arguments if re.search(r"[\s()=;]", word.text)
+    )
     for option, word in pairwise(program.arguments):
-        if _CODE_OPTION.fullmatch(option.text) and word.text not in codes:
-            codes.append(word.text)
+        if _CODE_OPTION.fullmatch(option.text):
+            codes[word.text] = None
     if program.command.text_in is not None:
-        codes.append(program.command.text_in)
+        codes[program.command.text_in] = None
     for code in codes:
         yield from _of_code(program, code)
     operands = [word for word in program.operands() if word.text not in codes]
@@ -778,47 +837,50 @@ def _of_interpreter(program: _Program) -> _Seen:
 def _of_code(program: _Program, code: str) -> _Seen:
     writes, runs = _CODE_WRITES.search(code) is not None, _CODE_RUNS.search(code) is not None
     paths = _CODE_PATH.findall(code)
-    folders = [path for path in paths if _CODE_FOLDER.search(path)]
-    names = [path for path in paths if "/" not in path and path not in folders]
-    put_together = [posixpath.join(folder, name) for folder in folders for name in names]
+    folders = dict.fromkeys(path for path in paths if _CODE_FOLDER.search(path))
+    names = dict.fromkeys(path for path in paths if "/" not in path and path not in folders)
+    put_together = (posixpath.join(folder, name) for folder in folders for name in names)
     effect = Effect.WRITE if writes else Effect.READ
-    yield from (Touch(path, effect) for path in dict.fromkeys((*paths, *put_together)))
+    yield from (Touch(path, effect) for path in chain(dict.fromkeys(paths), put_together))
     if runs or (writes and not paths):
         yield _Undecided(program.line)
 
 
-def _of_find(program: _Program, variables: Mapping[str, str], depth: int) -> _Seen:
+def _of_find(program: _Program, look: _Look) -> _Seen:
     """`find` with `-delete` or `-exec`: files of the planning tree that may match are judged."""
     texts = [word.text for word in program.arguments]
-    actions = [
-        at for at, text in enumerate(texts) if text in ("-exec", "-execdir", "-ok", "-x", "-X")
-    ]
+    actions = [at for at, text in enumerate(texts) if text in _FIND_RUNS]
+    ends = [at for at, text in enumerate(texts) if text in (*_FIND_RUNS, ";", "+")]
+    ends.append(len(texts))
     roots = []
     for word in program.arguments:
         if word.text.startswith(("-", "(", "!")):
             break
         roots.append(word)
     names = [*program.values("-name"), *program.values("-iname")]
-    found = [
-        posixpath.join(_planning_below(root.text), "**", name.text)
-        for root in roots or [Word(".")]
-        for name in names or [Word("*")]
-    ]
     removes_or_writes = "-delete" in texts
     for at in actions:
-        end = next((end for end in range(at, len(texts)) if texts[end] in (";", "+")), len(texts))
+        end = ends[bisect_right(ends, at)]
         words = tuple(
             Word(UNKNOWN) if "{}" in word.text else word for word in program.arguments[at + 1 : end]
         )
         inner = replace(program.command, words=words, redirections=())
-        for seen in _of_program(inner, variables, depth):
+        for seen in _of_program(inner, look):
             if isinstance(seen, Touch) and not seen.is_certain:
                 removes_or_writes = removes_or_writes or seen.writes
             else:
                 yield seen
     if removes_or_writes:
+        found = (
+            posixpath.join(_planning_below(root.text), "**", name.text)
+            for root in roots or [Word(".")]
+            for name in names or [Word("*")]
+        )
         yield from (Touch(pattern, Effect.ALTER, is_pattern=True) for pattern in found)
         yield _Undecided(program.line)
+
+
+_FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X")
 
 
 def _planning_below(root: str) -> str:

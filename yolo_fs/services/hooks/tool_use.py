@@ -11,11 +11,13 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from glob import iglob
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.heartbeats import active_agent, append
 from yolo_fs.protocol.handoffs import DirectiveRole
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
@@ -31,7 +33,7 @@ from yolo_fs.rules.hooks.touches import Destruction, Effect, Touch
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.agents.recording import AgentJournal
-from yolo_fs.services.handoffs.accept import DirectiveHandoffs
+from yolo_fs.services.handoffs.accept import DirectiveHandoffs, Permission
 from yolo_fs.services.kept import Keeper, Leaf, read_leaf
 from yolo_fs.services.workspace import RUNNING, load
 
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
+_MOST_NAMED = 5 * _MOST_MATCHES
+"""Files that one command may name, by patterns too, to be judged in time on a loaded machine."""
 
 
 class HookRequest:
@@ -266,6 +270,7 @@ class Guard:
 
     def __init__(self, asked: HookRequest):
         self._asked = asked
+        self._ignored = _Ignored(asked.repository)
 
     def answer(self) -> HookAnswer:
         """Refuse what would be written or read against the rules, with why and what to do."""
@@ -276,18 +281,16 @@ class Guard:
                 return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
         if refusal := self._told_across():
             return HookAnswer(refusal=refusal)
-        handed = self._handed()
-        for touch in self._asked.said.touches:
-            for path in self._asked.paths(touch):
-                refusal = self._refused(touch, path)
-                if not refusal and touch.writes and not self._is_scratch(touch, path):
-                    refusal = handed(path)
-                if refusal:
-                    return HookAnswer(refusal=refusal)
+        try:
+            if refusal := self._touching():
+                return HookAnswer(refusal=refusal)
+        finally:
+            self._ignored.close()
         kept = keep_first(self._asked) if self._asked.settings.policy.safety_net else ""
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         handoffs.note_accepted(datetime.now(UTC))
-        undecided = "; ".join(safe(what) for what in self._asked.said.undecided)
+        told = filter(None, (*self._asked.said.undecided, self._asked.said.excess))
+        undecided = "; ".join(safe(what) for what in told)
         if not undecided:
             return HookAnswer(context=kept)
         return HookAnswer(
@@ -295,6 +298,29 @@ class Guard:
             note=f"yolo-fs hook: undecided from its text: {undecided}. "
             "The daemon and 'yolo-fs verify' check what it leaves behind.",
         )
+
+    def _touching(self) -> str:
+        """Return why one of the files may not be touched like this; each is judged once."""
+        is_known = self._asked.actor is not None
+        if is_known and self._asked.said.excess:
+            return _too_much(self._asked.said.excess)
+        handed = self._handed()
+        judged: set[tuple[str, Effect, bool]] = set()
+        named = 0
+        for touch in self._asked.said.touches:
+            for path in self._asked.paths(touch):
+                named += 1
+                if is_known and named > _MOST_NAMED:
+                    return _too_much(f"its patterns name more than {_MOST_NAMED:,} files")
+                if (way := (path, touch.effect, touch.is_certain)) in judged:
+                    continue
+                judged.add(way)
+                refusal = self._refused(touch, path)
+                if not refusal and touch.writes and not self._is_scratch(touch, path):
+                    refusal = handed(path)
+                if refusal:
+                    return refusal
+        return ""
 
     def _refused(self, touch: Touch, path: str) -> str:
         if touch.effect is Effect.REMOVE and self._is_whole(path):
@@ -341,7 +367,7 @@ class Guard:
             return False
         row = sealed(Target(path))
         is_removed = touch.effect is Effect.REMOVE and row is not None and not row.names
-        return (row is None or is_removed) and _is_ignored(self._asked.repository, path)
+        return (row is None or is_removed) and self._ignored.has(path)
 
     def _guarded(self, touch: Touch, path: str) -> Guarded | None:
         """Return the row of a file that only a command writes, or of the first in a lost folder."""
@@ -388,10 +414,14 @@ class Guard:
         agent = self._asked.said.agent
         receiver = agent if agent in set(DirectiveRole) else ""
 
+        @cache
+        def permission(editing: str) -> Permission:
+            return handoffs.may_edit(datetime.now(UTC), receiver=receiver, editing=editing)
+
         def why(path: str) -> str:
-            if not _is_inside(path):
+            if not _is_inside(path) or permission("").allowed:
                 return ""
-            given = handoffs.may_edit(datetime.now(UTC), receiver=receiver, editing=path)
+            given = permission(path)
             return "" if given.allowed else _not_handed_over(given.findings)
 
         return why
@@ -425,20 +455,42 @@ def _not_handed_over(findings: tuple[Finding, ...]) -> str:
     return f"{rule}\n{why}\nInstead: {instead}."
 
 
-def _is_ignored(repository: Repository, path: str) -> bool:
-    # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
-    asked = repository.git.converse(
-        "check-ignore", "--stdin", "-z", "-v", "-n", more={"GIT_LITERAL_PATHSPECS": "0"}
+class _Ignored:
+    """Asks one git which paths it ignores."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._git: Conversation | None = None
+        self._known: dict[str, bool] = {}
+
+    def has(self, path: str) -> bool:
+        """Return whether git ignores a path, as a file or as a folder."""
+        if path not in self._known:  # a folder that is not there yet has to be called one
+            self._known[path] = self._matches(path) or self._matches(f"{path}/")
+        return self._known[path]
+
+    def close(self) -> None:
+        if self._git is not None:
+            self._git.close()
+            self._git = None
+
+    def _matches(self, name: str) -> bool:
+        if self._git is None:
+            # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
+            self._git = self._repository.git.converse(
+                "check-ignore", "--stdin", "-z", "-v", "-n", more={"GIT_LITERAL_PATHSPECS": "0"}
+            )
+        self._git.ask(os.fsencode(name) + b"\0")
+        _, _, pattern, _ = (self._git.until(b"\0") for _ in range(4))
+        return bool(pattern) and not pattern.startswith(b"!")
+
+
+def _too_much(why: str) -> str:
+    return (
+        f"This command is more than can be judged in time: {why}.\n"
+        "Instead: split it into several commands; a long text goes into a file with the tool that "
+        "writes files."
     )
-    try:
-        for name in (path, f"{path}/"):  # a folder that is not there yet has to be called one
-            asked.ask(os.fsencode(name) + b"\0")
-            _, _, pattern, _ = (asked.until(b"\0") for _ in range(4))
-            if pattern and not pattern.startswith(b"!"):
-                return True
-    finally:
-        asked.close()
-    return False
 
 
 def _is_inside(path: str) -> bool:
