@@ -6,7 +6,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,10 +30,12 @@ class Answer(NamedTuple):
 class Client:
     """Asks one board."""
 
-    def __init__(self, url: str):
-        self.url = url
+    def __init__(self, url: str, paths: Sequence[str] = ()):
+        """`paths`: every address that the board says it answers."""
+        self.url, self.paths = url, paths
         self.token = parse_qs(urlsplit(url).query)["token"][0]
         self.port = urlsplit(url).port or 0
+        self.host = f"127.0.0.1:{self.port}"
         self.cookie = f"yolo_fs_board_{self.port}={self.token}"
 
     def ask(self, target: str, *, method: str = "GET", **headers: str) -> Answer:
@@ -89,7 +91,8 @@ def served(*roots: Path) -> Iterator[Client]:
         thread.join(0.01)
     assert server.started
     try:
-        yield Client(board.url)
+        paths = [route.path for route in getattr(server.config.app, "routes", ())]
+        yield Client(board.url, paths)
     finally:
         server.should_exit = True
         thread.join(PATIENCE_S)

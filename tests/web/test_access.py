@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
+import shutil
+import signal
 import socket
+import subprocess
+import sys
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
 from tests.support.teams import Team
-from tests.web.served import Client
+from tests.web.served import PATIENCE_S, Client, served
 from yolo_fs.edges import PROC
-from yolo_fs.web.access import Gatekeeper, is_foreign
+from yolo_fs.web.access import LOOPBACK, Gatekeeper, is_foreign
 
 TARGETS = (
     "/",
@@ -224,41 +231,227 @@ def test_a_slow_client_keeps_nobody_waiting(client: Client) -> None:
             one.close()
 
 
-def test_a_connection_of_another_user_is_told_apart(tmp_path: Path) -> None:
-    table = tmp_path / "tcp"
-    row = "   0: 0100007F:{:04X} 0100007F:{:04X} 01 00000000:00000000 00:00000000 00000000 {:5d} 0 1 1 0\n"
-    me, other = os.getuid(), os.getuid() + 12_345
-    table.write_text(
-        "  sl  local_address\n" + row.format(5_000, 80, other) + row.format(5_001, 80, me)
+ROW = "   0: {} {} 01 00000000:00000000 00:00000000 00000000 {:5d} 0 {} 1 0\n"
+HERE, MAPPED = "0100007F", "0000000000000000FFFF00000100007F"
+OTHER = os.getuid() + 12_345
+
+
+def rows(*sockets: tuple[str, int, int, int]) -> str:
+    """Return a table of the kernel: host, port, owner and inode of each socket that leads to port 80."""
+    lines = (
+        ROW.format(f"{host}:{port:04X}", f"{host}:{80:04X}", owner, inode)
+        for host, port, owner, inode in sockets
     )
-    own = ("127.0.0.1", 80)
-    assert is_foreign(("127.0.0.1", 5_000), own, str(table))
-    assert not is_foreign(("127.0.0.1", 5_001), own, str(table))
-    assert not is_foreign(("127.0.0.1", 5_002), own, str(table))
-    assert not is_foreign(("127.0.0.1", 5_000), own, str(tmp_path / "absent"))
+    return f"  sl  local_address\n{''.join(lines)}"
 
 
-def test_a_second_user_gets_nothing_even_with_the_cookie(client: Client) -> None:
+@pytest.mark.skipif(sys.byteorder == "big", reason="the rows are those of a little-endian machine")
+def test_only_a_connection_that_is_proved_to_be_the_users_own_is_let_in(tmp_path: Path) -> None:
+    four, six = tmp_path / "tcp", tmp_path / "tcp6"
+    me = os.getuid()
+    four.write_text(
+        rows((HERE, 1, OTHER, 9), (HERE, 2, me, 9), (HERE, 3, 0, 9), (HERE, 4, me, 0))
+        + "torn row\n"
+    )
+    six.write_text(rows((MAPPED, 5, OTHER, 9), (MAPPED, 6, me, 9), (MAPPED, 7, me, 0)))
+    tables = (str(four), str(six))
+    let_in = {
+        port for port in range(1, 9) if not is_foreign((LOOPBACK, port), (LOOPBACK, 80), tables)
+    }
+    assert let_in == {2, 3, 6}, "neither another user's, nor one that is closed or in no table"
+    mapped = (f"::ffff:{LOOPBACK}", 6), (f"::ffff:{LOOPBACK}", 80)
+    assert not is_foreign(*mapped, tables)
+    assert is_foreign(("::1", 6), ("::1", 80), tables)
+
+
+def test_without_the_kernels_tables_lsof_tells_whose_a_connection_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    absent = (str(tmp_path / "absent"),)
+    with socket.create_server((LOOPBACK, 0)) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection((LOOPBACK, port)) as four, mapped_connection(port) as six:
+            ends = [(one.getsockname()[1], one.getpeername()[1]) for one in (four, six)]
+            own = [((LOOPBACK, peer), (LOOPBACK, port)) for peer, port in ends]
+            if shutil.which("lsof"):
+                assert not any(is_foreign(*each, absent) for each in own)
+                assert is_foreign((LOOPBACK, 1), (LOOPBACK, port), absent)
+            monkeypatch.setenv("PATH", str(tmp_path))
+            assert all(is_foreign(*each, absent) for each in own), "nothing tells"
+
+
+def mapped_connection(port: int) -> socket.socket:
+    """Connect to an address of the old family through a socket of the new one."""
+    six = socket.socket(socket.AF_INET6)
+    six.connect((f"::ffff:{LOOPBACK}", port))
+    return six
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_a_second_user_gets_nothing_even_with_the_cookie(
+    client: Client, family: socket.AddressFamily
+) -> None:
     if os.getuid() != 0 or not os.path.exists(f"{PROC}/net/tcp"):
         pytest.skip("only root can be two users, and only Linux tells whose a connection is")
+    is_six = family is socket.AF_INET6
+    assert statuses(client, is_six=is_six, uid=os.getuid()) == "200 200 200 200"
+    assert statuses(client, is_six=is_six, uid=65_534) == "403 403 403 403"
+
+
+def statuses(client: Client, *, is_six: bool, uid: int) -> str:
+    """Return what a user is answered who has seen the address, asking twice by each connection."""
     reader, writer = os.pipe()
     child = os.fork()
-    if child == 0:  # another user, who has seen the address
+    if child == 0:
         try:
-            os.setgid(65_534)
-            os.setuid(65_534)
-            connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=10)
-            for _ in range(2):  # whose a connection is is asked once, and holds as long as it does
-                connection.request("GET", "/api/board", headers={"cookie": client.cookie})
-                answer = connection.getresponse()
-                answer.read()
-                os.write(writer, b"%d " % answer.status)
+            os.setgid(uid)
+            os.setuid(uid)
+            for target, cookie in (("/api/board", client.cookie), (f"/?token={client.token}", "")):
+                connection = http.client.HTTPConnection(LOOPBACK, client.port, timeout=10)
+                if is_six:
+                    connection.sock = mapped_connection(client.port)
+                for _ in range(2):  # whose a connection is is asked once, and holds as long as it
+                    connection.request(
+                        "GET", target, headers={"cookie": cookie, "host": client.host}
+                    )
+                    answer = connection.getresponse()
+                    answer.read()
+                    status = 200 if answer.status == 303 else answer.status
+                    os.write(writer, b"%d " % status)
         finally:
             os._exit(0)
     os.waitpid(child, 0)
     os.close(writer)
-    with os.fdopen(reader, "rb") as statuses:
-        assert statuses.read() == b"403 403 "
+    with os.fdopen(reader) as told:
+        return told.read().strip()
+
+
+# --- cookies ---
+
+MALFORMED = (
+    b"a{=1",
+    b"a{=1; %s",
+    b"a=b; " * 10_000 + b"%s",
+    b'a="\\%s',
+    b'"; =\\,;;=' * 100,
+    b"%s\xff",
+    b"\xff\xfe=%s",
+    b"\xe2\x80\xae; \xc3\x28",
+    b'a="\\777\\400\\' * 90,
+    b"=; =%s; ==",
+    b"expires=%s; path=/; Path",
+    b",%s",
+    b";" * 30_000,
+    b"$Version=1; $%s",
+    b"x" * 60_000,
+)
+
+
+@pytest.mark.parametrize("cookie", MALFORMED)
+def test_a_malformed_cookie_counts_as_none(client: Client, cookie: bytes) -> None:
+    sent = cookie.replace(b"%s", client.cookie.encode())
+    with socket.create_connection((LOOPBACK, client.port), 10) as raw:
+        raw.sendall(
+            b"GET /api/repositories HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nCookie: %s\r\n\r\n"
+            % (client.host.encode(), sent)
+        )
+        answer = b"".join(iter(lambda: raw.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 403 "), answer[:200]
+    assert b"Traceback" not in answer
+
+
+def test_a_well_formed_cookie_beside_those_of_other_pages_is_found(client: Client) -> None:
+    cookie = f'theme=dark; {client.cookie}; other="quoted value"'
+    assert client.ask("/api/repositories", cookie=cookie).status == 200
+
+
+# --- every route by one gate ---
+
+
+def test_no_route_is_answered_without_the_gate(team: Team) -> None:
+    """The routes are the program's own list, so one that is added is asked too."""
+    with served(team.root) as client:
+        assert len(client.paths) >= 9
+        for path in client.paths:
+            target = path.replace("{name}", "page.js")
+            for method in ("GET", "HEAD", "POST"):
+                refused = client.ask(target, method=method)
+                assert refused.status in (403, 405), (target, method)
+            if path != "/api/events":
+                assert client.ask(target, cookie=client.cookie).status != 403, target
+
+
+# --- the browser that we open ---
+
+
+def seen_by_browser(words: list[str]) -> str:
+    """Return the address that a browser is led to by the words it was started with."""
+    (file,) = [urlsplit(word).path for word in words if word.startswith("file:")]
+    path = Path(file)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    return str(re.findall(r'url=(http[^"]+)"', path.read_text())[0])
+
+
+def test_the_browser_is_led_by_a_file_that_is_this_users_alone_and_works_once(
+    team: Team, tmp_path: Path
+) -> None:
+    browser, told = tmp_path / "browser", tmp_path / "told"
+    browser.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {told}.new; env >> {told}.new\n'
+                       f"mv {told}.new {told}\nsleep 600\n")  # fmt: skip
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "yolo_fs", "board", "-C", str(team.root)]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    asked = {**os.environ, "BROWSER": str(browser), "TMPDIR": str(temporary)}
+    with subprocess.Popen(
+        command, env=asked, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            client = Client(process.stdout.readline().strip())
+            until(told.exists, "the browser is started while the board is served")
+            words = told.read_text().splitlines()
+            assert not any("token" in word for word in words), "in no command line or environment"
+            assert client.token not in told.read_text()
+            address = seen_by_browser(words)
+            once = parse_qs(urlsplit(address).query)["token"][0]
+            assert once != client.token
+            target = f"/?token={once}"
+            elsewhere = client.ask(target, host="evil.example")
+            first, second = (client.ask(target, Sec_Fetch_Site="cross-site") for _ in range(2))
+            assert (elsewhere.status, first.status, second.status) == (421, 200, 403)
+            assert first.headers["set-cookie"].startswith(client.cookie)
+            assert b'content="0; url=/"' in first.body
+            assert once.encode() not in first.body
+            assert client.ask("/", cookie=client.cookie).status == 200
+            assert client.ask(f"/api/board?token={once}").status == 403
+            assert client.ask(target, cookie=client.cookie).status == 200, "back in its history"
+            for _ in range(2):
+                assert client.ask(f"/?token={client.token}").status == 303, "the printed one stays"
+            until(lambda: not list(temporary.iterdir()), "the file is gone once it was used")
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def test_a_token_that_works_once_is_taken_by_one_of_many_that_ask_at_once() -> None:
+    keeper = Gatekeeper(80, "printed", "once")
+    asks = [({"host": "127.0.0.1:80"}, "once", lambda: False)] * 50
+    with ThreadPoolExecutor(20) as pool:
+        given = list(pool.map(lambda each: keeper.refusal("GET", *each), asks))
+    assert given.count(None) == 1
+    keeper = Gatekeeper(80, "printed", "once")
+    refused = keeper.refusal("GET", {"host": "127.0.0.1:80"}, "once", lambda: True)
+    assert refused is not None
+    assert not keeper.is_spent.is_set(), "another user cannot use it up"
+    assert Gatekeeper(80, "printed").refusal("GET", {"host": "127.0.0.1:80"}, "", lambda: False)
+
+
+def until(holds: Callable[[], object], what: str) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < end, what
+        time.sleep(0.02)
 
 
 def test_the_token_is_compared_whole() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from datetime import UTC, datetime
 
 import click
@@ -41,11 +42,8 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
 
     server = BoardServer(folders or (asked.start,), port)
     print(server.url, flush=True)
-    if not no_open:
-        import webbrowser
-
-        webbrowser.open(server.url)
-    server.serve()
+    with nullcontext() if no_open else server.opened():
+        server.serve()
     return Reply()
 
 

@@ -120,7 +120,7 @@ def is_running(pid: int) -> bool:
 def commands() -> Iterator[tuple[str, list[bytes]]]:
     """Yield the id of each process and the words of its command: without /proc, ps knows them."""
     if not os.path.isdir(PROC):
-        for line in _told_by("ps", "-A", "-ww", "-o", "pid=", "-o", "args="):
+        for line in told_by("ps", "-A", "-ww", "-o", "pid=", "-o", "args="):
             number, *words = line.split()
             yield number.decode(), words
         return
@@ -144,14 +144,14 @@ def sees_every_process() -> bool:
 def working_folder(pid: str) -> str:
     """Return where a process works, empty when nothing tells: without /proc, lsof knows it."""
     if not os.path.isdir(PROC):
-        told = _told_by("lsof", "-a", "-p", pid, "-d", "cwd", "-F", "n")
+        told = told_by("lsof", "-a", "-p", pid, "-d", "cwd", "-F", "n")
         return os.fsdecode(b"".join(line[1:] for line in told if line.startswith(b"n/")))
     with suppress(OSError):
         return os.path.realpath(os.readlink(f"{PROC}/{pid}/cwd"))
     return ""
 
 
-def _told_by(*command: str) -> list[bytes]:
+def told_by(*command: str) -> list[bytes]:
     """Return the lines that a program of the system prints; none where it is missing."""
     from subprocess import DEVNULL, PIPE, SubprocessError, run
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from threading import Event, Lock
 from typing import NamedTuple
 
-from yolo_fs.edges import PROC
+from yolo_fs.edges.connections import TABLES, Endpoint, connection_owners
 
 LOOPBACK = "127.0.0.1"
 
@@ -30,7 +33,15 @@ HEADERS: Mapping[str, str] = {
 _SITES = ("same-origin", "none")
 """What a browser says of a request of our own page, and of an address that was typed."""
 _LONGEST_COOKIES = 4_096
-_TCP = f"{PROC}/net/tcp"
+_PAUSES_S = (0.0, 0.02, 0.1)
+"""How long to wait before each look at whose a connection is."""
+
+
+_NO_TOKEN = "Open the address that 'yolo-fs board' printed."
+_NOT_YOURS = (
+    "The board belongs to another user, or this system does not tell whose the connection is: "
+    "'lsof' is needed where there is no /proc."
+)
 
 
 class RefusedRequest(NamedTuple):
@@ -40,11 +51,17 @@ class RefusedRequest(NamedTuple):
     why: str
 
 
-class Gatekeeper(NamedTuple):
-    """Knows the one address and the one token."""
+@dataclass(slots=True)
+class Gatekeeper:
+    """Knows the one address, the token that is printed, and one that works once."""
 
     port: int
     token: str
+    once: str = ""
+    """What a browser that we open ourselves brings; empty where there is none."""
+    is_spent: Event = field(default_factory=Event)
+    """Set as soon as that one was used, or nobody waits for it any more."""
+    _one_at_a_time: Lock = field(default_factory=Lock)
 
     @property
     def cookie(self) -> str:
@@ -57,8 +74,8 @@ class Gatekeeper(NamedTuple):
         return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_token(self, given: str) -> bool:
-        """Return whether this is the token, in a time that tells nothing about it."""
-        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+        """Return whether this is the printed token, in a time that tells nothing about it."""
+        return _is_same(given, self.token)
 
     def refusal(
         self,
@@ -67,7 +84,8 @@ class Gatekeeper(NamedTuple):
         given: str,
         is_of_another: Callable[[], bool],
     ) -> RefusedRequest | None:
-        """Return why a request gets nothing; None when it may be answered.
+        """Return why a request gets nothing; None when it may be answered, once where it brought
+        the token that works once.
 
         `headers`: names in lower case. `given`: the token of the address, empty where there is
         none. `is_of_another`: whether another user holds the other end of the connection.
@@ -80,16 +98,28 @@ class Gatekeeper(NamedTuple):
             return RefusedRequest(421, "This host is not the board's.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return RefusedRequest(403, "Another site may not read the board.")
-        has_token = self.is_token(given)
+        is_once = bool(self.once) and _is_same(given, self.once)
+        has_token = is_once or self.is_token(given)
         if headers.get("sec-fetch-site", "none") not in _SITES and not has_token:
             return RefusedRequest(403, "Another site may not read the board.")
-        if not has_token and not self._has_cookie(headers.get("cookie", "")):
-            return RefusedRequest(403, "Open the address that 'yolo-fs board' printed.")
+        has_cookie = self._has_cookie(headers.get("cookie", ""))
+        if not has_token and not has_cookie:
+            return RefusedRequest(403, _NO_TOKEN)
         if is_of_another():
-            return RefusedRequest(403, "The board belongs to another user.")
+            return RefusedRequest(403, _NOT_YOURS)
+        if is_once and not self._spend() and not has_cookie:
+            return RefusedRequest(403, _NO_TOKEN)
         return None
 
+    def _spend(self) -> bool:
+        """Use up the token that works once, and tell whether it was there to be used."""
+        with self._one_at_a_time:
+            is_first = not self.is_spent.is_set()
+            self.is_spent.set()
+        return is_first
+
     def _has_cookie(self, cookies: str) -> bool:
+        """Return whether our cookie is among some; where one of them is malformed, none is."""
         try:
             found = SimpleCookie(cookies[:_LONGEST_COOKIES]).get(self.cookie)
         except CookieError:
@@ -97,23 +127,18 @@ class Gatekeeper(NamedTuple):
         return found is not None and self.is_token(found.value)
 
 
-def is_foreign(peer: tuple[str, int], own: tuple[str, int], table: str = _TCP) -> bool:
-    """Return whether another user of this machine, who is not root, holds the other end of a
-    connection.
+def _is_same(given: str, secret: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), secret.encode())
 
-    A stolen token is then worth nothing. Where the kernel has no such table, the token alone
-    decides.
+
+def is_foreign(peer: Endpoint, own: Endpoint, tables: Sequence[str] = TABLES) -> bool:
+    """Return whether the other end of a connection is not proved to be this user's or root's.
+
+    A stolen token is then worth nothing. Who cannot be found out counts as another; a row that a
+    busy kernel leaves out once is looked for again.
     """
-    wanted = (_in_table(*peer), _in_table(*own))
-    try:
-        with open(table, encoding="ascii") as file:
-            rows = [line.split() for line in file]
-    except (OSError, ValueError):
-        return False
-    owners = {int(row[7]) for row in rows[1:] if len(row) > 7 and (row[1], row[2]) == wanted}
-    return bool(owners - {0, os.getuid()})
-
-
-def _in_table(host: str, port: int) -> str:
-    """Return an address as the kernel prints it: the bytes of the host backwards, then the port."""
-    return "".join(f"{int(part):02X}" for part in reversed(host.split("."))) + f":{port:04X}"
+    for pause_s in _PAUSES_S:
+        time.sleep(pause_s)
+        if owners := connection_owners(peer, own, tables):
+            return not owners <= {0, os.getuid()}
+    return True

@@ -41,6 +41,7 @@ from yolo_fs.services.moments.timeline import Timeline
 from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest, is_foreign
 from yolo_fs.web.drawing import NARROWEST, PLOTS, WIDEST
 from yolo_fs.web.feed import EventFeed
+from yolo_fs.web.opening import browser_opened, leading_to
 
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -82,6 +83,7 @@ class RequestGuard:
 
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+        if scope["type"] != "http":  # nothing else is served, and nothing else is judged
             return
         refused = await run_in_threadpool(self._refusal, scope)
         if refused is None:
@@ -174,11 +176,16 @@ class BoardSite:
             reader.close()
 
     async def _page(self, request: Request) -> Response:
-        if "token" not in request.query_params:
+        """Answer the page; an address with a token is left at once, and not by a redirect where
+        the browser comes from a file: it would keep a strict cookie back until the next click.
+        """
+        given = request.query_params.get("token")
+        if given is None:
             return self._sent("index.html")
-        answer = Response(status_code=303, headers={"location": "/"})
-        answer.headers["set-cookie"] = self._gatekeeper.set_cookie
-        return answer
+        cookie = {"set-cookie": self._gatekeeper.set_cookie}
+        if self._gatekeeper.is_token(given):
+            return Response(status_code=303, headers={"location": "/", **cookie})
+        return Response(leading_to("/"), headers=cookie, media_type=TYPES[".html"])
 
     async def _file(self, request: Request) -> Response:
         return self._sent(request.path_params["name"])
@@ -350,8 +357,11 @@ class BoardServer:
 
     @property
     def url(self) -> str:
-        """The address, with the token."""
-        return f"http://{LOOPBACK}:{self.port}/?token={self._gatekeeper.token}"
+        """The address to print, with a token that opens the board as often as it is used."""
+        return self._with(self._gatekeeper.token)
+
+    def _with(self, token: str) -> str:
+        return f"http://{LOOPBACK}:{self.port}/?token={token}"
 
     def make_server(self, *, handles_signals: bool = True) -> uvicorn.Server:
         """Return what serves the board once its `run` is called."""
@@ -367,6 +377,13 @@ class BoardServer:
             timeout_graceful_shutdown=_CLOSING_S,
         )
         return _Server(config, handles_signals=handles_signals)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        """Open the user's browser, which comes in by a token that works once."""
+        self._gatekeeper.once = secrets.token_urlsafe(32)
+        with browser_opened(self._with(self._gatekeeper.once), self._gatekeeper.is_spent):
+            yield
 
     def serve(self) -> None:
         """Serve until interrupted."""
