@@ -9,7 +9,7 @@ mention is nobody's secret. See docs/sources.md#document-002.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -202,6 +202,7 @@ _COMPILED = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _ISOLATION = "Rule: Context Isolation."
 _AREA = "Rule: department-guard."
 _PLAN = "Rule: file-guard."
+_UNNAMED = "Whoever does not say who they are may touch only what everybody may: name yourself."
 
 
 def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
@@ -223,10 +224,7 @@ def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
 def _never(actor: Actor, target: Target, work: str) -> str:
     """Return the rule that keeps a path from somebody; nothing when none does."""
     if row := sealed(target):
-        return (
-            f"{target.name} is {row.what}, and no agent's to read or to write. "
-            f"{rule_of(row.source)}"
-        )
+        return _sealed_rule(target, row)
     for item, source in _denied(actor, work):
         if means(item, target, actor):
             return f"{actor.name} never receives {item.text}. {rule_of(source)}"
@@ -237,6 +235,10 @@ def _never(actor: Actor, target: Target, work: str) -> str:
     if compiled and actor.agent and compiled["agent"] not in (actor.role, actor.name):
         return f"{target.name} is compiled for {compiled['agent']} alone. {_ISOLATION}"
     return ""
+
+
+def _sealed_rule(target: Target, row: Sealed) -> str:
+    return f"{target.name} is {row.what}, and no agent's to read or to write. {rule_of(row.source)}"
 
 
 def _denied(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
@@ -281,9 +283,34 @@ def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> A
     return _plan_files(actor, target, plan)
 
 
-def outside(actor: Actor, shown: str) -> AccessDecision:
+def outside(actor: Actor | None, shown: str) -> AccessDecision:
     """Return the no to a path that leads out of the repository."""
-    return refusal(actor, f"{shown} lies outside of the repository. {_PLAN}")
+    rule = f"{shown} lies outside of the repository. {_PLAN}"
+    return refusal(actor, rule) if actor else AccessDecision(False, rule)
+
+
+def may_anybody_read(target: Target, everybody: Iterable[Actor]) -> AccessDecision:
+    """Return whether somebody may read a path who has not said who they are: what all may."""
+    for actor in everybody:
+        answer = may_read(actor, target)
+        if not answer.allowed:
+            return AccessDecision(False, f"{answer.rule} {_UNNAMED}")
+    return AccessDecision(True, f"Nothing keeps anybody from it. {_ISOLATION}")
+
+
+def may_anybody_write(target: Target, departments: Collection[Dept]) -> AccessDecision:
+    """Return whether somebody may write a path who has not said who they are: what belongs to no
+    department, or to the only one that works.
+
+    `departments`: those that work.
+    """
+    if row := sealed(target):
+        return AccessDecision(False, _sealed_rule(target, row))
+    owner = target.department
+    if owner is None or [*departments] == [owner]:
+        return AccessDecision(True, f"It is in no department's part alone. {_AREA}")
+    rule = f"{target.name} is an artifact of {owner}. {_AREA} {_UNNAMED}"
+    return AccessDecision(False, rule, (Actor(Role.LEAD, owner, Mode.MULTI).name,))
 
 
 def _repository(actor: Actor, target: Target) -> AccessDecision | None:

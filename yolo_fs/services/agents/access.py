@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId
 from yolo_fs.protocol.departments import Dept, Mode
+from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.authz.access import GIT_DIFF, ActivePlan, Target, may_read, may_write, outside
+from yolo_fs.rules.authz.access import (
+    GIT_DIFF,
+    ActivePlan,
+    Target,
+    may_anybody_read,
+    may_anybody_write,
+    may_read,
+    may_write,
+    outside,
+)
 from yolo_fs.rules.authz.actors import AccessDecision, Actor, find_actor, mode_of
 from yolo_fs.rules.authz.authority import decisions_out_of_lane
 from yolo_fs.rules.evidence import (
@@ -72,15 +82,31 @@ class Access:
         mode = Mode.MULTI if Mode.MULTI in (sender.mode, receiver.mode) else Mode.SINGLE
         return sender._replace(mode=mode), receiver._replace(mode=mode)
 
-    def read(self, actor: Actor, path: str, work: str = "") -> AccessDecision:
-        """Return whether somebody may read a path, absolute or from where the caller stands."""
-        target = self.target(path, by_name=True)
-        return may_read(actor, target, work) if target else outside(actor, safe(path))
+    def everybody(self) -> Iterator[Actor]:
+        """Yield every agent of the departments that work."""
+        switches = Switches(self.config)
+        for name in AGENT_BY_NAME:
+            actor = find_actor(name, None, mode_of(switches))
+            if actor.department is None or actor.department in switches.departments:
+                yield actor
 
-    def write(self, actor: Actor, path: str, plan: str = "") -> AccessDecision:
+    def read(self, actor: Actor | None, path: str, work: str = "") -> AccessDecision:
+        """Return whether somebody may read a path, absolute or from where the caller stands.
+
+        `actor`: None for who has not said who they are.
+        """
+        target = self.target(path, by_name=True)
+        if target is None:
+            return outside(actor, safe(path))
+        if actor is None:
+            return may_anybody_read(target, self.everybody())
+        return may_read(actor, target, work)
+
+    def write(self, actor: Actor | None, path: str, plan: str = "") -> AccessDecision:
         """Return whether somebody may write a path.
 
-        `plan`: the one he works on; empty for the department's active one.
+        `actor`: None for who has not said who they are. `plan`: the one he works on; empty for the
+        department's active one.
 
         Raises:
             YoloError: UNKNOWN_NAME when there is no such plan.
@@ -88,6 +114,8 @@ class Access:
         target = self.target(path)
         if target is None:
             return outside(actor, safe(path))
+        if actor is None:
+            return may_anybody_write(target, Switches(self.config).departments)
         return may_write(actor, target, self.active_plan(actor.department, plan))
 
     def target(self, path: str, *, by_name: bool = False) -> Target | None:
