@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -162,20 +163,36 @@ APPROVED = {
 off at everybody who has approved it, until they approve it again: find another way first."""
 
 
-def digests(team: Team) -> dict[str, str]:
+def digests(team: Team) -> dict[tuple[str, int, int], str]:
+    """Return what the host's user approves: event, place of the group, place in it → digest."""
     with Repository(str(team.root)) as repository:
         found = HostSettings(repository, HOST_BY_NAME["codex"]).positions()
         return {
-            event: approved_digest(event, entry.get("matcher"), own)
-            for event, _, _, entry, own in found
+            (event, group, number): approved_digest(event, entry.get("matcher"), own)
+            for event, group, number, entry, own in found
         }
 
 
 def test_an_upgrade_leaves_what_was_approved_as_it_is(team: Team) -> None:
     setup(team, "codex")
-    assert {
-        event: digest for event, digest in digests(team).items() if event in APPROVED
-    } == APPROVED
+    first = {event: digest for (event, group, _), digest in digests(team).items() if group == 0}
+    assert {event: first[event] for event in APPROVED} == APPROVED
+
+
+def test_what_an_upgrade_adds_moves_nothing_that_was_approved(team: Team) -> None:
+    """The tools of servers are asked about by an entry of its own, behind those of others."""
+    setup(team, "codex")
+    path = file_of(team, ("codex",))
+    written = json.loads(path.read_text())
+    guard, servers = written["hooks"]["PreToolUse"]
+    theirs = {"matcher": "Bash", "hooks": [{"type": "command", "command": "lint"}]}
+    written["hooks"]["PreToolUse"] = [guard, theirs]
+    path.write_text(json.dumps(written))
+    assert setup(team, "codex", "--check") == Exit.FINDINGS
+    assert setup(team, "codex") == Exit.DONE
+    assert json.loads(path.read_text())["hooks"]["PreToolUse"] == [guard, theirs, servers]
+    for tool in ("mcp__yolo-fs__write", "mcp__fs__read_file", "read_mcp_resource"):
+        assert re.match(servers["matcher"], tool)
 
 
 def test_an_older_entry_is_replaced_where_it_stands(team: Team) -> None:
@@ -246,9 +263,12 @@ def test_both_kinds_of_trust_are_told(team: Team) -> None:
     trust["project"] = True
     snake = {
         event: "".join(f"_{c.lower()}" if c.isupper() else c for c in event)[1:]
-        for event in digests(team)
+        for event, _, _ in digests(team)
     }
-    trust["hooks"] = {f"{snake[event]}:0:0": digest for event, digest in digests(team).items()}
+    trust["hooks"] = {
+        f"{snake[event]}:{group}:{number}": digest
+        for (event, group, number), digest in digests(team).items()
+    }
     assert written() == []
     trust["hooks"]["stop:0:0"] = "sha256:0"
     assert written() == [".codex/hooks.json: not approved as it is now, and skipped silently: Stop"]

@@ -72,7 +72,12 @@ _MAY_DESTROY = (
     r"(?m)^(?>.*?\bgit\b).*?\b(?:reset|clean|checkout|switch|restore|stash)\b"
     r"|\b(?:rm|rimraf|trash)\b"
 )
+_RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResource")
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
+_MCP = ("mcp__", "MCP:")
+"""How the names of servers' tools begin."""
+_MOST_TEXTS = 1_000
+"""Arguments of a server's tool that are looked at here; more than that are left to the rest."""
 
 
 class OutOfTimeError(BaseException):
@@ -301,9 +306,11 @@ def _before(told: Question, cwd: str, root: str) -> bool:
     given = read_given(told)
     if may_destroy(given) and _has_tree(told, cwd, root):
         return True
+    if _is_mcp(told) and _has_tree(told, cwd, root) and _is_argument(given, cwd, root):
+        return True
     if _is_named(given, cwd) or is_one_of_ours(told, root):
         return True
-    if told.get("tool_name") in _READERS:
+    if told.get("tool_name") in (*_READERS, *_RESOURCE_READERS):
         return False
     found = _handed_over(root)
     return (bool(found) and not _is_accepted(told, root, found)) or _has_own_roots(root)
@@ -333,6 +340,33 @@ def _is_named(given: Question, cwd: str) -> bool:
         or f"/{PLANNING}" in cwd
         or re.search(_MAY_REACH_THE_TREE, text) is not None
     )
+
+
+def _is_mcp(told: Question) -> bool:
+    name = told.get("tool_name")
+    return isinstance(name, str) and (name.startswith(_MCP) or name in _RESOURCE_READERS)
+
+
+def _is_argument(given: Question, cwd: str, root: str) -> bool:
+    """Return whether an argument of a server's tool, however deep, may name a file of ours."""
+    left, seen = list(given.values()), 0
+    while left:
+        value = left.pop()
+        seen += 1
+        if seen > _MOST_TEXTS:
+            return True
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, str) and (PLANNING in value or HANDOFF in value or "%" in value):
+            return True
+        elif isinstance(value, str) and len(value) <= 4_096:
+            path = os.path.expanduser(value)
+            places = (os.path.realpath(os.path.join(base, path)) for base in (cwd, root))
+            if any(f"/{PLANNING}" in place for place in places):
+                return True
+    return False
 
 
 def may_destroy(given: Question) -> bool:

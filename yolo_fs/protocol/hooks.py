@@ -48,6 +48,86 @@ RECIPIENT_KEYS = ("recipient", "to")
 """Keys of `tool_input` that name who is written to."""
 
 
+MCP_PREFIXES = ("mcp__", "MCP:")
+"""How the names of tools begin that the servers of a host offer: `mcp__SERVER__TOOL` and
+`MCP:TOOL`."""
+
+RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResource")
+"""Tools by which hosts read the resources of servers."""
+
+MCP_PATH_WORDS = frozenset(
+    [
+        "path",
+        "paths",
+        "file",
+        "files",
+        "filename",
+        "filepath",
+        "uri",
+        "uris",
+        "source",
+        "src",
+        "destination",
+        "dest",
+        "dst",
+        "directory",
+        "folder",
+        "dir",
+    ]
+)
+"""A key of the input of a server's tool names a file if one of its words is among these."""
+
+MCP_CONTENT_KEYS = frozenset(
+    [
+        "text",
+        "content",
+        "contents",
+        "record",
+        "fields",
+        "body",
+        "message",
+        "data",
+        "patch",
+        "diff",
+        "old_string",
+        "new_string",
+    ]
+)
+"""Keys whose values are written or searched for, and name no file to touch."""
+
+MCP_WRITING_WORDS = frozenset(
+    [
+        "write",
+        "append",
+        "edit",
+        "create",
+        "update",
+        "insert",
+        "replace",
+        "patch",
+        "apply",
+        "save",
+        "set",
+        "add",
+        "put",
+        "modify",
+        "rename",
+        "move",
+        "copy",
+        "touch",
+        "truncate",
+        "task",
+    ]
+)
+"""A tool of a server writes what it names if one of its words is among these, ..."""
+
+MCP_REMOVING_WORDS = frozenset(["delete", "remove", "unlink", "rm"])
+"""... removes it if one is among these, ..."""
+
+MCP_FOLDER_WORDS = frozenset(["mkdir", "directory", "folder"])
+"""... only makes folders if one is among these, and else reads it."""
+
+
 class GitHook(NamedTuple):
     """A hook of git."""
 
@@ -116,6 +196,9 @@ AGENT_HOOKS = (
     AgentHook("post-compact", "PostCompact"),
 )
 
+MCP_MATCHER = "|".join((f"{MCP_PREFIXES[0]}.*", *RESOURCE_READERS))
+"""Tools of servers for which a host calls `pre-tool-use`, besides its own."""
+
 AGENT_HOOK_BY_NAME = {row.name: row for row in AGENT_HOOKS}
 
 
@@ -138,6 +221,8 @@ class Host(NamedTuple):
     """The file of the project that names its MCP servers."""
     teller: str = ""
     """Its tool by which one agent writes to another."""
+    keeps_approved: bool = False
+    """Its user approves each entry by its text and place, so that what is new stands apart."""
     has_groups: bool = True
     """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
 
@@ -176,6 +261,7 @@ HOSTS = (
             "Run 'yolo-fs doctor': it says which of both is missing.",
         ),
         servers=".codex/config.toml",
+        keeps_approved=True,
         announced_by=("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID"),
     ),
     Host(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, PATH_KEYS, RECIPIENT_KEYS, TOOLS, Act
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.hooks.mcp_calls import is_mcp, speaks_for, touches_of
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import CommandReading, Destruction, Effect, Touch, read_command
 
@@ -48,6 +49,19 @@ class HookInput(NamedTuple):
     """What the task that is done was called."""
     recipient: str = ""
     """Whom the agent writes to, as the host calls it."""
+    speaks_for: str = ""
+    """The agent in whose name a tool is asked to act; empty where it names none."""
+    asks_us: bool = False
+    """Whether that tool is one of our own server's."""
+
+    @property
+    def is_served(self) -> bool:
+        """Whether our own server asks, which does not know who calls unless it was told."""
+        return self.host == SERVED
+
+
+SERVED = "mcp"
+"""The host of a question that our own server asks."""
 
 
 def parse_input(
@@ -59,6 +73,7 @@ def parse_input(
 ) -> HookInput:
     """Return what an object of a host says. `environment`: variables that its shell has, too."""
     reading = _reading(told, environment or {})
+    named, asks_us = speaks_for(_text(told, "tool_name"), _given(told))
     return HookInput(
         event=event,
         host=host,
@@ -74,7 +89,14 @@ def parse_input(
         instance=next(filter(None, (_text(told, key) for key in _INSTANCE)), ""),
         task=f"{_text(told, 'task_subject')}\n{_text(told, 'task_description')}".strip(),
         recipient=_recipient(told),
+        speaks_for=named,
+        asks_us=asks_us,
     )
+
+
+def _given(told: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = told.get("tool_input")
+    return given if isinstance(given, Mapping) else told
 
 
 def _recipient(told: Mapping[str, Any]) -> str:
@@ -89,17 +111,22 @@ _INSTANCE = ("agent_id", "session_id", "conversation_id")
 
 
 def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> CommandReading:
-    given = told.get("tool_input")
-    given = given if isinstance(given, Mapping) else told
-    act = _act(told)
+    given, act, tool = _given(told), _act(told), _text(told, "tool_name")
+    if is_mcp(tool):
+        ran = _ran(_command(given), environment)
+        return ran._replace(touches=(*ran.touches, *touches_of(tool, given)))
     if act in (None, Act.TELL):
         return CommandReading()
     if act is Act.RUN:
-        here = {"PWD": "", "OLDPWD": UNKNOWN}
-        return read_command(_command(given), {**environment, **here})
+        return _ran(_command(given), environment)
     effect = Effect.WRITE if act is Act.WRITE else Effect.READ
     named = (_text(given, key) for key in PATH_KEYS)
     return CommandReading(tuple(Touch(path, effect) for path in named if path))
+
+
+def _ran(command: str, environment: Mapping[str, str]) -> CommandReading:
+    here = {"PWD": "", "OLDPWD": UNKNOWN}
+    return read_command(command, {**environment, **here})
 
 
 def _command(given: Mapping[str, Any]) -> str:

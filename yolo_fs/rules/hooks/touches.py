@@ -52,6 +52,8 @@ class Touch:
     may."""
     must_exist: bool = False
     """Whether it is a file only if there is one: `git checkout x` may name a branch."""
+    or_below_root: bool = False
+    """Whether it may as well be meant relative to the root."""
 
     @property
     def writes(self) -> bool:

@@ -155,7 +155,8 @@ def _untrusted(repository: Repository, host: Host, settings: HostSettings) -> It
         if not any(_table(states, each).get("trusted_hash") == digest for each in keys):
             unapproved.append(event)
     if unapproved:
-        message = f"not approved as it is now, and skipped silently: {_listed(unapproved)}"
+        which = _listed(tuple(dict.fromkeys(unapproved)))
+        message = f"not approved as it is now, and skipped silently: {which}"
         hint = "Start an interactive session here and review the hooks, or type /hooks in one."
         yield _warning(host, message, hint)
 

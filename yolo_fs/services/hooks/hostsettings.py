@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import write_json, write_text
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, Host
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, MCP_MATCHER, Host
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import setup_file
 
@@ -126,8 +126,8 @@ class Installed(NamedTuple):
         return not self.missing
 
 
-def entry_of(host: Host, event: str) -> dict[str, Any]:
-    """Return our hook for an event, in the form of the host.
+def entries_of(host: Host, event: str) -> tuple[dict[str, Any], ...]:
+    """Return our hooks for an event, in the form of the host.
 
     One host asks its user to approve each entry by its text and place: who changes either
     switches the guard off at everybody's next upgrade.
@@ -135,11 +135,16 @@ def entry_of(host: Host, event: str) -> dict[str, Any]:
     row = next(AGENT_HOOK_BY_NAME[name] for name, own in host.events.items() if own == event)
     command = f"{PROGRAM} hook {row.name} --host {host.name}"
     if not host.has_groups:
-        return {"command": command, "timeout": row.timeout_s}
+        return ({"command": command, "timeout": row.timeout_s},)
+    is_guard = row.name == "pre-tool-use"
+    more = (host.teller, "" if host.keeps_approved else MCP_MATCHER) if is_guard else ()
+    matchers = ["|".join(filter(None, (row.matcher, *more)))]
+    if is_guard and host.keeps_approved:
+        matchers.append(MCP_MATCHER)
     handler = {"type": "command", "command": command, "timeout": row.timeout_s}
-    asked = (row.matcher, host.teller if row.name == "pre-tool-use" else "")
-    matcher = "|".join(filter(None, asked))
-    return {**({"matcher": matcher} if matcher else {}), "hooks": [handler]}
+    return tuple(
+        {**({"matcher": matcher} if matcher else {}), "hooks": [handler]} for matcher in matchers
+    )
 
 
 class HostSettings:
@@ -162,7 +167,7 @@ class HostSettings:
         has = {
             event
             for event in self._host.events.values()
-            if entry_of(self._host, event) in self._listed(value, event)
+            if all(one in self._listed(value, event) for one in entries_of(self._host, event))
         }
         events = tuple(self._host.events.values())
         return Installed(
@@ -181,9 +186,9 @@ class HostSettings:
         if not self._host.has_groups:
             value.setdefault("version", 1)
         hooks = value.setdefault("hooks", {})
-        ours = {event: entry_of(self._host, event) for event in self._host.events.values()}
+        ours = {event: entries_of(self._host, event) for event in self._host.events.values()}
         for event in dict.fromkeys((*hooks, *ours)):
-            entries = list(_with(self._listed(value, event), ours.get(event)))
+            entries = list(_with(self._listed(value, event), ours.get(event, ())))
             if entries or not hooks.get(event, [0]):
                 hooks[event] = entries
             else:
@@ -273,17 +278,16 @@ def _without(entry: Any) -> Any:
     return {**entry, "hooks": left} if left else None
 
 
-def _with(entries: list[Any], ours: Any) -> Iterator[Any]:
-    """Yield entries with our hook where one of ours was, else behind those of others."""
+def _with(entries: list[Any], ours: Sequence[Any]) -> Iterator[Any]:
+    """Yield entries with our hooks where ours were, the others behind those of others."""
+    missing = list(ours)
     for entry in entries:
         left = _without(entry)
         if left is not None:
             yield left
-        elif ours is not None:
-            yield ours
-            ours = None
-    if ours is not None:
-        yield ours
+        elif missing:
+            yield missing.pop(0)
+    yield from missing
 
 
 def _written_like(before: str | None, value: dict[str, Any]) -> str:

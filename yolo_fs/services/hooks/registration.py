@@ -20,7 +20,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.hooks.hostsettings import (
     PROGRAM,
     SettingsFile,
-    entry_of,
+    entries_of,
     indent_of,
     indented_like,
 )
@@ -191,7 +191,7 @@ _TEXTS = os.path.join(os.path.dirname(__file__), "plugin_texts")
 def plugin_files() -> dict[str, str]:
     """Return the files of the plugin: path → text."""
     host = HOST_BY_NAME["claude"]
-    hooks = {event: [entry_of(host, event)] for event in host.events.values()}
+    hooks = {event: list(entries_of(host, event)) for event in host.events.values()}
     manifest = {
         "name": PROGRAM,
         "version": __version__,

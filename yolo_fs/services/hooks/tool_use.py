@@ -80,6 +80,8 @@ class HookRequest:
             )
             with contextlib.suppress(RecursionError):  # one of a thousand folders
                 spelled = list(islice(matching, _MOST_MATCHES)) or spelled
+        elif touch.or_below_root and not os.path.isabs(touch.path):
+            spelled.append(self.full(touch.path))
         for path in spelled:
             relative = self.relative(path)
             if relative is not None and touch.name_in_folder and os.path.isdir(self.full(relative)):
@@ -279,7 +281,7 @@ class Guard:
 
             if is_installed(self._asked.repository.root):
                 return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
-        if refusal := self._told_across():
+        if refusal := self._told_across() or self._in_anothers_name():
             return HookAnswer(refusal=refusal)
         try:
             if refusal := self._touching():
@@ -331,10 +333,12 @@ class Guard:
         if touch.writes and (row := self._guarded(touch, path)):
             return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
         actor, full = self._asked.actor, self._asked.full(path)
-        if actor is None or not _is_inside(path) or not touch.is_certain:
+        is_served = self._asked.said.is_served
+        if (actor is None and not is_served) or not _is_inside(path) or not touch.is_certain:
             return ""
         if touch.effect is Effect.READ:
-            is_judged = path.startswith(f"{PLANNING_ROOT}/") or os.path.isfile(full)
+            is_planning = path.startswith(f"{PLANNING_ROOT}/")
+            is_judged = is_served or is_planning or os.path.isfile(full)
             given = self._asked.access.read(actor, full) if is_judged else None
         elif touch.effect is Effect.ALTER or self._is_scratch(touch, path):
             given = None
@@ -353,6 +357,22 @@ class Guard:
             return ""
         given = may_contact(sender, receiver)
         return _said_no(given) if is_across(sender, receiver) and not given.allowed else ""
+
+    def _in_anothers_name(self) -> str:
+        """Refuse a tool that is to act for another agent than the one that uses it."""
+        actor, name = self._asked.actor, self._asked.said.speaks_for
+        if actor is None or not name:
+            return ""
+        try:
+            is_own = self._asked.access.actor(name) == actor
+        except YoloError:  # nobody's name, which only our own tools would take for one
+            is_own = not self._asked.said.asks_us
+        if is_own:
+            return ""
+        return (
+            f"This session is that of {actor.name}, and speaks for nobody else, such as "
+            f"{safe(name, 80)}.\nInstead: name yourself, or leave `agent` out."
+        )
 
     def _is_whole(self, path: str) -> bool:
         """Return whether a path is the planning tree, the repository or a folder that holds it."""
@@ -386,11 +406,11 @@ class Guard:
         exists = os.path.lexists(os.path.join(self._asked.repository.root, path))
         return exists or ((wanted == "always" or several) and path != RUNNING)
 
-    def _may_write(self, actor: Actor, full: str) -> AccessDecision:
+    def _may_write(self, actor: Actor | None, full: str) -> AccessDecision:
         """Ask for the active plan, then each other open one: plans of a wave run at once."""
         access = self._asked.access
         first, target = access.write(actor, full), access.target(full)
-        if first.allowed or target is None or target.is_planning:
+        if first.allowed or actor is None or target is None or target.is_planning:
             return first
         others = (access.write(actor, full, plan) for plan in self._open_plans_with(actor, target))
         return next((one for one in others if one.allowed), first)
