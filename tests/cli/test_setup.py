@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +59,42 @@ def test_every_event_of_the_host_asks_us(team: Team, host: str) -> None:
     assert setup(team, host) == Exit.DONE
     written = json.loads(settings(team, host).read_text())
     assert set(written["hooks"]) == set(HOST_BY_NAME[host].events.values())
-    assert commands(written) == [
+    assert list(dict.fromkeys(commands(written))) == [
         f"yolo-fs hook {name} --host {host}" for name in HOST_BY_NAME[host].events
     ]
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_the_guard_is_asked_about_the_tools_of_servers(team: Team, host: str) -> None:
+    assert setup(team, host) == Exit.DONE
+    row = HOST_BY_NAME[host]
+    entries = json.loads(settings(team, host).read_text())["hooks"][row.events["pre-tool-use"]]
+    for tool in ("mcp__yolo-fs__write", "mcp__fs__read_file", "Read"):
+        asked = [entry for entry in entries if re.fullmatch(entry.get("matcher", ".*"), tool)]
+        assert len(asked) == 1, tool
+    if host == "claude":
+        assert any(re.fullmatch(entry["matcher"], "ReadMcpResourceTool") for entry in entries)
+
+
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_a_server_is_registered_with_whose_rights_hold(
+    team: Team, host: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = team.root / HOST_BY_NAME[host].servers
+    assert setup(team, host, "--mcp", "--as", "yolo-dev") == Exit.DONE
+    assert '"--as", "yolo-dev"' in " ".join(path.read_text().split()).replace("[ ", "[")
+    assert setup(team, host, "--mcp", "--as", "yolo-dev", "--check") == Exit.DONE
+    assert setup(team, host, "--mcp", "--check") == Exit.FINDINGS
+    capsys.readouterr()
+    assert run(["setup", host, "--mcp", "-C", str(team.root)]) == Exit.DONE
+    told = " ".join(capsys.readouterr().out.split())
+    assert "not told which agent calls it" in told
+    assert f"'yolo-fs setup {host}'" in told
+    assert "--as" not in path.read_text()
+    for wrong in (("--mcp", "--as", "emperor"), ("--as", "yolo-dev")):
+        assert setup(team, host, *wrong) == Exit.USAGE
+    assert setup(team, host, "--remove") == Exit.DONE
+    assert not path.exists()
 
 
 @pytest.mark.proves("hosts:8")

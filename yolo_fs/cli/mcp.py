@@ -27,6 +27,7 @@ def mcp(asked: Invocation, *, agent: str) -> Reply:
     hooks.
     """
     require_libraries("mcp")
+    check_agent(agent)
     gc.disable()  # a fifth of the time that the import of this library takes
     try:
         from yolo_fs.mcp.server import Server
@@ -37,3 +38,17 @@ def mcp(asked: Invocation, *, agent: str) -> Reply:
     os.chdir(root)
     Server(root, agent).run()
     return Reply()
+
+
+def check_agent(name: str) -> None:
+    """Do nothing where a name, unless it is empty, is that of somebody who has rights.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    from yolo_fs.protocol.handoffs import DirectiveRole
+    from yolo_fs.rules.authz.actors import find_actor
+
+    bare = name.rpartition(":")[2].removeprefix("yolo-")
+    if bare and bare not in set(DirectiveRole):
+        find_actor(bare)

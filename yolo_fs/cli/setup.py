@@ -9,10 +9,12 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.mcp import check_agent
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
@@ -44,13 +46,21 @@ from yolo_fs.services.workspace import load
 if TYPE_CHECKING:
     from rich.console import Console
 
-APPROVE_SERVER = ("Allow the server 'yolo-fs' when the host asks: it starts none that is new.",)
+APPROVE_SERVER = "Allow the server 'yolo-fs' when the host asks: it starts none that is new."
+UNNAMED_SERVER = (
+    "The server is not told which agent calls it. Who does not say so may touch only what every "
+    "agent may; who does is believed, unless the hooks are there, which know: 'yolo-fs setup "
+    "{host}'. Where one agent works here alone, register it with --as AGENT."
+)
 
 
 @verb("setup", example="yolo-fs setup claude")
 @click.argument("host", type=click.Choice(list(HOST_BY_NAME)))
 @click.option("--local", is_flag=True, help="claude: hooks in .claude/settings.local.json instead.")
 @click.option("--mcp", is_flag=True, help="Register our MCP server instead of the hooks.")
+@click.option(
+    "--as", "agent", default="", metavar="AGENT", help="--mcp: whose rights hold for every call."
+)
 @click.option("--roles", is_flag=True, help="codex: name the company's agents instead.")
 @click.option("--plugin", metavar="DIR", help="claude: make a plugin with all of it there instead.")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
@@ -61,6 +71,7 @@ def setup(
     host: str,
     local: bool,
     mcp: bool,
+    agent: str,
     roles: bool,
     plugin: str | None,
     check: bool,
@@ -84,6 +95,9 @@ def setup(
         (roles and host != "codex") or (plugin is not None and host != "claude")
     ):
         raise click.UsageError(f"{host} knows no --{wanted[0]}")
+    if agent and not mcp:
+        raise click.UsageError("--as goes with --mcp")
+    check_agent(agent)
     if plugin is not None:
         return _plugin(row, os.path.abspath(os.path.join(asked.start, plugin)), check=check)
     with Repository(asked.start) as repository:
@@ -93,7 +107,9 @@ def setup(
                 row, gone[0] if gone else row.settings, "removed" if gone else "not installed"
             )
         if mcp or roles:
-            return _register(row, _registration(repository, row, roles=roles), check=check)
+            part = _registration(repository, row, roles=roles, agent=agent)
+            more = (UNNAMED_SERVER.format(host=row.name),) if mcp and not agent else ()
+            return _register(row, part, (APPROVE_SERVER, *more), check=check)
         settings = HostSettings(repository, row, is_local=local)
         if check:
             return _checked(repository, row, settings)
@@ -125,16 +141,19 @@ def _parts(repository: Repository, row: Host) -> Iterator[HostSettings | ServerE
     yield HostSettings(repository, row)
 
 
-def _registration(repository: Repository, row: Host, *, roles: bool) -> ServerEntry | TomlSection:
+def _registration(
+    repository: Repository, row: Host, *, roles: bool, agent: str = ""
+) -> ServerEntry | TomlSection:
     if roles:
         return TomlSection(repository, row, "roles", role_tables)
     if row.name == "codex":
-        return TomlSection(repository, row, "mcp", server_table)
-    return ServerEntry(repository, row)
+        return TomlSection(repository, row, "mcp", partial(server_table, agent=agent))
+    return ServerEntry(repository, row, agent)
 
 
-def _register(row: Host, part: ServerEntry | TomlSection, *, check: bool) -> Reply:
-    approve = APPROVE_SERVER
+def _register(
+    row: Host, part: ServerEntry | TomlSection, approve: tuple[str, ...], *, check: bool
+) -> Reply:
     if check:
         is_there = part.is_complete()
         code = Exit.DONE if is_there else Exit.FINDINGS

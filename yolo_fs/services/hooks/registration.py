@@ -27,15 +27,22 @@ from yolo_fs.services.hooks.hostsettings import (
 
 _Toml = Mapping[str, Any]
 
-SERVER = {"command": PROGRAM, "args": ["mcp"]}
-"""How a host starts our MCP server, in the root of the repository."""
+
+def server_of(agent: str = "") -> dict[str, Any]:
+    """Return how a host starts our MCP server, in the root of the repository.
+
+    `agent`: whose rights hold for every call; by itself those of whom each call names.
+    """
+    return {"command": PROGRAM, "args": ["mcp", *(("--as", agent) if agent else ())]}
 
 
 class ServerEntry:
     """Our MCP server in a JSON file that lists the servers of a host."""
 
-    def __init__(self, repository: Repository, host: Host):
+    def __init__(self, repository: Repository, host: Host, agent: str = ""):
+        """`agent`: whose rights hold."""
         self.file = SettingsFile(repository, host.servers, f"{host.name}-mcp")
+        self._server = server_of(agent)
 
     def is_complete(self) -> bool:
         """Return whether the host starts our server.
@@ -43,7 +50,7 @@ class ServerEntry:
         Raises:
             YoloError: BAD_CONFIG, here as in all that follows.
         """
-        return self._servers(self._value(self.file.text())).get(PROGRAM) == SERVER
+        return self._servers(self._value(self.file.text())).get(PROGRAM) == self._server
 
     def install(self) -> bool:
         """Register our server; tell whether it was there already."""
@@ -51,7 +58,7 @@ class ServerEntry:
             return True
         text = self.file.text()
         value = self._value(text)
-        value["mcpServers"] = {**self._servers(value), PROGRAM: SERVER}
+        value["mcpServers"] = {**self._servers(value), PROGRAM: self._server}
         self._write(text, value)
         return False
 
@@ -154,9 +161,9 @@ class TomlSection:
             raise self.file.bad(f"it is not TOML, or has this already: {error}") from error
 
 
-def server_table(_: _Toml) -> str:
+def server_table(_: _Toml, agent: str = "") -> str:
     """Return the table of our MCP server in TOML."""
-    arguments = json.dumps(SERVER["args"])
+    arguments = json.dumps(server_of(agent)["args"])
     return f'[mcp_servers.{PROGRAM}]\ncommand = "{PROGRAM}"\nargs = {arguments}\n'
 
 
@@ -203,7 +210,7 @@ def plugin_files() -> dict[str, str]:
     return {
         MANIFEST: _json(manifest),
         "hooks/hooks.json": _json({"description": _ABOUT, "hooks": hooks}),
-        ".mcp.json": _json({"mcpServers": {PROGRAM: SERVER}}),
+        ".mcp.json": _json({"mcpServers": {PROGRAM: server_of()}}),
         f"skills/{PROGRAM}/SKILL.md": _text(_TEXTS, "SKILL.md"),
         "README.md": _text(_TEXTS, "README.md"),
     }
