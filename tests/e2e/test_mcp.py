@@ -20,6 +20,7 @@ from tests.e2e.test_resume import begin
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli.main import run
 from yolo_fs.mcp.tools import ToolRefusedError, told
+from yolo_fs.reasons import Exit
 
 if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
     from mcp.client import Client
@@ -291,6 +292,82 @@ def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) 
     after = {path: path.read_bytes() for path in team.root.rglob("*") if path.is_file()}
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     assert {path for path in changed if ".git" not in path.parts} == set()
+
+
+# --- rights ---
+
+
+def test_an_unknown_field_and_a_path_outside_are_named(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        emitted = await call(asked, "handoff", action="emit", fields={"asked": "x"})
+        assert "unknown_key" in emitted["refused"]
+        assert "asked" in emitted["refused"]
+        assert "blocking_rule" in emitted["refused"], "what there is instead"
+        for file in (
+            "../../etc/passwd",
+            "/etc/shadow",
+            "~/x",
+            "src/../../x",
+            ".git/hooks/a",
+            ".env",
+        ):
+            claim = await call(
+                asked, "task", action="claim", task="01-01/T1", agent="dev-1", files=[file]
+            )
+            assert "refused" in claim, file
+        assert (await call(asked, "task", action="claims"))["data"]["items"] == []
+        one, same = "src/auth/tokens.ts", "src/auth/../auth//tokens.ts"
+        for agent, file, granted in (("dev-1", one, True), ("dev-2", same, False)):
+            claim = {"action": "claim", "task": f"01-01/T{agent[-1]}", "files": [file]}
+            assert (await call(asked, "task", agent=agent, **claim))["ok"] is granted, claim
+
+    within(team, use)
+    assert run(["task", "claim", "01-01/T2", "--as", "dev-3", "--file", "../x", "-C",
+                str(team.root)]) == Exit.USAGE  # fmt: skip
+
+
+def test_a_resource_is_an_artifact_that_its_reader_may_read(team: Team) -> None:
+    (team.root / ".env").write_text("A=1\n")
+    (team.root / "src").mkdir(exist_ok=True)
+    (team.root / "src/a.ts").write_text("export {}\n")
+    (team.root / ".yolo-planning/notes.md").write_text("notes\n")
+    phase = team.root / PHASE
+    (phase / "alias").symlink_to(team.root / ".git")
+    (phase / "critique.jsonl").write_text("{}\n")
+    hidden = (
+        ".env", ".git/config", "src/a.ts", ".yolo-planning/notes.md", ".yolo-planning/config.json",
+        f"{PHASE}/alias/config", f"{PHASE}/critique.jsonl", f"{PHASE}/none.jsonl",
+    )  # fmt: skip
+
+    async def use(asked: Client) -> None:
+        for path in hidden:
+            with pytest.raises(Exception, match=r"out_of_lane|not_an_artifact|Unknown"):
+                await asked.read_resource(f"yolo-fs://artifacts/{path}")
+        plan = await asked.read_resource(f"yolo-fs://artifacts/{PHASE}/01-01.plan.jsonl")
+        assert getattr(plan.contents[0], "text", "").startswith("{")
+
+    within(team, use)
+    within(team, use, "--as", "yolo-dev")
+
+
+def test_nobody_is_served_for_an_agent_that_there_is_not(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["mcp", "--as", "emperor", "-C", str(team.root)]) == Exit.USAGE
+    assert "emperor" in capsys.readouterr().err
+
+
+def test_a_planning_tree_elsewhere_is_not_taken_for_this_one(team: Team) -> None:
+    text = f"{json.dumps(CRITIQUE)}\n"
+
+    async def use(asked: Client) -> None:
+        for path in (f"~/x/{PHASE}/critique.jsonl", f"/tmp/x/{PHASE}/critique.jsonl",
+                     f"../x/{PHASE}/critique.jsonl", f"~{PHASE}/critique.jsonl"):  # fmt: skip
+            assert "refused" in await call(asked, "write", path=path, text=text)
+            assert "refused" in await call(asked, "append", path=path, record=CRITIQUE)
+
+    within(team, use)
+    assert not (team.root / PHASE / "critique.jsonl").exists()
 
 
 def test_a_defect_of_ours_is_named_too(team: Team) -> None:

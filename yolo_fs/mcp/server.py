@@ -26,7 +26,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json
 from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
-from yolo_fs.reasons import Finding
+from yolo_fs.reasons import Finding, safe
 
 INSTRUCTIONS = """\
 Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn
@@ -160,8 +160,13 @@ class Server:
         return _read(told(lambda: self._text_of(path)))
 
     def _text_of(self, path: str) -> str:
-        _imported("mcp.writing.may_read")(self._start, self._agent, path)
-        found = read(os.path.abspath(self._start), os.path.normpath(path), _MOST_BYTES)
+        place = _imported("mcp.writing.Caller")(self._start, self._agent).readable(path)
+        if _imported("rules.artifacts.classify.classify")(place) is None:
+            raise ToolRefusedError(
+                f"not_an_artifact: {safe(place)} is none of the protocol's artifacts"
+                f"\nNext: {LIST} lists them."
+            )
+        found = read(os.path.abspath(self._start), place, _MOST_BYTES)
         if isinstance(found, Finding):
             raise ToolRefusedError(f"{found.reason.value}: {found.message}")
         return found.data.decode("utf-8", "replace")

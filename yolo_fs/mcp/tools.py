@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
@@ -19,7 +19,7 @@ from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe
 
 if TYPE_CHECKING:  # a host waits for us at its start: what a tool needs is imported when it is used
-    from yolo_fs.mcp.writing import ArtifactWriter
+    from yolo_fs.mcp.writing import ArtifactWriter, Caller
     from yolo_fs.services.checking.validate import CheckedFile, Validator
 
 _P = ParamSpec("_P")
@@ -90,7 +90,7 @@ class Tools:
     """What an agent can ask and do in one repository."""
 
     def __init__(self, start: str, agent: str = ""):
-        """Work in the directory `start`; `agent`: who every caller is, such as `yolo-dev`."""
+        """Work in the root of a repository; `agent`: who every caller is, such as `yolo-dev`."""
         self._start = start
         self._agent = agent
         self._asked = Invocation(start, as_json=True, quiet=True, verbose=False)
@@ -218,12 +218,13 @@ class Tools:
         session_id, task_file, directive_branch, required_reading.
         """
         if action == "emit":
-            return self._replied("handoff.emit_", **{**_NO_FIELDS, **(fields or {})})
+            return self._replied("handoff.emit_", **{**_NO_FIELDS, **_known(fields or {})})
         from yolo_fs.protocol.handoffs import DirectiveRole
 
         receiver = self._who(agent).removeprefix("yolo-")
         known = receiver if receiver in set(DirectiveRole) else None
-        return self._replied("handoff.check", path=path or None, receiver=known, because=None)
+        place = self._caller(self._who(agent)).readable(path) if path else None
+        return self._replied("handoff.check", path=place, receiver=known, because=None)
 
     @told
     def escalate(
@@ -284,7 +285,8 @@ class Tools:
             case "claims":
                 return self._replied("task.claims_")
             case "claim":
-                return self._replied("task.claim", wanted=task, agent=who, files=tuple(files or ()))
+                wanted = tuple(map(self._caller(who).writable, files or ()))
+                return self._replied("task.claim", wanted=task, agent=who, files=wanted)
             case "release":
                 return self._replied("task.release", wanted=task or None, agent=who)
             case "summary":
@@ -325,15 +327,20 @@ class Tools:
         self, validator: Validator, path: str, text: str, agent: str
     ) -> Iterable[CheckedFile]:
         data = text.encode()
+        if not path and text:
+            return [validator.text(data)]
+        caller = self._caller(self._who(agent))
         if not path:
-            return [validator.text(data)] if text else validator.tree()
-        from yolo_fs.mcp.writing import may_read
-
-        may_read(self._start, self._who(agent), path)
+            return caller.of_own(validator.tree())
+        place = caller.readable(path)
         if not text:
-            return validator.paths((path,))
-        full = os.path.normpath(os.path.join(self._start, path))
-        return [validator.again(full, path, data)]
+            return caller.of_own(validator.paths((place,)))
+        return [validator.again(os.path.join(self._start, place), place, data)]
+
+    def _caller(self, agent: str) -> Caller:
+        from yolo_fs.mcp.writing import Caller
+
+        return Caller(self._start, agent)
 
     def _writer(self, agent: str) -> ArtifactWriter:
         from yolo_fs.mcp.writing import ArtifactWriter
@@ -351,6 +358,16 @@ _NO_FIELDS = dict.fromkeys(
     ("from_role", "to_role", "trigger", "objective", "blocking_rule", "session_id", "task_file",
      "directive_branch", "required_reading"),
 )  # fmt: skip
+
+
+def _known(fields: Mapping[str, str]) -> Mapping[str, str]:
+    for name in fields:
+        if name not in _NO_FIELDS:
+            raise ToolRefusedError(
+                f"{Reason.UNKNOWN_KEY.value}: a packet has no field {safe(name, 80)}"
+                f"\nNext: leave it out; the fields are {', '.join(_NO_FIELDS)}."
+            )
+    return fields
 
 
 def _of_reply(reply: Reply) -> ToolAnswer:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from yolo_fs.edges.git.repository import Repository
@@ -14,41 +15,74 @@ from yolo_fs.mcp.tools import ToolRefusedError
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import find_secrets
-from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
+from yolo_fs.rules.hooks.hosts import SERVED, HookInput
 from yolo_fs.rules.hooks.touches import Effect, Touch
-from yolo_fs.services.checking.validate import Validator
-from yolo_fs.services.hooks.tool_use import HookRequest, answer
+from yolo_fs.services.checking.validate import CheckedFile, Validator
+from yolo_fs.services.hooks.tool_use import Guard, HookRequest
 
 _FEW = 20
 
 
-def allowed(start: str, agent: str, path: str, effect: Effect) -> None:
-    """Do nothing where an agent may touch a path: the hooks' own answer.
+class Caller:
+    """Whoever calls, and what they may touch: the hooks' own answer."""
 
-    Raises:
-        ToolRefusedError: the rule, and whom to ask instead.
-    """
-    asked: HookAnswer = answer(_question(start, agent, path, effect))
-    if asked.refusal:
-        raise ToolRefusedError(f"out_of_lane: {asked.refusal}")
+    def __init__(self, start: str, agent: str):
+        """Paths are relative to `start`; `agent`: whose rights hold, empty for who has not said."""
+        self._start = start
+        self._agent = agent
+
+    def readable(self, path: str) -> str:
+        """Return where a path leads, relative to the repository, if the caller may read it.
+
+        What lies outside is refused alike, whether there is anything or not.
+
+        Raises:
+            ToolRefusedError: the rule, and whom to ask instead.
+        """
+        return self._place(path, Effect.READ)
+
+    def writable(self, path: str) -> str:
+        """Return where a path leads if the caller may write it. Raises as `readable`."""
+        return self._place(path, Effect.WRITE)
+
+    def _place(self, path: str, effect: Effect) -> str:
+        with Repository(self._start) as repository:
+            said = HookInput("pre-tool-use", SERVED, self._start, self._agent)
+            target = HookRequest(repository, said).access.target(path)
+            if target is None or path.startswith("~"):
+                raise ToolRefusedError(
+                    f"{Reason.PATH_ESCAPES.value}: {safe(path)} lies outside of this repository"
+                    "\nNext: name a file of it, relative to its root."
+                )
+            full = os.path.join(repository.root, target.path)
+            asked = HookRequest(repository, said._replace(touches=(Touch(full, effect),)))
+            refusal = Guard(asked).answer().refusal
+        if refusal:
+            raise ToolRefusedError(f"{Reason.OUT_OF_LANE.value}: {refusal}")
+        return target.path
+
+    def of_own(self, files: Iterable[CheckedFile]) -> Iterator[CheckedFile]:
+        """Yield checked files; of what the caller may not read no value is told."""
+        with Repository(self._start) as repository:
+            asked = HookRequest(repository, HookInput("", SERVED, self._start, self._agent))
+            for file in files:
+                if asked.access.read(asked.actor, file.path).allowed:
+                    yield file
+                else:
+                    yield file._replace(findings=tuple(map(_without_values, file.findings)))
 
 
-def may_read(start: str, agent: str, path: str) -> None:
-    """Do nothing where an agent may read a path. Raises as `allowed`."""
-    allowed(start, agent, path, Effect.READ)
-
-
-def _question(start: str, agent: str, path: str, effect: Effect) -> HookInput:
-    return HookInput("pre-tool-use", "mcp", start, agent, touches=(Touch(path, effect),))
+def _without_values(finding: Finding) -> Finding:
+    return replace(finding, at="", message="", expected="", hint="")
 
 
 class ArtifactWriter:
     """Writes artifacts of one repository for one agent."""
 
     def __init__(self, start: str, agent: str):
-        """Paths are relative to `start`; `agent`: whose rights hold, empty: the session's own."""
+        """Paths are relative to `start`; `agent`: whose rights hold, empty for who has not said."""
         self._start = start
-        self._agent = agent
+        self._caller = Caller(start, agent)
         self._validator = Validator(start)
 
     def __enter__(self) -> Self:
@@ -109,22 +143,19 @@ class ArtifactWriter:
 
     def _full(self, path: str) -> str:
         """Return where an artifact lies that this agent may write."""
-        with Repository(self._start) as repository:
-            asked = HookRequest(repository, _question(self._start, self._agent, path, Effect.WRITE))
-            relative = asked.relative(path)
-            root = os.path.realpath(repository.root)
-        if relative is None or not relative.startswith(f"{PLANNING_ROOT}/"):
+        relative = self._caller.writable(path)
+        if not relative.startswith(f"{PLANNING_ROOT}/"):
             raise ToolRefusedError(
                 f"bad_name: {safe(path)} is no artifact below {PLANNING_ROOT}/"
                 "\nNext: write other files with your host's own tools."
             )
-        allowed(self._start, self._agent, path, Effect.WRITE)
         if classify(relative) is None:
             raise ToolRefusedError(
                 f"bad_name: {safe(path)} is none of the protocol's artifacts"
                 "\nNext: read yolo-fs://protocol/artifacts for their names."
             )
-        full = os.path.join(root, relative)
+        with Repository(self._start) as repository:
+            full = os.path.join(os.path.realpath(repository.root), relative)
         folder = os.path.dirname(full)
         if os.path.realpath(folder) != folder or not os.path.isdir(folder):
             raise ToolRefusedError(

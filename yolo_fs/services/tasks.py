@@ -55,14 +55,14 @@ class Claims:
     def claim(self, agent: str, task: TaskRef, files: Iterable[str], now_s: float) -> Standing:
         """Claim a task, or ask again how an earlier claim of it stands.
 
-        A task that is done cannot be claimed.
+        A task that is done cannot be claimed. `files`: relative to the repository.
 
         Raises:
-            YoloError: STATE_CONFLICT, LOCK_TIMEOUT, and whatever `standings` raises.
+            YoloError: STATE_CONFLICT, LOCK_TIMEOUT, PATH_ESCAPES, and whatever `standings` raises.
         """
         if str(task) in self._done:
             raise YoloError(Reason.STATE_CONFLICT, f"task {task} is done: a commit names it")
-        wish = Claim(agent, task, tuple(files), iso(now_s))
+        wish = Claim(agent, task, tuple(map(_inside, files)), iso(now_s))
         self._change(
             lambda open_: open_ if any(_is_same(one, wish) for one in open_) else [*open_, wish]
         )
@@ -105,6 +105,16 @@ def files_of(facts: Iterable[PhaseFacts], task: TaskRef) -> tuple[str, ...]:
                     return texts(line.get("f"))
     message = f"no committed plan has task {safe(str(task))}"
     raise YoloError(Reason.UNKNOWN_NAME, message, exit_code=Exit.USAGE)
+
+
+def _inside(file: str) -> str:
+    """Return a path in the one spelling by which two claims of it meet."""
+    path = posixpath.normpath(file)
+    if f"{path}/".startswith(("/", "../", "./", "~")):
+        message = f"{safe(file)!r} is no file of this repository"
+        hint = "Name it relative to the root, such as src/auth.py."
+        raise YoloError(Reason.PATH_ESCAPES, message, hint=hint, exit_code=Exit.USAGE)
+    return path
 
 
 def _is_same(one: Claim, other: Claim) -> bool:
