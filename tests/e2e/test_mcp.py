@@ -294,6 +294,92 @@ def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) 
     assert {path for path in changed if ".git" not in path.parts} == set()
 
 
+# --- what is no request ---
+
+
+def nested(depth: int) -> str:
+    return '{"a":' * depth + "{}" + "}" * depth
+
+
+def asked_raw(team: Team, *lines: bytes) -> list[dict[str, Any]]:
+    """Send lines as they are, one after the other, and return what each is answered."""
+    begin = {
+        "jsonrpc": "2.0", "id": "begin", "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                   "clientInfo": {"name": "x", "version": "1"}},
+    }  # fmt: skip
+    ready = b'{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    command = [sys.executable, "-m", "yolo_fs", "mcp"]
+    answers = []
+    with subprocess.Popen(
+        command, cwd=team.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for line in (json.dumps(begin).encode(), *lines):
+            server.stdin.write(line + b"\n")
+            server.stdin.flush()
+            answers.append(json.loads(server.stdout.readline()))
+            if len(answers) == 1:
+                server.stdin.write(ready + b"\n\n  \n")
+        server.stdin.close()
+        assert server.wait(60) == 0
+    return answers[1:]
+
+
+CALL = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"append","arguments":%s}}'
+LATE = '{"method":"tools/call","params":{"name":"append","arguments":%s},"jsonrpc":"2.0","id":%s}'
+
+
+NO_REQUESTS: tuple[tuple[str, Any], ...] = (
+    *((CALL % (7, nested(depth)), 7) for depth in (200, 250, 400, 5_000, 100_000)),
+    (LATE % (nested(300), 7), 7),
+    (LATE % (nested(300).replace("a", "id"), '"seven"'), "seven"),
+    ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":' + "[" * 100_000, 7),
+    (CALL % (7, '{"a":"' + "x" * (17 << 20) + '"}'), 7),
+    (LATE % ('{"a":"' + "x" * (17 << 20) + '"}', '"seven"'), "seven"),
+    (LATE % (nested(2_000_000), 7), 7),
+    ('[{"jsonrpc":"2.0","id":7,"method":"ping"}]', None),
+    ("[]", None),
+    ("7", None),
+    ('"text"', None),
+    ("null", None),
+    ("{", None),
+    ("nonsense", None),
+    ("{}", None),
+    ('{"id":7}', 7),
+    ('{"jsonrpc":"1.0","id":7,"method":"ping"}', 7),
+    ('{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}', 7),
+    ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None),
+    ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None),
+    ('{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', None),
+    ('{"a":{"id":8},"b":"\\"id\\":9","id":7}', 7),
+    ('{"id":7,"x":"' + '\\\\"' * 200_000, 7),
+    ('{"id":7,"x":"' + '\\"' * 200_000 + "\\", 7),
+)  # fmt: skip
+
+
+def test_what_is_no_request_is_answered_and_never_dropped(team: Team) -> None:
+    answers = asked_raw(team, *(line.encode() for line, _ in NO_REQUESTS), b"\xff\xfe{", PING)
+    assert answers.pop() == {"jsonrpc": "2.0", "id": "ping", "result": {}}, "it goes on"
+    for (line, id_), answer in zip((*NO_REQUESTS, ("not text", None)), answers, strict=True):
+        assert (answer["id"], answer["error"]["code"]) == (id_, -32600), (line[:80], answer)
+        assert answer["error"]["message"].startswith(REASONS), (line[:80], answer)
+
+
+REASONS = ("not a request: ", "nested too deeply: ", "too large: ")
+PING = b'{"jsonrpc":"2.0","id":"ping","method":"ping"}'
+
+
+def test_every_depth_gets_an_answer(team: Team) -> None:
+    depths = (50, 100, 150, *range(185, 210), 254, 255, 256)
+    for depth, answer in zip(
+        depths, asked_raw(team, *((CALL % (7, nested(n))).encode() for n in depths)), strict=True
+    ):
+        assert answer["id"] == 7, depth
+        assert "error" in answer or answer["result"]["isError"], depth
+
+
 # --- rights ---
 
 

@@ -6,18 +6,27 @@ import functools
 import importlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.mcpserver.resources import FunctionResource
+from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
-from mcp.types import ToolAnnotations
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    INVALID_REQUEST,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    ToolAnnotations,
+    jsonrpc_message_adapter,
+)
 
 from yolo_fs import __version__
 from yolo_fs.cli.reply import Invocation, reply_of
@@ -25,6 +34,7 @@ from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json
+from yolo_fs.mcp.framing import LONGEST, Line, read_line
 from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
 from yolo_fs.reasons import Finding, safe
 
@@ -103,7 +113,16 @@ class Server:
 
     def run(self) -> None:
         """Serve until the client closes our stdin."""
-        self._server.run("stdio")
+        with _taken_stdin() as stdin:
+            anyio.run(self._serve, stdin)
+
+    async def _serve(self, stdin: BinaryIO) -> None:
+        """Serve as the library does, but answer what it would drop in silence."""
+        requests = _Requests(stdin)
+        server = self._server._lowlevel_server
+        async with stdio_server(cast("Any", requests)) as (read_stream, write_stream):
+            requests.refuse_by(write_stream.send)
+            await server.run(read_stream, write_stream, server.create_initialization_options())
 
     def _add_resources(self) -> None:
         fixed: Mapping[str, tuple[str, Callable[[], Any]]] = {
@@ -198,6 +217,65 @@ class Server:
             if not is_ready:  # the host's first questions went before what they need
                 await anyio.to_thread.run_sync(_imported, "cli.status.status")
                 is_ready = True
+
+
+class _Requests:
+    """The lines of a client that are requests; all others are answered here."""
+
+    def __init__(self, stdin: BinaryIO):
+        self._stdin = stdin
+        self._can_answer = anyio.Event()
+        self._send: Callable[[SessionMessage], Awaitable[None]] | None = None
+
+    def refuse_by(self, send: Callable[[SessionMessage], Awaitable[None]]) -> None:
+        """Take what sends an answer."""
+        self._send = send
+        self._can_answer.set()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (line := await anyio.to_thread.run_sync(read_line, self._stdin)) is not None:
+            text = line.data.decode("utf-8", "replace")
+            fault = _fault_of(line, text)
+            if fault is None:
+                yield text
+            elif text.strip():
+                await self._refuse(line, fault)
+
+    async def _refuse(self, line: Line, fault: ErrorData) -> None:
+        await self._can_answer.wait()
+        assert self._send is not None
+        answer = JSONRPCError(jsonrpc="2.0", id=line.id, error=fault)
+        await self._send(SessionMessage(answer))
+
+
+def _fault_of(line: Line, text: str) -> ErrorData | None:
+    """Return why a line is no message; None when it is one."""
+    what = "expected one JSON-RPC 2.0 message as an object on one line"
+    if line.tail:
+        what = f"a message has at most {LONGEST} bytes"
+        return ErrorData(code=INVALID_REQUEST, message=f"too large: {what}")
+    try:
+        message = jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except (ValueError, RecursionError) as error:
+        why = "nested too deeply" if "recursion" in str(error).lower() else "not a request"
+        return ErrorData(code=INVALID_REQUEST, message=f"{why}: {what}")
+    if isinstance(message, JSONRPCNotification) and line.has_id:
+        return ErrorData(code=INVALID_REQUEST, message="not a request: its id is no text or number")
+    return None
+
+
+@contextmanager
+def _taken_stdin() -> Iterator[BinaryIO]:
+    """Give the client's end of stdin, which no child and no tool can read from meanwhile."""
+    taken = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    try:
+        # A thread may still wait on it when the server ends: it must not become another file.
+        yield os.fdopen(taken, "rb", closefd=False)
+    finally:
+        os.dup2(taken, 0)
 
 
 def _as_tool(function: Callable[..., Any]) -> Callable[..., Any]:
