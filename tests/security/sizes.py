@@ -21,7 +21,8 @@ PHASE = ".yolo-planning/phases/01-auth"
 GAPS = f"{PHASE}/gaps.jsonl"
 SMALL = (1, 1_000, 1_000_000, 16_000_000)
 LARGE = (100_000_000, 1_000_000_000)
-SIZES = (*SMALL, *(LARGE if os.environ.get("YOLO_SECURITY") else ()))
+ALL = bool(os.environ.get("YOLO_SECURITY"))
+SIZES = (*SMALL, *(LARGE if ALL else ()))
 _ROW = "{:<28} {:>13} {:>9} {:>8}  {}"
 
 
@@ -97,7 +98,9 @@ class Case(NamedTuple):
     words: tuple[str, ...]
     fill: bytes = b"x"
     from_stdin: bool = False
-    most_bytes: int = 1_000_000_000
+    most_bytes: int = LARGE[-1]
+    usual_bytes: int = SMALL[-1]
+    """Without the larger tier."""
 
 
 def _artifact_of_branch(place: Place, data: Path) -> None:
@@ -161,8 +164,8 @@ CASES = (
     Case("artifact of the team, status", _artifact_of_team, ("status",)),
     Case("lease", _lease, ("team", "status"), fill=b"["),
     # Whatever git reads of a history it has whole in memory, as the fetch had that brought it.
-    Case("message of a commit", _commit, ("status",), most_bytes=100_000_000),
-    Case("folder of names", _tree, ("status",), most_bytes=100_000_000),
+    Case("message of a commit", _commit, ("status",), most_bytes=LARGE[0]),
+    Case("folder of names", _tree, ("status",), most_bytes=LARGE[0], usual_bytes=SMALL[-2]),
     Case("artifact on disk, blanks", _at(GAPS), ("status",), fill=b"\n"),
     Case("artifact on disk, depth", _at(GAPS), ("validate", GAPS), fill=b"["),
     Case("state file", _at(f"{PHASE}/.execution-state.json"), ("status",), fill=b"["),
