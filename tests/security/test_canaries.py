@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,27 +12,55 @@ from tests.e2e.artifacts import PLANNING, artifact, mixed
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import DEADLINE_S, Repo
 from tests.security.asking import ask
-from tests.security.canaries import CANARIES, Cage, by_worktree_config, plant
-from tests.security.verbs import ESSENTIAL, PHASE, READERS, of_hosts, questions
+from tests.security.canaries import (
+    CANARIES,
+    KEYS,
+    NO_PROGRAM,
+    SILENT_HOOKS,
+    Cage,
+    by_worktree_config,
+    plant,
+)
+from tests.security.verbs import questions
 
 Start = Callable[..., Daemon]
-ALL = bool(os.environ.get("YOLO_SECURITY"))
 HOOKS_OF_A_WORK_TREE = ("pre-commit", "post-commit", "post-index-change", "reference-transaction")
 
 
-def test_at_least_the_canaries_of_the_plan_are_planted() -> None:
-    names = [canary.name for canary in CANARIES]
-    assert len(set(names)) == len(names) >= 23
+_SOUNDS = re.compile(
+    r"command|cmd|program|helper|editor|pager|hook|driver|clean|smudge|textconv|external|proxy|askpass"
+    r"|uploadpack|receivepack|vcs|alias|browser|viewer|tool|template|fsmonitor|insteadof|url|include"
+    r"|path|filter|tunnel|httpd|submodule.*update|sequence",
+    re.IGNORECASE,
+)
+"""How the name of a key sounds that may name a program."""
+
+
+def test_each_key_of_this_git_that_may_name_a_program_has_a_canary_or_a_reason() -> None:
+    listed = subprocess.run(["git", "help", "--config"], capture_output=True, text=True, check=True)
+    keys = [key for key in listed.stdout.split() if "." in key and _SOUNDS.search(key)]
+    assert len(keys) > 80
+    known = [re.compile(pattern) for pattern in (*KEYS, *NO_PROGRAM)]
+    assert [key for key in keys if not any(each.match(key) for each in known)] == []
+    names = {canary.name for canary in CANARIES} | {"(the configuration of one work tree names it)"}
+    assert set(KEYS.values()) <= names
+
+
+def test_each_hook_of_this_git_is_planted(repo: Repo) -> None:
+    cage = plant(repo)
+    made = set(os.listdir(cage.git_dir / "hooks"))
+    report = repo.root.parent / "report"
+    env = {**repo.env, "GIT_EDITOR": "true"}
+    subprocess.run(["git", "bugreport", "-o", report, "-s", "x"], cwd=repo.root, env=env, check=False, capture_output=True)  # fmt: skip
+    known = (report / "git-bugreport-x.txt").read_text().partition("[Enabled Hooks]")[2].split()
+    assert len(known) > 20, "git knows their names"
+    assert set(known) <= made
+    assert set(SILENT_HOOKS) <= made
 
 
 def test_no_canary_sings_for_us_and_each_does_for_stock_git(repo: Repo, start: Start) -> None:
     cage = plant(repo)
     work_in(repo, start)
-    ask(
-        repo,
-        questions(READERS if ALL else ESSENTIAL)
-        + of_hosts(str(repo.root), f"{PHASE}/decisions.jsonl"),
-    )
     assert cage.heard() == {}
     mute = [canary.name for canary in CANARIES if not sings(cage, canary.name, canary.sing)]
     assert mute == []

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+from collections.abc import Iterator
 from typing import Any
 
 from tests.e2e.artifacts import PLANNING
 from tests.security.asking import Question
+from tests.security.doors import Door, rows_of, verbs
 
 PHASE = f"{PLANNING}/phases/01-phase-1"
-READERS = (
-    "status", "status -v", "status --json", "status --at HEAD", "resume", "resume --json", "resume --format toon",
-    "resume --format claude-hook", "resume --role dev", "validate", "validate --json", "validate --staged",
-    "validate --format github", "validate --format sarif", "fix", "verify", "verify --json", "events",
-    "events --json", "doctor", "doctor --json", "doctor --fix --dry-run", "hooks doctor", "hooks install --dry-run",
-    "hooks uninstall --dry-run", "init --dry-run", "phase list", "phase list --json", "dept show", "dept show --json",
-    "gate list", "gate list --json", "workflow show", "workflow next", "workflow next --json", "task claims",
-    "may dev read README.md", "handoff check", "handoff report", "escalate list", "escalate list --json",
-    "envelope show", "schema list", "kept", "forecast", "adopt", "team status", "agent list", "service print", "setup claude --check", "statusline", "logs",
-    f"compat validate-plan {PHASE}/01-01.plan.jsonl", "compat phase-detect", "run --once",
-)  # fmt: skip
-ESSENTIAL = (
-    "status", "resume --json", "validate --staged", "verify", "doctor --fix", "hooks doctor", "hooks install --dry-run",
-    "handoff check", "compat phase-detect", "run --once",
-)  # fmt: skip
-"""Those that together run every git command of ours."""
+_NOT_ASKED = ("start", "restart", "stop", "board", "mcp", "agent shutdown")
+"""Verbs that begin or end a process, which whoever asks many questions in a row does for themselves."""
+
+
+def _lines() -> Iterator[str]:
+    for name, _ in verbs():
+        for row in () if name in _NOT_ASKED else rows_of(Door("verb", name))[:1]:
+            yield f"{name} {row.words}".strip()
+
+
+READERS = tuple(_lines())
+"""Each verb of the program, in its shortest way."""
 
 
 def questions(lines: tuple[str, ...]) -> list[Question]:
-    return [Question(tuple(line.split(" "))) for line in lines]
+    return [Question(tuple(shlex.split(line))) for line in lines]
 
 
 def of_hosts(root: str, path: str) -> list[Question]:
