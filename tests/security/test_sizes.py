@@ -1,0 +1,262 @@
+"""However large or deep what others wrote is, memory stays bounded and every verb comes to an end.
+
+All files of ours at once, and each kind of object of others, in two sizes: memory does not grow with them.
+`YOLO_SECURITY=1` adds a gibibyte of each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.security.doors import PHASE
+from tests.security.place import Place
+from tests.security.things import (
+    FOLDERS,
+    STATES,
+    commit_on_top,
+    entry_of,
+    own_names,
+    pushed,
+    put_object,
+    write_ref,
+)
+from tests.support.forked import ROOT
+from yolo_fs.edges.warm_path import SOCKET
+
+MIB = 1 << 20
+SIZES = (1 * MIB, 32 * MIB)
+LARGEST = 1024 * MIB
+LIMIT_S = 60.0
+GROWTH_BYTES = 96 * MIB
+"""How much more memory a verb may take for what is 32 times as large, or a thousand times."""
+VERBS: tuple[tuple[str, ...], ...] = (
+    ("status",), ("status", "--json"), ("resume",), ("events",), ("doctor",), ("agent", "list"), ("verify",),
+    ("gate", "list", "--phase", "1"), ("task", "claims"), ("kept",), ("handoff", "report"), ("team", "status"),
+    ("logs",), ("run", "--once"), ("report", "-o", "report.html"), ("escalate", "list"), ("hooks", "doctor"),
+)  # fmt: skip
+
+
+class Cost(NamedTuple):
+    """What one verb took."""
+
+    code: int
+    seconds: float
+    """Of a processor."""
+    peak_bytes: int
+    said: str
+
+
+def cost_of(place: Place, words: tuple[str, ...]) -> Cost:
+    """Run a verb as a process of its own, and measure it."""
+    env = {**place.repo.env, "PYTHONPATH": str(ROOT)}
+    with open(place.base / "said", "wb+") as said:
+        began = time.monotonic()
+        process = subprocess.Popen([sys.executable, "-P", "-m", "yolo_fs", *words], cwd=place.root, env=env, stdin=subprocess.DEVNULL, stdout=said, stderr=said)  # fmt: skip
+        peak = 0
+        while True:
+            peak = peak_of(process.pid) or peak
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() - began > LIMIT_S:
+                process.kill()
+                _, status, usage = os.wait4(process.pid, 0)
+                break
+            time.sleep(0.005)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        seconds = usage.ru_utime + usage.ru_stime
+        said.seek(0)
+        text = said.read(4000).decode("utf-8", "replace")
+    return Cost(process.returncode, seconds, peak, text)
+
+
+def peak_of(pid: int) -> int:
+    """Return the most memory that a process has had; what it was started by does not count."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    made = Place(tmp_path_factory.mktemp("sizes") / "place")
+    made.make()
+    made.keep("peace")
+    yield made
+    made.end_leftovers()
+
+
+# --- files of ours ---
+
+
+def nulls(path: Path, size: int) -> None:
+    with open(path, "wb") as file:
+        file.truncate(size)  # takes no room on the disk
+
+
+def of_unit(unit: bytes) -> Callable[[Path, int], None]:
+    def write(path: Path, size: int) -> None:
+        path.write_bytes(unit * (size // len(unit)))
+
+    return write
+
+
+def of_one_text(path: Path, size: int) -> None:
+    path.write_bytes(b'{"id":"' + b"x" * size + b'"}\n')
+
+
+CONTENTS: Mapping[str, Callable[[Path, int], None]] = {
+    "NUL": nulls,
+    "depth": of_unit(b"["),
+    "depth of objects": of_unit(b'{"a":'),
+    "lines": of_unit(b'{"event":"x","agent":"dev","at":"2026-01-01T00:00:00Z"}\n'),
+    "empty lines": of_unit(b"\n"),
+    "one text": of_one_text,
+    "digits": of_unit(b"9"),
+}
+
+
+def fill(place: Place, write: Callable[[Path, int], None], size: int) -> None:
+    """Let every file of ours be of one kind and size; small ones share theirs by hard links."""
+    place.put_back("peace")
+    source = place.base / "source"
+    write(source, size)
+    names = [
+        place.own / name for name in own_names(place) if name not in (*FOLDERS, SOCKET, "git-hook")
+    ]
+    for path in (*names, *(place.root / ".yolo-planning" / name for name in STATES)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_dir():
+            path.unlink(missing_ok=True)
+            subprocess.run(["cp", "--reflink=auto", "--sparse=always", source, path], check=True)
+            path.chmod(0o600)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", list(CONTENTS))
+def test_memory_does_not_grow_with_the_files_of_ours_that_somebody_wrote(
+    kind: str, place: Place
+) -> None:
+    sizes = (SIZES[0], SIZES[1] // 8) if kind != "NUL" else SIZES
+    if os.environ.get("YOLO_SECURITY"):
+        sizes = (SIZES[0], LARGEST if kind == "NUL" else SIZES[1])
+    compare(place, kind, sizes, lambda size: fill(place, CONTENTS[kind], size))
+
+
+def compare(place: Place, kind: str, sizes: tuple[int, int], make: Callable[[int], None]) -> None:
+    """Measure every verb at two sizes, and compare what they take."""
+    costs: dict[int, list[Cost]] = {}
+    for size in sizes:
+        make(size)
+        place.keep("large")
+        costs[size] = []
+        for words in VERBS:
+            costs[size].append(cost_of(place, words))
+            place.put_back("large")
+        place.put_back("peace")
+    wrong = []
+    for words, small, large in zip(VERBS, *costs.values(), strict=True):
+        grown = large.peak_bytes - small.peak_bytes
+        print(f"{kind:18} {' '.join(words):28} {small.seconds:6.2f} s {large.seconds:6.2f} s {large.peak_bytes / MIB:6.0f} MiB {grown / MIB:+6.0f}")  # fmt: skip
+        if grown > GROWTH_BYTES:
+            wrong.append((words, f"memory grows by {grown / MIB:.0f} MiB"))
+        for one in (small, large):
+            if one.code in (70, -9) or one.code < 0 or "internal_error" in one.said:
+                wrong.append(
+                    (words, f"exit {one.code} after {one.seconds:.0f} s: {one.said[-300:]}")
+                )
+    assert wrong == [], "\n".join(map(str, wrong))
+
+
+# --- objects of others ---
+
+_WHO = b"author A <a@b> 1700000000 +0000\ncommitter A <a@b> 1700000000 +0000\n"
+
+
+def on_top(text: Callable[[int], bytes]) -> Callable[[Place, int], None]:
+    def make(place: Place, size: int) -> None:
+        place.repo.git("update-ref", "HEAD", commit_on_top(place, text(size)))
+
+    return make
+
+
+def wide_tree(place: Place, size: int) -> None:
+    blob = put_object(place, "blob", b"x")
+    folder = put_object(place, "tree", b"".join(entry_of("100644", f"f{at:07}", blob) for at in range(size // 200)))  # fmt: skip
+    place.repo.git("read-tree", "--prefix=wide", folder)
+    tree = place.repo.git("write-tree").strip()
+    made = place.repo.git("commit-tree", tree, "-p", "HEAD", "-m", "chore: wide").strip()
+    place.repo.git("update-ref", "HEAD", made)
+
+
+def committed(path: str) -> Callable[[Place, int], None]:
+    def make(place: Place, size: int) -> None:
+        blob = put_object(place, "blob", b'{"a":"' + b"x" * size + b'"}\n')
+        place.repo.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+        tree = place.repo.git("write-tree").strip()
+        made = place.repo.git("commit-tree", tree, "-p", "HEAD", "-m", "docs(01): large").strip()
+        place.repo.git("update-ref", "HEAD", made)
+
+    return make
+
+
+def received(path: str) -> Callable[[Place, int], None]:
+    def make(place: Place, size: int) -> None:
+        pushed(place, path, "x" * size)
+        ref = "refs/heads/yolo/team/main"
+        place.repo.git(
+            "fetch", "-q", str(place.base / "remote.git"), f"+{ref}:refs/yolo-fs/remote/main"
+        )
+
+    return make
+
+
+def kept_blob(place: Place, size: int) -> None:
+    blob = put_object(place, "blob", b"x" * size)
+    tree = put_object(place, "tree", entry_of("100644", "large", blob))
+    facts = b'{"number":1,"at":"2026-01-01T00:00:00Z","paths":["large"],"files":1,"size_bytes":5,"cause":{"reasons":[],"command":"","agent":""},"dropped":0}'  # fmt: skip
+    text = b"tree %s\n%s\nkept 1\n\n%s\n" % (tree.encode(), _WHO, facts)
+    write_ref(place, "refs/yolo-fs/kept/main", put_object(place, "commit", text))
+
+
+def kept_words(place: Place, size: int) -> None:
+    tree = put_object(place, "tree", b"")
+    text = b"tree %s\n%s\nkept 1\n\n%s\n" % (tree.encode(), _WHO, b"[" * size)
+    write_ref(place, "refs/yolo-fs/kept/main", put_object(place, "commit", text))
+
+
+OBJECTS: Mapping[str, Callable[[Place, int], None]] = {
+    "message": on_top(lambda size: _WHO + b"\nfeat(01-01): T1 " + b"x" * size + b"\n"),
+    "header": on_top(lambda size: _WHO + b"gpgsig " + b"x" * size + b"\n\nx\n"),
+    "trailers": on_top(lambda size: _WHO + b"\nx\n\n" + b"Yolo-By: x\n" * (size // 88)),
+    "tree": wide_tree,
+    "artifact": committed(f"{PHASE}/decisions.jsonl"),
+    "configuration": committed(".yolo-planning/config.json"),
+    "state": committed(f"{PHASE}/.execution-state.json"),
+    "lease": received(".yolo-team/leases/backend.json"),
+    "artifact of the team": received(f"{PHASE}/decisions.jsonl"),
+    "kept content": kept_blob,
+    "words of what is kept": kept_words,
+}
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", list(OBJECTS))
+def test_memory_does_not_grow_with_objects_of_others(kind: str, place: Place) -> None:
+    def make(size: int) -> None:
+        place.put_back("peace")
+        OBJECTS[kind](place, size)
+
+    large = 8 * SIZES[1] if os.environ.get("YOLO_SECURITY") else 4 * SIZES[1]
+    compare(place, kind, (SIZES[0], large), make)
