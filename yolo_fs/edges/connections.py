@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
+from itertools import product
 
 from yolo_fs.edges import PROC
 from yolo_fs.edges.system import told_by
@@ -27,22 +28,25 @@ def connection_owners(
 
     Where the kernel has no such tables, lsof knows it of the processes that it may look into.
     """
-    found, is_told = set[int](), False
+    is_told = False
     for table in tables:
         with suppress(OSError), open(table, encoding="ascii", errors="replace") as file:
             is_told = True
-            found.update(_owners_in(file, _printed(peer), _printed(own)))
-    return frozenset(found if is_told else _owners_by_lsof(_plain(peer), _plain(own)))
+            if found := frozenset(_owners_in(file.read(), _printed(peer), _printed(own))):
+                return found
+    return frozenset(() if is_told else _owners_by_lsof(_plain(peer), _plain(own)))
 
 
-def _owners_in(rows: Iterable[str], peer: frozenset[str], own: frozenset[str]) -> Iterator[int]:
-    """Yield the owner of each socket between two ends.
+def _owners_in(table: str, peer: frozenset[str], own: frozenset[str]) -> Iterator[int]:
+    """Yield the owner of each socket between two ends: of thousands of rows, few are taken apart.
 
     A socket without an inode is closed already: the kernel then names root, whoever it was.
     """
-    for row in (line.split() for line in rows):
-        if len(row) > _INODE and row[1] in peer and row[2] in own and row[_INODE] != "0":
-            yield int(row[_OWNER])
+    for ends in product(peer, own):
+        for part in table.split(f": {' '.join(ends)} ")[1:]:
+            row = ["", *ends, *part.partition("\n")[0].split()]
+            if len(row) > _INODE and row[_INODE] != "0":
+                yield int(row[_OWNER])
 
 
 def _printed(end: Endpoint) -> frozenset[str]:
