@@ -100,3 +100,15 @@ def test_the_escapes_of_c_are_read_as_bash_reads_them() -> None:
     bash = said.stdout.decode(errors="replace").split("\0")[:-1]
     ours = [simple_commands(f"printf {word}", {})[0].words[1].text for word in spelled]
     assert dict(zip(spelled, ours, strict=True)) == dict(zip(spelled, bash, strict=True))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/dev/null git commit -m x",
+        "export GIT_CONFIG_KEY_0=core.hooksPath; git commit -m x",
+        "GIT_CONFIG_PARAMETERS=\"'core.hookspath'='/x'\" git commit -m x",
+    ],
+)
+def test_hooks_that_are_moved_by_the_environment_are_seen(command: str) -> None:
+    assert read_command(command).unchecked

@@ -73,6 +73,7 @@ def made_team(home: Path) -> Team:
         team.file(name, "{}\n")
     for name in ("ROADMAP.md", "REQUIREMENTS.md"):
         team.file(f".yolo-planning/{name}", "# Text\n")
+    team.file(".env", "TOKEN=\n")
     team.file(".gitignore", "\n".join(IGNORED))
     team.config(THREE)
     for department in ("backend", "frontend", "uiux"):

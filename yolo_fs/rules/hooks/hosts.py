@@ -17,7 +17,14 @@ from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, PATH_KEYS, RECIPIENT_KEYS
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.hooks.mcp_calls import is_mcp, speaks_for, touches_of
 from yolo_fs.rules.hooks.shell import UNKNOWN
-from yolo_fs.rules.hooks.touches import CommandReading, Destruction, Effect, Touch, read_command
+from yolo_fs.rules.hooks.touches import (
+    CommandReading,
+    Destruction,
+    Effect,
+    OwnUse,
+    Touch,
+    read_command,
+)
 
 
 class HookInput(NamedTuple):
@@ -37,6 +44,8 @@ class HookInput(NamedTuple):
     """Commands of git that tell it to skip the hooks of the repository."""
     destructions: tuple[Destruction, ...] = ()
     """Commands that may destroy what no commit has."""
+    own: tuple[OwnUse, ...] = ()
+    """Commands of ours that are not for every agent."""
     excess: str = ""
     """Why a command is more than can be judged in time."""
     is_repeated: bool = False
@@ -83,6 +92,7 @@ def parse_input(
         undecided=reading.undecided,
         unchecked=reading.unchecked,
         destructions=reading.destructions,
+        own=reading.own,
         excess=reading.excess,
         is_repeated=told.get("stop_hook_active") is True or _number(told, "loop_count") > 0,
         is_aborted=_text(told, "status") in _ABORTED,

@@ -51,6 +51,9 @@ _C_LETTERS = {
     b"r": b"\r", b"t": b"\t", b"v": b"\v",
 }  # fmt: skip
 _PARAMETER = re.compile(r"\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*)|[0-9@*#?$!_-]")
+_SAYS = re.compile(r"\s*(?:echo|printf)\s+([\w./~-]+)\s*")
+"""A command whose output is one plain word."""
+_TILDE = re.compile(r"~([+-])(?=[/\s;&|()<>]|\Z)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 _KEYWORDS = frozenset(
     {
@@ -344,7 +347,7 @@ class _Reader:
                 self._variables[name] = [before + value]
 
     def _enter(self, folder: str) -> None:
-        here, before = self._folder(), self._value("OLDPWD")[0]
+        here, before = self._folder(), self._variables.get("OLDPWD", [UNKNOWN])[0]
         self._variables["OLDPWD"] = [here]
         self._variables["PWD"] = [before if folder == "-" else posixpath.join(here, folder)]
 
@@ -353,13 +356,18 @@ class _Reader:
 
     def _value(self, name: str) -> list[str]:
         if name == "PWD":
-            return [self._folder() or "."]
+            return ["."]  # each path is spelled from there
+        if name == "OLDPWD":
+            return [_from(self._folder(), self._variables.get(name, [UNKNOWN])[0])]
         return self._variables.get(name, [UNKNOWN])
 
     def _read_word(self, closing: str) -> list[Word]:
         """Read one word; return the words that it expands to."""
         start = self._at
         pieces: list[list[str]] = []
+        if tilde := _TILDE.match(self._text, self._at):  # the folder, or the one before
+            self._at = tilde.end()
+            pieces.append(self._value("PWD" if tilde[1] == "+" else "OLDPWD"))
         while self._at < len(self._text):
             char = self._text[self._at]
             if self._text.startswith(("<(", ">("), self._at):
@@ -481,7 +489,19 @@ class _Reader:
         self._at = len(self._text)
 
     def _output_of(self, command: str) -> list[str]:
-        return self._value("PWD") if command.strip() == "pwd" else [UNKNOWN]
+        if command.strip() == "pwd":
+            return self._value("PWD")
+        said = _SAYS.fullmatch(command)
+        return [said[1]] if said else [UNKNOWN]
+
+
+def _from(here: str, folder: str) -> str:
+    """Return how a folder is spelled from another."""
+    if folder.startswith("/"):
+        return folder
+    if UNKNOWN in folder or UNKNOWN in here or here.startswith("/"):
+        return UNKNOWN
+    return posixpath.relpath(f"/{folder}", f"/{here}") if ".." not in here + folder else UNKNOWN
 
 
 def _unescape(escape: re.Match[bytes]) -> bytes:

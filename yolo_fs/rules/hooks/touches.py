@@ -10,12 +10,13 @@ from __future__ import annotations
 import posixpath
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
+from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES, Whose
 from yolo_fs.rules.hooks.shell import (
     UNKNOWN,
     Allowance,
@@ -54,6 +55,8 @@ class Touch:
     """Whether it is a file only if there is one: `git checkout x` may name a branch."""
     or_below_root: bool = False
     """Whether it may as well be meant relative to the root."""
+    is_deep: bool = False
+    """Whether all that lies below a folder is meant as well."""
 
     @property
     def writes(self) -> bool:
@@ -84,6 +87,17 @@ class Destruction:
         return replace(self, paths=tuple(posixpath.join(folder, path) for path in self.paths))
 
 
+@dataclass(frozen=True, slots=True)
+class OwnUse:
+    """A command of ours that is not for every agent."""
+
+    what: str
+    """The command, for messages."""
+    whose: Whose
+    department: str = ""
+    """Which one it names."""
+
+
 class CommandReading(NamedTuple):
     """What the text of a command tells."""
 
@@ -94,6 +108,8 @@ class CommandReading(NamedTuple):
     """Commands of git that tell it to skip the hooks of the repository."""
     destructions: tuple[Destruction, ...] = ()
     """Commands that may destroy what no commit has."""
+    own: tuple[OwnUse, ...] = ()
+    """Commands of ours that are not for every agent."""
     excess: str = ""
     """Why it is more than can be judged in time; empty for a command of ordinary length."""
 
@@ -116,14 +132,17 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
         touched = tuple(dict.fromkeys(patched))
         return CommandReading(touched, excess=_excess(touches=len(touched)))
     seen, excess = _read_text(command, dict(variables or {}))
+    if "GIT_CONFIG_" in command and "core.hookspath" in command.lower():
+        seen.append(_Unchecked("git with core.hooksPath in its environment"))
     touches = list(dict.fromkeys((*patched, *(each for each in seen if isinstance(each, Touch)))))
     excess = excess or _excess(len(command), len(touches))
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
     unchecked = [part.what for part in seen if isinstance(part, _Unchecked)]
     destructions = tuple(part for part in seen if isinstance(part, Destruction))
+    own = tuple(part for part in seen if isinstance(part, OwnUse))
     told = tuple(dict.fromkeys(undecided))
-    return CommandReading(tuple(touches), told, tuple(unchecked), destructions, excess)
+    return CommandReading(tuple(touches), told, tuple(unchecked), destructions, own, excess)
 
 
 def _read_text(command: str, variables: Mapping[str, str]) -> tuple[list[_OneSeen], str]:
@@ -161,7 +180,7 @@ class _Unchecked:
 
 
 _Row = TypeVar("_Row")
-_OneSeen = Touch | _Undecided | _Unchecked | Destruction
+_OneSeen = Touch | _Undecided | _Unchecked | Destruction | OwnUse
 _Seen = Iterator[_OneSeen]
 
 
@@ -187,6 +206,7 @@ _CODE_PATH = re.compile(
     r"(?<![\w./~-])[\w./~-]*\.yolo-planning[\w./*-]*|(?<![\w./-])(?:[\w./-]*HANDOFF\.md"
     r"|[\w./-]*\.(?:dept|handoff|escalation)-[\w.*-]+|(?!/)[\w./-]*state\.json)"
 )
+_CODE_LITERAL = re.compile(r"""(["'`])([^"'`\s\\]+)\1""")
 _CODE_FOLDER = re.compile(r"\.yolo-planning(?:/[\w-]+)*/?\Z")
 _CODE_WRITES = re.compile(
     r"""open\((?:(?!open\()[^)])*(?:,\s*(?:mode\s*=\s*)?['"][rb]*[wax]|['"]>)|Mode\.WRITE
@@ -221,6 +241,9 @@ def _redirected(command: SimpleCommand) -> Iterator[Touch]:
 
 
 def _of_program(command: SimpleCommand, look: _Look) -> _Seen:
+    if (text := _split_by_env(command)) is not None:
+        yield from _of_shell(_Program("eval", (Word(text),), command), look)
+        return
     program = _Program.of(command)
     if program is None:
         return
@@ -235,6 +258,24 @@ def _of_program(command: SimpleCommand, look: _Look) -> _Seen:
         yield from _of_others(program)
     else:
         yield from _PROGRAMS.get(program.name, _of_others)(program)
+
+
+def _split_by_env(command: SimpleCommand) -> str | None:
+    """Return what `env -S TEXT` runs, None where nothing does."""
+    names = [posixpath.basename(word.text) for word in command.words]
+    if "env" not in names:
+        return None
+    for at in range(names.index("env") + 1, len(names)):
+        word = command.words[at].text
+        if found := _SPLITS.match(word):
+            rest = [each.text for each in command.words[at + 1 :]]
+            return " ".join((word[found.end() :], *rest))
+        if not word.startswith("-") and not re.match(r"\w+=", word):
+            return None
+    return None
+
+
+_SPLITS = re.compile(r"-[iv0]*S|--split-string=?")
 
 
 class _Program(NamedTuple):
@@ -379,6 +420,7 @@ _VALUED = _by_name(
         "install": "-m -o -g -t --mode --target-directory",
         "cp mv ln": "-t -S --target-directory",
         "rsync": "-e -f --exclude --include --filter --exclude-from --rsh --chown",
+        "scp": "-c -D -F -i -J -l -o -P -S -X",
         "shred": "-n -s",
         "patch": "-p -i -d -o",
         "grep": "-e -f -A -B -C -m --include --exclude --exclude-dir",
@@ -398,11 +440,14 @@ _VALUED = _by_name(
 _WITHOUT_FILES = """
     echo printf ls stat test [ file du df tree basename dirname realpath readlink pwd which type
     hash true false : sleep date kill ps cd pushd popd exit return shift wait set unset export local
-    declare readonly read let seq docker-compose kubectl helm ssh scp gh glab aws gcloud az
-    terraform npm yarn pip pip3 brew apt-get apt systemctl yolo-fs make alias command ping nc psql
+    declare readonly read let seq docker-compose kubectl helm ssh terraform npm yarn pip pip3 brew
+    apt-get apt systemctl alias command ping psql
     redis-cli expr bc history
 """
 """Programs that read the content of none of their arguments, or run elsewhere."""
+_READS_NOTHING = frozenset(
+    f"{_WITHOUT_FILES} rm rmdir unlink mkdir chmod chown touch mv ln".split()
+)
 
 
 def _touch(
@@ -421,6 +466,12 @@ def _touch(
 def _touch_all(words: Sequence[Word], effect: Effect) -> Iterator[Touch]:
     for word in words:
         yield from _touch(word, effect)
+
+
+def _touch_deep(words: Iterable[Word]) -> Iterator[Touch]:
+    for word in words:
+        for seen in _touch(word, Effect.READ):
+            yield replace(seen, is_deep=True)
 
 
 def _writes(program: _Program) -> _Seen:
@@ -462,12 +513,31 @@ def _copies(program: _Program) -> _Seen:
     if not target:
         sources, target = sources[:-1], sources[-1:]
     taken = {"mv": Effect.REMOVE, "ln": Effect.ALTER}.get(program.name, Effect.READ)
-    yield from _touch_all(sources, taken)
+    is_deep = program.name in ("rsync", "scp") or program.has("-r", "-R", "-a", "--recursive")
+    for source in sources:
+        for seen in _touch(source, taken):
+            yield replace(seen, is_deep=is_deep and taken is Effect.READ)
+    if program.name in ("ln", "link"):
+        yield from _linked(sources, target)
     for folder in target:
         for source in sources:
             yield from _touch(folder, Effect.WRITE, posixpath.basename(source.text.rstrip("/")))
         if not sources or program.has("--delete"):
             yield from _touch(folder, Effect.REMOVE)
+
+
+def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]:
+    """Yield what a link makes readable; a symbolic one is spelled from where it lies."""
+    for source in sources:
+        yield from _touch(source, Effect.READ)
+        for target in targets:
+            if not source.text.startswith("/"):
+                for folder in (target.text, posixpath.dirname(target.text)):
+                    yield from _touch(Word(posixpath.join(folder, source.text)), Effect.READ)
+
+
+def _of_make(program: _Program) -> _Seen:
+    yield from _touch_all(program.values("-f", "--file", "--makefile"), Effect.READ)
 
 
 def _of_dd(program: _Program) -> _Seen:
@@ -480,7 +550,10 @@ def _of_dd(program: _Program) -> _Seen:
 def _of_grep(program: _Program) -> _Seen:
     operands = program.operands()
     has_pattern = program.has("-e", "-f", "--regexp", "--file", "--files")
-    yield from _touch_all(operands if has_pattern else operands[1:], Effect.READ)
+    is_deep = program.name in ("rg", "ag", "ack") or program.has("-r", "-R", "--recursive")
+    is_chosen = program.has("--include", "-g", "--glob", "-t", "--type")
+    for seen in _touch_all(operands if has_pattern else operands[1:], Effect.READ):
+        yield replace(seen, is_deep=is_deep and not is_chosen)
     yield from _touch_all(program.values("--file"), Effect.READ)
 
 
@@ -530,13 +603,14 @@ def _unpacks(program: _Program) -> _Seen:
         yield _Undecided(program.line)
     elif program.name == "zip":
         yield from _touch_all(operands[:1], Effect.WRITE)
-        yield from _touch_all(operands[1:], Effect.READ)
+        yield from _touch_deep(operands[1:])
     elif program.name == "tar":
         bundled = (
             archive
             or [word for word in operands if re.search(r"\.t?(?:ar|gz|xz|bz2|zst)", word.text)][:1]
         )
         yield from _touch_all(bundled, Effect.WRITE)
+        yield from _touch_deep(word for word in operands if word not in bundled)
 
 
 def _tar_mode(program: _Program, mode: str) -> bool:
@@ -718,9 +792,27 @@ def _git_shows(program: _Program) -> _Seen:
     for word in program.operands():
         if ":" in word.marked and not word.text.startswith(":"):
             yield from _touch(Word(word.marked.partition(":")[2]), Effect.READ)
+    if program.name == "git log" and not program.has("-p", "-u", "--patch", "-L", "-c", "--cc"):
+        return
     behind = _behind_dashes(program)
     operands = program.operands()[1:] if program.name == "git grep" else program.operands()
-    yield from _pathspecs(behind if behind is not None else operands, Effect.READ, must_exist=True)
+    for seen in program.values("-L"):
+        yield from _touch(Word(seen.marked.rpartition(":")[2]), Effect.READ, must_exist=True)
+    paths = behind if behind is not None else operands
+    for touch in _pathspecs(paths, Effect.READ, must_exist=program.name != "git grep"):
+        yield replace(touch, is_deep=program.name == "git grep")
+
+
+def _git_archive(program: _Program) -> _Seen:
+    yield from _touch_deep(program.operands()[1:])
+    yield from _touch_all(program.values("-o", "--output"), Effect.WRITE)
+
+
+def _git_reads(program: _Program) -> _Seen:
+    """A file whose content git shows or keeps, without any commit."""
+    yield from _touch_all(program.values("-f", "--file"), Effect.READ)
+    if program.name == "git hash-object":
+        yield from _touch_all(program.operands(), Effect.READ)
 
 
 def _git_overwrites(program: _Program) -> _Seen:
@@ -743,7 +835,9 @@ _GIT_VERBS = _by_name(
         "rm": _git_rm,
         "mv": _git_mv,
         "clean": _git_clean,
-        "show diff blame cat-file grep": _git_shows,
+        "show diff blame cat-file grep log whatchanged difftool format-patch": _git_shows,
+        "archive": _git_archive,
+        "config hash-object": _git_reads,
         "reset stash apply am checkout-index read-tree": _git_overwrites,
     }
 )
@@ -752,6 +846,9 @@ _GIT_VERBS = _by_name(
 def _of_others(program: _Program) -> _Seen:
     """A program that we do not know: what it is given is read, and written if an option says so."""
     writes = program.has("--write", "--fix", "--in-place", "--inplace")
+    for word in program.arguments:
+        if found := _FROM_FILE.search(word.marked):  # as in `curl -F field=@FILE;type=text/plain`
+            yield from _touch(Word(found[1]), Effect.READ)
     for word in program.operands():
         is_path = "." in word.text or "/" in word.text
         if is_path and not re.search(r"\s", word.text):
@@ -766,6 +863,46 @@ def _of_others(program: _Program) -> _Seen:
             yield from _touch(word, Effect.WRITE)
 
 
+def _of_ours(program: _Program) -> _Seen:
+    """A verb of ours: what it reads and writes for whoever types it, and whose it is."""
+    texts = [word.text for word in program.arguments[:_MOST_NAMES]]
+    names = (" ".join(texts[:count]) for count in range(len(texts), 0, -1))
+    row = next((OWN_VERB_BY_NAME[name] for name in names if name in OWN_VERB_BY_NAME), None)
+    if row is None:
+        if UNKNOWN in "".join(texts):
+            yield _Undecided(program.line)
+        yield from _of_others(program)
+        return
+    behind = program.arguments[row.name.count(" ") + 1 :]
+    given = _Program("yolo-fs", tuple(_without_flags(word) for word in behind), program.command)
+    is_meant = not row.only_with or given.has(*row.only_with)
+    if row.whose is not Whose.ANYBODY and is_meant and not given.has(*row.never_with):
+        department = next((word.text for word in given.operands()), "")
+        yield OwnUse(program.line, row.whose, department)
+    is_written = ALWAYS in row.operands_written_with or given.has(*row.operands_written_with)
+    operands = [word for word in given.operands() if re.search(r"[./]", word.text) or is_written]
+    folders = [Word(""), *given.values("-C")]
+    for words, effect in (
+        (given.values(*row.writes), Effect.WRITE),
+        (given.values(*row.reads), Effect.READ),
+        (operands, Effect.WRITE if is_written else Effect.READ),
+    ):
+        for word in words:
+            for folder in folders:
+                spelled = Word(posixpath.join(folder.marked, word.marked))
+                yield from _touch(spelled, effect)
+
+
+_MOST_NAMES = 3
+"""Words of the longest name of a verb."""
+
+
+def _without_flags(word: Word) -> Word:
+    """Return `-oFILE` for `-qoFILE`."""
+    return Word(re.sub(r"^-[qv]+(?=[oC])", "-", word.marked))
+
+
+_FROM_FILE = re.compile(r"^(?:-[A-Za-z]|[^@]*=)?[@<]([^;]+)")
 _OUTPUT_BY_O = _by_name(
     {"curl sort gcc g++ cc clang go rustc ld dot pandoc mmdc": "-o", "wget": "-O"}
 )
@@ -779,7 +916,7 @@ _PROGRAMS = _by_name(
         "gzip gunzip bzip2 xz zstd": _compresses,
         "mkdir": _alters,
         "chmod chown chgrp chattr setfacl": _alters_rest,
-        "cp mv ln install rsync link": _copies,
+        "cp mv ln install rsync link scp": _copies,
         "dd": _of_dd,
         "patch": _of_patch,
         "tar zip unzip": _unpacks,
@@ -788,6 +925,8 @@ _PROGRAMS = _by_name(
         "awk gawk mawk": _of_awk,
         "jq yq": _of_jq,
         "git": _of_git,
+        "yolo-fs": _of_ours,
+        "make gmake": _of_make,
         "docker podman": _of_docker,
     }
 )
@@ -812,6 +951,9 @@ def _of_shell(program: _Program, look: _Look) -> _Seen:
 def _of_interpreter(program: _Program) -> _Seen:
     """Look into the code that an interpreter is given; a script is not opened."""
     name = program.name
+    if (ours := _ours_by(program)) is not None:
+        yield from _of_ours(ours)
+        return
     in_place = name == "perl" and any(
         re.match(r"-[a-z]*i", word.text) for word in program.arguments
     )
@@ -830,15 +972,34 @@ def _of_interpreter(program: _Program) -> _Seen:
         yield from _touch_all(operands, Effect.WRITE)
     elif program.has("-m"):
         yield from _of_others(program)
+    elif name in ("perl", "ruby") and any(_IS_FILTER.match(w.text) for w in program.arguments):
+        yield from _touch_all(operands, Effect.READ)
     elif codes:
         yield from _touch_all([word for word in operands if "/" in word.text], Effect.READ)
     elif operands or program.command.is_piped:
         yield _Undecided(program.line)
 
 
+def _ours_by(program: _Program) -> _Program | None:
+    """Return our own program, where an interpreter is given that: by module, or by path."""
+    for at, word in enumerate(program.arguments):
+        named = posixpath.basename(word.text.removeprefix("-m"))
+        if named in PROGRAM_NAMES:
+            return _Program("yolo-fs", program.arguments[at + 1 :], program.command)
+        if not word.text.startswith("-"):
+            return None
+    return None
+
+
+_IS_FILTER = re.compile(r"-[a-zA-Z0-9]*[pn]")
+"""Options by which an interpreter reads the files that it is given."""
+
+
 def _of_code(program: _Program, code: str) -> _Seen:
     writes, runs = _CODE_WRITES.search(code) is not None, _CODE_RUNS.search(code) is not None
     paths = _CODE_PATH.findall(code)
+    literals = (found[1] for found in _CODE_LITERAL.findall(code))
+    yield from (Touch(path, Effect.READ, must_exist=True) for path in literals if "." in path)
     folders = dict.fromkeys(path for path in paths if _CODE_FOLDER.search(path))
     names = dict.fromkeys(path for path in paths if "/" not in path and path not in folders)
     put_together = (posixpath.join(folder, name) for folder in folders for name in names)
@@ -860,18 +1021,31 @@ def _of_find(program: _Program, look: _Look) -> _Seen:
             break
         roots.append(word)
     names = [*program.values("-name"), *program.values("-iname")]
-    removes_or_writes = "-delete" in texts
+    removes_or_writes, reads = "-delete" in texts, False
+    is_bare = not names  # then only what is asked for by name is looked at
     for at in actions:
         end = ends[bisect_right(ends, at)]
         words = tuple(
             Word(UNKNOWN) if "{}" in word.text else word for word in program.arguments[at + 1 : end]
         )
         inner = replace(program.command, words=words, redirections=())
+        run = _Program.of(inner)
+        reads = reads or (run is not None and run.name not in _READS_NOTHING)
         for seen in _of_program(inner, look):
             if isinstance(seen, Touch) and not seen.is_certain:
                 removes_or_writes = removes_or_writes or seen.writes
             else:
                 yield seen
+    if reads:
+        for root in roots or [Word(".")]:
+            for name in names or [Word("*")]:
+                if is_bare and _planning_below(root.text) != root.text:
+                    continue
+                for between in ("", "*", "*/*"):
+                    path = posixpath.join(root.text, between, name.text)
+                    yield Touch(path, Effect.READ, is_pattern=True)
+                path = posixpath.join(_planning_below(root.text), "**", name.text)
+                yield Touch(path, Effect.READ, is_pattern=True)
     if removes_or_writes:
         found = (
             posixpath.join(_planning_below(root.text), "**", name.text)

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.heartbeats import active_agent, append
+from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import DirectiveRole
+from yolo_fs.protocol.verbs import Whose
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.rules.artifacts.examine import find_secrets
@@ -40,6 +42,7 @@ from yolo_fs.services.workspace import RUNNING, load
 if TYPE_CHECKING:
     from yolo_fs.services.checking.validate import CheckedFile
 
+_WHO_WORKS = f"{PLANNING_ROOT}/.active-agent"
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
 _MOST_NAMED = 5 * _MOST_MATCHES
@@ -84,12 +87,20 @@ class HookRequest:
             spelled.append(self.full(touch.path))
         for path in spelled:
             relative = self.relative(path)
+            if relative is not None and touch.is_deep:
+                yield from self._planned_below(relative)
             if relative is not None and touch.name_in_folder and os.path.isdir(self.full(relative)):
                 relative = self.relative(f"{path}/{touch.name_in_folder}")
             if relative is not None and not (
                 touch.must_exist and not os.path.isfile(self.full(relative))
             ):
                 yield relative
+
+    def _planned_below(self, folder: str) -> Iterator[str]:
+        """Yield the files of the planning tree that lie in a part of it."""
+        if f"{folder}/".startswith(f"{PLANNING_ROOT}/"):
+            below = iglob("**", root_dir=self.full(folder), recursive=True, include_hidden=True)
+            yield from islice((f"{folder}/{name}" for name in below), _MOST_MATCHES)
 
     def full(self, path: str) -> str:
         """Return the absolute path of one that is relative to the repository."""
@@ -178,7 +189,8 @@ def keep_first(asked: HookRequest) -> str:
         count = f"{entry.files:,} uncommitted file{'s' if entry.files > 1 else ''}"
         lines.append(
             f"Kept before `{named}`: {count}. "
-            f"'yolo-fs kept restore {entry.number}' brings them back as they were."
+            f"'yolo-fs kept restore {entry.number}' brings them back as they were"
+            f"{'' if asked.actor is None else '; your user runs it'}."
         )
     elif found.files:
         lines.append(f"What `{named}` destroys is kept already: 'yolo-fs kept' lists it.")
@@ -281,7 +293,7 @@ class Guard:
 
             if is_installed(self._asked.repository.root):
                 return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
-        if refusal := self._told_across() or self._in_anothers_name():
+        if refusal := self._told_across() or self._in_anothers_name() or self._not_an_agents():
             return HookAnswer(refusal=refusal)
         try:
             if refusal := self._touching():
@@ -334,8 +346,17 @@ class Guard:
             return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
         actor, full = self._asked.actor, self._asked.full(path)
         is_served = self._asked.said.is_served
-        if (actor is None and not is_served) or not _is_inside(path) or not touch.is_certain:
+        if actor is None and not is_served:
             return ""
+        if not touch.is_certain:
+            return self._sealed_somewhere(actor, touch) if actor else ""
+        if not _is_inside(path):
+            return ""
+        if touch.writes and path == _WHO_WORKS:
+            return (
+                f"{path} says which agent works, and whose rights it has.\n"
+                "Instead: leave it to your host and your user."
+            )
         if touch.effect is Effect.READ:
             is_planning = path.startswith(f"{PLANNING_ROOT}/")
             is_judged = is_served or is_planning or os.path.isfile(full)
@@ -345,6 +366,17 @@ class Guard:
         else:
             given = self._may_write(actor, full)
         return _said_no(given) if given and not given.allowed else ""
+
+    def _sealed_somewhere(self, actor: Actor, touch: Touch) -> str:
+        """Refuse to read a credential of this repository in a folder that only a run would tell."""
+        name = touch.path.rpartition(UNKNOWN)[2]
+        path = name.removeprefix("/cwd" if touch.path.startswith("/proc/") else "").removeprefix(
+            "/"
+        )
+        if touch.writes or path == name or not os.path.isfile(self._asked.full(path)):
+            return ""
+        given = self._asked.access.read(actor, self._asked.full(path))
+        return _said_no(given) if sealed(Target(path)) and not given.allowed else ""
 
     def _told_across(self) -> str:
         """Refuse a message to an agent of another department, unless one Lead writes to another."""
@@ -373,6 +405,24 @@ class Guard:
             f"This session is that of {actor.name}, and speaks for nobody else, such as "
             f"{safe(name, 80)}.\nInstead: name yourself, or leave `agent` out."
         )
+
+    def _not_an_agents(self) -> str:
+        """Refuse a verb of ours that a person decides about, or another department."""
+        actor = self._asked.actor
+        for use in self._asked.said.own if actor else ():
+            if use.whose is Whose.PERSON:
+                return (
+                    f"{safe(use.what)} is for a person: it decides what agents may not.\n"
+                    "Instead: ask your user, and say what for."
+                )
+            row = next((row for row in DEPARTMENTS if row.name == use.department.lower()), None)
+            own = actor.department if actor else None
+            if row is not None and own is not None and row.name != own:
+                return (
+                    f"{safe(use.what)} speaks for the department {row.name}, which is not yours.\n"
+                    f"Instead: ask {row.lead}."
+                )
+        return ""
 
     def _is_whole(self, path: str) -> bool:
         """Return whether a path is the planning tree, the repository or a folder that holds it."""

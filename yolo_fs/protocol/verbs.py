@@ -1,0 +1,98 @@
+"""Our own verbs, as one who watches over agents needs to know them: which a person alone runs, and
+which write to a path that they are given. A test holds the table against the verbs that there are.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Whose(StrEnum):
+    """Who runs a verb."""
+
+    ANYBODY = "anybody"
+    DEPARTMENT = "department"
+    """An agent for its own department alone."""
+    PERSON = "person"
+    """No agent: it decides for a person, or about what watches over agents."""
+
+
+class OwnVerb(NamedTuple):
+    """One command of ours."""
+
+    name: str
+    """As it is typed, such as `kept restore`."""
+    whose: Whose = Whose.ANYBODY
+    only_with: tuple[str, ...] = ()
+    """Options by which it becomes so; empty when it always is."""
+    never_with: tuple[str, ...] = ()
+    """Options by which it only shows what it would do."""
+    writes: tuple[str, ...] = ()
+    """Options whose value is a path that is written."""
+    reads: tuple[str, ...] = ()
+    """Options whose value is a path that is read."""
+    operands_written_with: tuple[str, ...] = ()
+    """Options with which the paths that it names are written, not only read; `always` for none."""
+
+
+ALWAYS = "always"
+_OUTPUT = ("-o", "--output")
+
+
+def _persons(name: str, **more: tuple[str, ...]) -> OwnVerb:
+    return OwnVerb(name, Whose.PERSON, **more)
+
+
+_SHOWN = ("--dry-run", "--check")
+
+OWN_VERBS = (
+    _persons("init", never_with=_SHOWN),
+    _persons("stop"),
+    _persons("restart"),
+    _persons("run", only_with=("--unsafe-fs",)),
+    _persons("service install"),
+    _persons("service uninstall"),
+    _persons("adopt", only_with=("--write",), writes=("--report",), reads=("--from",)),
+    _persons("kept restore", writes=("--to",)),
+    _persons("kept prune"),
+    _persons("workflow skip"),
+    _persons("team join"),
+    _persons("team leave"),
+    _persons("merge install"),
+    _persons("merge uninstall"),
+    _persons("handoff check", only_with=("--override",)),
+    _persons("mcp"),
+    _persons("setup", never_with=_SHOWN, writes=("--plugin",)),
+    _persons("hooks uninstall", never_with=_SHOWN),
+    OwnVerb("dept update", Whose.DEPARTMENT),
+    OwnVerb("report", writes=_OUTPUT),
+    OwnVerb("board", reads=("--repo",)),
+    OwnVerb("fix", operands_written_with=("--write",)),
+    OwnVerb("team resolve", operands_written_with=(ALWAYS,)),
+    OwnVerb("merge-driver", operands_written_with=(ALWAYS,)),
+    OwnVerb("schema export", operands_written_with=(ALWAYS,)),
+    OwnVerb("commit", reads=("--paths",)),
+    OwnVerb("handoff emit", reads=("--task", "--reading")),
+    OwnVerb("handoff read", reads=("--text",)),
+    OwnVerb("escalate open", reads=("--message",)),
+    OwnVerb("escalate raise", reads=("--message",)),
+    OwnVerb("escalate resolve", reads=("--message",)),
+    *map(OwnVerb, (
+        "phase list", "phase new", "start", "logs", "service print", "status", "resume", "validate",
+        "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
+        "gate list", "gate wait", "gate why", "workflow complete", "workflow next",
+        "workflow routes", "workflow show", "team lease list", "team lease release",
+        "team lease take", "team status", "team sync", "forecast", "merge doctor", "task claim",
+        "task claims", "task complete", "task release", "task summary", "agent answers",
+        "agent circuits", "agent list", "agent note", "agent shutdown", "agent stalls", "may",
+        "context compile", "context prove", "message check", "message route", "handoff parse",
+        "handoff report", "escalate list", "escalate tick", "envelope check", "envelope choose",
+        "envelope new", "envelope show", "schema list", "schema show", "hook", "hooks doctor",
+        "hooks install", "statusline", "git-hook", "doctor", "compat", "completion", "demo",
+    )),
+)  # fmt: skip
+
+OWN_VERB_BY_NAME = {row.name: row for row in OWN_VERBS}
+PROGRAM_NAMES = ("yolo-fs", "yolo_fs")
+"""The program, and its module."""
