@@ -53,6 +53,7 @@ CHAPTERS = {
     "gates": "Gates and repairs",
     "handoffs": "Handoffs",
     "hooks": "Hooks and hosts",
+    "verbs": "Our own verbs, and whose they are",
 }
 """Module of the protocol → title of its section, in the order in which they are best read."""
 

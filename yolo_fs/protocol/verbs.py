@@ -92,6 +92,7 @@ OWN_VERBS = (
         "hooks install", "statusline", "git-hook", "doctor", "compat", "completion", "demo",
     )),
 )  # fmt: skip
+"""Every verb, and whose it is."""
 
 OWN_VERB_BY_NAME = {row.name: row for row in OWN_VERBS}
 PROGRAM_NAMES = ("yolo-fs", "yolo_fs")
