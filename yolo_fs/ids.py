@@ -22,6 +22,20 @@ ESCALATION = re.compile(r"ESC-(?P<plan>[0-9]{2}-[0-9]{2})-T(?P<number>[1-9][0-9]
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 """Departments, gates and other names that reach a path."""
 
+_IGNORED = dict.fromkeys(
+    (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
+)
+"""What HFS+ leaves out when it compares names."""
+_GIT = re.compile(r"(?:\.git|git~1)[ .]*(?::.*)?", re.DOTALL | re.IGNORECASE | re.ASCII)
+
+
+def spells_git(part: str) -> bool:
+    """Return whether some file system takes a part of a path for `.git`, as git's verify_path does:
+    in other case, with characters that HFS+ ignores, by its short name, with dots and spaces behind
+    it, or with a stream of NTFS.
+    """
+    return any(map(_GIT.fullmatch, part.translate(_IGNORED).split("\\")))
+
 
 class PhaseId(NamedTuple):
     """A phase directory `{NN}-{slug}`."""

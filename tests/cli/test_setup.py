@@ -203,14 +203,11 @@ def test_settings_that_we_cannot_read_are_left_alone(team: Team, text: str) -> N
     assert path.read_bytes() == before
 
 
-def test_a_linked_file_stays_a_link_and_keeps_its_mode(team: Team) -> None:
-    target = team.file("dotfiles/settings.json", "{}\n")
-    target.chmod(0o600)
-    settings(team, "claude").parent.mkdir()
-    settings(team, "claude").symlink_to(target)
-    setup(team, "claude")
-    assert settings(team, "claude").is_symlink()
-    assert (target.stat().st_mode & 0o777, "yolo-fs hook" in target.read_text()) == (0o600, True)
+def test_a_file_keeps_its_mode(team: Team) -> None:
+    path = team.file(".claude/settings.json", "{}\n")
+    path.chmod(0o600)
+    assert setup(team, "claude") == Exit.DONE
+    assert (path.stat().st_mode & 0o777, "yolo-fs hook" in path.read_text()) == (0o600, True)
 
 
 @pytest.mark.proves("hosts:12")

@@ -230,7 +230,7 @@ def test_durable_means_file_then_directory_are_synced(
 def test_a_refused_write_leaves_the_old_file_and_no_temporary(
     directory: Path, monkeypatch: pytest.MonkeyPatch, call: str, number: int, reason: Reason
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(number, os.strerror(number))
 
     store.write_json(str(directory / "state.json"), {"a": 1})
@@ -256,7 +256,7 @@ def test_a_directory_becomes_private_and_its_parent_is_never_made(directory: Pat
 KILLED = """
 path, call = sys.argv[1], sys.argv[2]
 store.write_json(path, {"n": 1})
-setattr(os, call, lambda *_: os.kill(os.getpid(), 9))
+setattr(os, call, lambda *_, **__: os.kill(os.getpid(), 9))
 store.write_json(path, {"n": 2})
 """
 

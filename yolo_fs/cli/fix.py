@@ -30,6 +30,7 @@ from yolo_fs.rules.artifacts.repair import diff
 from yolo_fs.services.checking.fix import Fixed, adopt_file
 from yolo_fs.services.checking.fix import fix as repair
 from yolo_fs.services.checking.validate import Validator
+from yolo_fs.services.workspace import output_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -106,6 +107,7 @@ def adopt(
             "--write works on .yolo-planning alone: move the tree there first, for example "
             "with 'git mv'."
         )
+    place = None if page is None else output_place(page, asked.start, ".html")
     validator = Validator(asked.start)
     try:
         checked = list(validator.paths([folder]) if folder is not None else validator.tree())
@@ -113,9 +115,10 @@ def adopt(
     finally:
         validator.close()
     committed = _commit(asked) if write else []
-    if page is not None:
-        full = os.path.abspath(os.path.join(asked.start, page))
-        write_atomic(full, as_page(os.path.abspath(asked.start), files).encode(), mode=SHARED)
+    if place is not None:
+        top, path = place
+        text = as_page(os.path.abspath(asked.start), files)
+        write_atomic(path, text.encode(), root=top, mode=SHARED)
     return _reply(files, committed, write=write, learn=learn)
 
 

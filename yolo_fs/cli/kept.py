@@ -73,7 +73,10 @@ def show(asked: Invocation, *, number: int) -> Reply:
 @click.argument("number", type=int, metavar="N")
 @click.option("--to", "target", metavar="PATH", help="Write it there instead of where it was.")
 def restore_(asked: Invocation, *, number: int, target: str | None) -> Reply:
-    """Write an entry back to where it was. What stands there uncommitted is kept first."""
+    """Write an entry back to where it was. What stands there uncommitted is kept first.
+
+    Nothing is written into a git directory, through a link, or where git would run it as a hook.
+    """
     with Repository(asked.start) as repository:
         keeper = _keeper(repository)
         done = restore(repository, keeper, keeper.entry(number), target, asked.start)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import write_atomic
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.team import merge_driver as driver
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import load, output_place
+
+_MOST_BYTES = 1 << 30
 
 
 @click.group("merge", short_help="let git merge artifacts record by record")
@@ -57,14 +62,29 @@ def merge_driver(asked: Invocation, *, base: str, ours: str, theirs: str, path: 
 
     PATH says which artifact it is. Exit 1: a conflict, with git's markers in OURS.
     """
+    top, target = output_place(ours, asked.start)
     with Repository(asked.start) as repository:
-        versions = [_bytes(each) for each in (base, ours, theirs)]
-        result = driver.merged(load(repository.root), path, *versions)
+        result = driver.merged(
+            load(repository.root), path, _bytes(base), _own_bytes(top, target), _bytes(theirs)
+        )
         if result is not None:
-            write_atomic(ours, result, durable=False, mode=0o644)
+            write_atomic(target, result, root=top, durable=False, mode=0o644)
             return Reply()
-        conflicts = driver.merge_as_text(repository, base, ours, theirs)
+        conflicts = driver.merge_as_text(repository, base, target, theirs)
     return Reply({"conflicts": conflicts}, exit_code=Exit.FINDINGS if conflicts else Exit.DONE)
+
+
+def _own_bytes(top: str, path: str) -> bytes:
+    """Return what the file holds that is written to, to which no link of the repository leads."""
+    found = read(top, os.path.relpath(path, top), _MOST_BYTES)
+    if isinstance(found, Content):
+        return found.data
+    raise YoloError(
+        found.reason,
+        f"{safe(path)}: {found.message}",
+        hint=found.hint,
+        exit_code=Exit.UNREADABLE,
+    )
 
 
 def _bytes(path: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import nullcontext
 from datetime import UTC, datetime
 
@@ -14,7 +13,7 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.services.moments.moment import find_commit
 from yolo_fs.services.moments.record import record_phase
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import load, output_place
 from yolo_fs.web.report import write_report
 
 
@@ -57,7 +56,13 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
 @click.option(
     "--at", "revision", default="HEAD", metavar="REV", help="As of a commit; default: now."
 )
-@click.option("-o", "--output", required=True, metavar="FILE.html", help="Where to write it.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE.html",
+    help="Where to write it; in the work tree a name in .html.",
+)
 def report(asked: Invocation, *, phase: str, revision: str, output: str) -> Reply:
     """Write one HTML file with a whole phase: timeline, plots, artifacts with versions and
     verdicts, gates, commits.
@@ -70,8 +75,8 @@ def report(asked: Invocation, *, phase: str, revision: str, output: str) -> Repl
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
         record = record_phase(repository, load(repository.root), commit, phase, journal.read())
     body = write_report(record)
-    path = os.path.join(asked.start, output)
-    write_atomic(path, body, mode=SHARED)
+    top, path = output_place(output, asked.start, ".html")
+    write_atomic(path, body, root=top, mode=SHARED)
     data = {"phase": str(record.phase.id), "commit": commit, "file": path, "bytes": len(body)}
     told = f"{path}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"
     return Reply(data, show=lambda console: console.print(told, soft_wrap=True))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.edges.files import Content, read
+from yolo_fs.edges.store import SHARED, make_folders, write_atomic
 from yolo_fs.rules.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
 from yolo_fs.rules.artifacts.export import all_schemas, file_of, schemas_of, written
+from yolo_fs.services.workspace import output_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +54,11 @@ def export(asked: Invocation, *, folder: str) -> Reply:
     Files that are right already are left alone; none is removed.
     """
     schemas = {file_of(name): written(schema) for name, schema in all_schemas().items()}
-    fresh = _written_files(os.path.join(asked.start, folder), schemas)
+    fresh = [
+        name
+        for name, text in schemas.items()
+        if _is_written(os.path.join(folder, name), asked.start, text.encode())
+    ]
     data = {"written": fresh, "unchanged": len(schemas) - len(fresh)}
     return Reply(
         data,
@@ -109,23 +115,12 @@ def _schemas(name: str) -> tuple[Kind, Mapping[str, Any]]:
     return (kind := kind_named(name)), schemas_of(kind)
 
 
-def _written_files(folder: str, files: Mapping[str, str]) -> Sequence[str]:
-    """Write the files that are absent or differ, and return their names."""
-    try:
-        return [
-            name for name, text in files.items() if _is_written(os.path.join(folder, name), text)
-        ]
-    except OSError as error:
-        message = f"{error.filename or folder}: {error.strerror}"
-        raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error
-
-
-def _is_written(path: str, text: str) -> bool:
-    if os.path.isfile(path):
-        with open(path, "rb") as file:
-            if file.read() == text.encode():
-                return False
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(text.encode())
+def _is_written(path: str, start: str, data: bytes) -> bool:
+    """Write a file that is absent or differs, and tell whether it was."""
+    top, full = output_place(path, start)
+    found = read(os.path.dirname(full), os.path.basename(full), len(data))
+    if isinstance(found, Content) and found.data == data:
+        return False
+    make_folders(os.path.dirname(full), root=top)
+    write_atomic(full, data, root=top, durable=False, mode=SHARED)
     return True

@@ -81,8 +81,8 @@ def setup(
 
     The output names what you still have to approve. For git's hooks see 'yolo-fs hooks'.
 
-    Hooks of others stay as they are. Removing restores each file to the byte unless it was changed
-    in between.
+    No link is followed. Hooks of others stay as they are. Removing restores each file to the byte
+    unless it was changed in between.
     """
     row = HOST_BY_NAME[host]
     given = (("local", local), ("mcp", mcp), ("roles", roles), ("plugin", plugin is not None))
@@ -99,7 +99,7 @@ def setup(
         raise click.UsageError("--as goes with --mcp")
     check_agent(agent)
     if plugin is not None:
-        return _plugin(row, os.path.abspath(os.path.join(asked.start, plugin)), check=check)
+        return _plugin(row, plugin, asked.start, check=check)
     with Repository(asked.start) as repository:
         if remove:
             gone = [part.file.name for part in _parts(repository, row) if part.remove()]
@@ -117,7 +117,8 @@ def setup(
     return _reply(row, settings.file.name, state, approve=row.approve, findings=_program())
 
 
-def _plugin(row: Host, folder: str, *, check: bool) -> Reply:
+def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
+    folder = os.path.abspath(os.path.join(start, typed))
     approve = (
         f"Load it with 'claude --plugin-dir {shlex.quote(folder)}', or by a marketplace of yours.",
         "Add the status line to your own settings: its README says how, since no plugin may.",
@@ -127,7 +128,7 @@ def _plugin(row: Host, folder: str, *, check: bool) -> Reply:
         code = Exit.DONE if is_there else Exit.FINDINGS
         state = "in place" if is_there else "incomplete"
         return _reply(row, folder, state, approve=approve, findings=_program(), code=code)
-    state = "in place already" if write_plugin(folder) else "written"
+    state = "in place already" if write_plugin(folder, start) else "written"
     return _reply(row, folder, state, approve=approve, findings=_program())
 
 

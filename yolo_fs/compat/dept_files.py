@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from yolo_fs.compat.script_io import Given, UsageError, now, parse, require_folder
@@ -79,7 +80,8 @@ def _write(folder: str, dept: str, given: Given) -> int:
     path = os.path.join(folder, f".dept-status-{dept}.json")
     lock = os.path.join(folder, f".dept-lock-{dept}")
     try:
-        update(path, lock, lambda before: _merged(path, before, fresh), LOCK_TIMEOUT_S, mode=SHARED)
+        merged = partial(_merged, path, fresh=fresh)
+        update(path, lock, merged, LOCK_TIMEOUT_S, root=folder, mode=SHARED)
     except YoloError as error:
         if error.reason is not Reason.LOCK_TIMEOUT:
             raise

@@ -50,7 +50,7 @@ def generate_execution_state(arguments: Sequence[str]) -> int:
     plans = list(_plans(Folder(path)))
     if not plans:
         raise UsageError(f"Error: No plan.jsonl files found in {path}")
-    write_json(target, _state(Folder(path), number, name, plans), mode=SHARED)
+    write_json(target, _state(Folder(path), number, name, plans), root=path, mode=SHARED)
     print(target)
     return 0
 

@@ -15,7 +15,7 @@ import signal
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -23,6 +23,7 @@ from operator import attrgetter
 from typing import NamedTuple, Self
 
 from yolo_fs.edges import IS_LINUX, failpoint
+from yolo_fs.ids import spells_git
 from yolo_fs.reasons import Finding, Reason
 
 Root = int | str | bytes
@@ -215,7 +216,7 @@ class FolderReader:
         above, name = (parts[:-1], parts[-1]) if parts else ([], ".")
         if self._above is None or self._above[0] != above:
             self._close()
-            self._above = above, _open_folder(self._root, above)
+            self._above = above, open_folder(self._root, above)
         fd = _open_below(self._above[1], name)
         try:
             yield fd
@@ -339,23 +340,35 @@ _NAME = attrgetter("name")
 
 @contextmanager
 def _folder(root: Root, parts: Sequence[str]) -> Iterator[int]:
-    fd = _open_folder(root, parts)
+    fd = open_folder(root, parts)
     try:
         yield fd
     finally:
         os.close(fd)
 
 
-def _open_folder(root: Root, parts: Sequence[str]) -> int:
-    """Open a folder below the root without following a link on the way."""
+def open_folder(root: Root, parts: Sequence[str], *, make: bool = False) -> int:
+    """Open a folder below the root without following a link on the way.
+
+    `make`: those that are missing. Raises OSError: NotADirectoryError for a link.
+    """
     fd = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
     for part in parts:
         try:
-            below = _open_below(fd, part)
+            below = _open_or_make(fd, part) if make else _open_below(fd, part)
         finally:
             os.close(fd)
         fd = below
     return fd
+
+
+def _open_or_make(parent: int, name: str) -> int:
+    # What is there is not made: that locks what it lies in.
+    with suppress(FileNotFoundError):
+        return _open_below(parent, name)
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=parent)
+    return _open_below(parent, name)
 
 
 def _open_below(parent: int, name: str) -> int:
@@ -395,6 +408,12 @@ def _blocked(root: Root, folder: str, reason: Reason) -> list[FileEntry]:
 def _parts(path: str) -> list[str] | None:
     parts = path.split("/")
     return None if {"", ".", ".."} & set(parts) else parts
+
+
+def parts_to_write(path: str) -> list[str] | None:
+    """Return the names that a path below a root is made of; None where nothing may be written."""
+    parts = _parts(path)
+    return None if parts is None or "\0" in path or any(map(spells_git, parts)) else parts
 
 
 _REASONS = {
@@ -474,6 +493,18 @@ def names_in(folder: str, prefix: str = "") -> list[str]:
 _LISTED: dict[str, tuple[Stamp | None, list[str]]] = {}
 """Folder → its stamp before it was listed, and the names."""
 _MOST_LISTED = 1_000
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path lies in a folder or names it, also where case makes no difference."""
+    if f"{path}/".casefold().startswith(f"{folder}/".casefold()):
+        return True
+    wanted = identity_at(folder)
+    while wanted and path != os.path.dirname(path):
+        if identity_at(path) == wanted:
+            return True
+        path = os.path.dirname(path)
+    return False
 
 
 def is_plain_file(path: str) -> bool:

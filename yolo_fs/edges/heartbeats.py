@@ -1,9 +1,9 @@
 """Agents' heartbeats: one line per sign of life, in `.git/yolo-fs/agents.jsonl`; and marks of
 compacted sessions.
 
-Hooks append to it before and after each tool of each agent, so nothing but the standard library is
-imported here, and no typing either. Appending never waits and never syncs: a full disk costs
-heartbeats, never work. See docs/faults.md#f06 and #f53.
+Hooks append to it before and after each tool of each agent, so nothing is imported here but the
+standard library and what finds the warm process, and no typing either. Appending never waits and
+never syncs: a full disk costs heartbeats, never work. See docs/faults.md#f06 and #f53.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import stat
 import time
 
+from yolo_fs.edges.warm_path import open_own
 from yolo_fs.foreign_json import parse
 
 TYPE_CHECKING = False
@@ -64,8 +65,11 @@ def append(folder: str, line: Mapping[str, Any], *, is_beat: bool = False) -> bo
     """Append one line with the current time; False when that fails, which is never an error."""
     now = time.time()
     try:
-        os.makedirs(folder, 0o700, exist_ok=True)
-        out = _open(folder)
+        place = _own(folder)
+        try:
+            out = _open(place)
+        finally:
+            os.close(place)
         try:
             tail = _tail(out)
             if is_beat and _has_beat(tail, line, now):
@@ -78,25 +82,31 @@ def append(folder: str, line: Mapping[str, Any], *, is_beat: bool = False) -> bo
         return False
 
 
-def _open(folder: str) -> int:
-    path = os.path.join(folder, FILE)
-    out = os.open(path, _FLAGS, 0o600)
+def _own(folder: str) -> int:
+    """Open our folder, and make it where it is missing."""
+    os.makedirs(folder, 0o700, exist_ok=True)
+    return open_own(folder)
+
+
+def _open(place: int) -> int:
+    out = os.open(FILE, _FLAGS, 0o600, dir_fd=place)
     found = os.fstat(out)
     if not stat.S_ISREG(found.st_mode):
         os.close(out)
-        raise OSError(f"{path} is not a regular file")
-    if found.st_size >= MOST_BYTES and _put_aside(folder, path, out):
+        raise OSError(f"{FILE} is not a regular file")
+    if found.st_size >= MOST_BYTES and _put_aside(place, out):
         os.close(out)
-        return os.open(path, _FLAGS, 0o600)
+        return os.open(FILE, _FLAGS, 0o600, dir_fd=place)
     return out
 
 
-def _put_aside(folder: str, path: str, out: int) -> bool:
+def _put_aside(place: int, out: int) -> bool:
     """Rename the file unless another process just does; a file too long is better than none."""
     try:
         fcntl.flock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(out), os.stat(path)):
-            os.replace(path, os.path.join(folder, OLDER))
+        named = os.stat(FILE, dir_fd=place, follow_symlinks=False)
+        if os.path.samestat(os.fstat(out), named):
+            os.replace(FILE, OLDER, src_dir_fd=place, dst_dir_fd=place)
     except OSError:
         return False
     return True
@@ -143,10 +153,13 @@ def mark_compacted(folder: str, session: str) -> None:
 
     A full disk costs the reminder, never the session.
     """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        os.makedirs(folder, 0o700, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        os.close(os.open(_mark_path(folder, session), flags, 0o600))
+        place = _own(folder)
+        try:
+            os.close(os.open(_mark(session), flags, 0o600, dir_fd=place))
+        finally:
+            os.close(place)
     except OSError:
         pass
 
@@ -154,15 +167,19 @@ def mark_compacted(folder: str, session: str) -> None:
 def take_compacted(folder: str, session: str) -> bool:
     """Return whether the session was compacted since the last call, and remove the mark."""
     try:
-        os.unlink(_mark_path(folder, session))
+        place = open_own(folder)
+        try:
+            os.unlink(_mark(session), dir_fd=place)
+        finally:
+            os.close(place)
     except OSError:
         return False
     return True
 
 
-def _mark_path(folder: str, session: str) -> str:
+def _mark(session: str) -> str:
     """Return the mark of a session; its name comes from the host and is not trusted in a path."""
     import hashlib
 
     digest = hashlib.sha256(session.encode(errors="replace")).hexdigest()[:16]
-    return os.path.join(folder, f"compacted-{digest}")
+    return f"compacted-{digest}"

@@ -16,6 +16,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from yolo_fs.edges import failpoint
@@ -25,6 +26,8 @@ from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 _POLL_S = 0.005
+_NOTE_BYTES = 8 << 20
+"""A longer note is none of ours."""
 
 
 class Appending:
@@ -102,15 +105,19 @@ class UnwrittenLog(Appending):
 
 
 @contextlib.contextmanager
-def appending(path: str, timeout_s: float = 10.0) -> Iterator[Appending]:
+def appending(
+    path: str, timeout_s: float = 10.0, *, root: str | None = None
+) -> Iterator[Appending]:
     """Hold the log for reading and appending; it is created when it is missing.
 
+    `root`: the folder that it lies below, unless it lies in our own.
+
     Raises:
-        YoloError: LOCK_TIMEOUT naming the holder; NOT_REGULAR, HARD_LINKED for what must not be
-            written to.
+        YoloError: LOCK_TIMEOUT naming the holder; NOT_REGULAR, HARD_LINKED, PATH_ESCAPES for what
+            must not be written to.
     """
     with environment(path):
-        descriptor = wait_lock(path, _open, timeout_s, _POLL_S)
+        descriptor = wait_lock(path, partial(_open, root=root), timeout_s, _POLL_S)
     if descriptor is None:
         raise lock_timeout(path, timeout_s, hint="try again")
     try:
@@ -119,8 +126,8 @@ def appending(path: str, timeout_s: float = 10.0) -> Iterator[Appending]:
         os.close(descriptor)
 
 
-def _open(path: str) -> int:
-    descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, SHARED)
+def _open(path: str, root: str | None) -> int:
+    descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, SHARED, root)
     if os.fstat(descriptor).st_nlink > 1:
         os.close(descriptor)
         raise RefusedError(Reason.HARD_LINKED, Reason.HARD_LINKED.sentence)
@@ -147,9 +154,10 @@ class ScratchRecord:
 
     def read(self) -> Any:
         """Return the value that was written last; None when there is none, or not all of it."""
-        with contextlib.suppress(OSError, RefusedError, ValueError):
+        with contextlib.suppress(OSError, RefusedError, ValueError, RecursionError):
             with os.fdopen(open_regular(self._path, os.O_RDONLY), "rb") as file:
-                checksum, _, text = file.readline().rstrip(b"\n").partition(b" ")
+                line = file.readline(_NOTE_BYTES)
+            checksum, _, text = line.rstrip(b"\n").partition(b" ")
             if int(checksum, 16) == zlib.crc32(text):
                 return parse(text, len(text))
         return None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from typing import Any
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import identity_at
-from yolo_fs.edges.store import private_directory
+from yolo_fs.edges.store import RefusedError, move, open_regular, private_directory
 from yolo_fs.edges.system import wait_lock
 from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import YoloError
@@ -35,7 +34,8 @@ _TURN_POLL_S = 0.002
 
 _LONGEST_LINE_BYTES = 4 << 20
 _TEXTS = ("id", "source", "type", "time", "subject")
-_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LONGEST_LINE_BYTES = 8 << 20
+"""A longer line is none of ours, and is left out."""
 
 
 class Journal:
@@ -70,7 +70,7 @@ class Journal:
                     if self._out.was_written_by_others():
                         self._seq = max(self._seq or 0, self._last_seq())
                     return self._put(type_, subject, data or {})
-            except (OSError, YoloError):
+            except (OSError, RefusedError, YoloError):
                 return False
 
     def close(self) -> None:
@@ -178,10 +178,10 @@ class Journal:
     def _rotate(self) -> None:
         self._out.close()
         # A refused rename makes a file too long, which is better than no events.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, YoloError):
             for age in range(self._files - 1, 0, -1):
                 if os.path.lexists(self._path(age - 1)):
-                    os.replace(self._path(age - 1), self._path(age))
+                    move(self._path(age - 1), self._path(age))
         self._out.open(self._path(0))
 
     def _last_seq(self) -> int:
@@ -189,9 +189,10 @@ class Journal:
         sources = self._sources()
         try:
             for source in reversed(sources):
-                events = [*source.events(), *_events([source.rest])]
-                if events:
-                    return max(int(event["seq"]) for event in events)
+                last = max((int(event["seq"]) for event in source.events()), default=0)
+                last = max((int(event["seq"]) for event in _events([source.rest])), default=last)
+                if last:
+                    return last
         finally:
             _close(sources)
         return 0
@@ -207,7 +208,7 @@ class Journal:
         """
         found: list[_In] = []
         for age in range(self._files):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, RefusedError):
                 found.append(_In(self._path(age)))
         return found[::-1]
 
@@ -222,11 +223,8 @@ class _Out:
         self.size_bytes = 0
 
     def open(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _FLAGS, 0o600)
+        self._descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         found = os.fstat(self._descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            self.close()
-            raise OSError(f"{path} is not a regular file")
         self.identity, self.size_bytes = (found.st_dev, found.st_ino), found.st_size
         self._torn = (
             bool(found.st_size) and os.pread(self._descriptor, 1, found.st_size - 1) != b"\n"
@@ -266,11 +264,8 @@ class _In:
     """One file being read; the last line is left until it is terminated."""
 
     def __init__(self, path: str) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+        self._descriptor = open_regular(path, os.O_RDONLY)
         found = os.fstat(self._descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            self.close()
-            raise OSError(f"{path} is not a regular file")
         self.identity = (found.st_dev, found.st_ino)
         self.rest = b""
 
@@ -278,6 +273,8 @@ class _In:
         """Yield what was appended since the last call."""
         while block := os.read(self._descriptor, 1 << 20):
             *lines, self.rest = (self.rest + block).split(b"\n")
+            if len(self.rest) > _LONGEST_LINE_BYTES:
+                self.rest = b"\0"  # what follows in the line makes no JSON of it
             yield from _events(lines)
             if len(self.rest) > _LONGEST_LINE_BYTES:  # no event: what follows is none either
                 self.rest = b"\0"

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 from datetime import UTC, datetime
+from functools import partial
 from typing import NamedTuple, Self
 
 from yolo_fs import __version__
@@ -95,16 +96,19 @@ class HeldLock:
         self.release()
 
 
-def hold(path: str) -> HeldLock | None:
+def hold(path: str, root: str | None = None) -> HeldLock | None:
     """Take the lock for the process's life, or return None when another process has it.
+
+    `root`: the folder that it lies below, unless it lies in our own.
 
     flock(2) itself, not filelock: the descriptor is ours to write to, to compare and to hand to
     git, and filelock gives the lock up in a forked child. Both, and flock(1), exclude each other.
     """
+    opener = partial(_open_own, root=root)
     with environment(path):
-        descriptor = wait_lock(path, _open_own, _PROBE_S, _PROBE_S / 20)
+        descriptor = wait_lock(path, opener, _PROBE_S, _PROBE_S / 20)
         if descriptor is None and not _is_another_alive(_written_holder(path)):
-            descriptor = wait_lock(path, _open_own, _SLOW_PROBE_S, _PROBE_S / 20)
+            descriptor = wait_lock(path, opener, _SLOW_PROBE_S, _PROBE_S / 20)
     if descriptor is None:
         return None
     _write_holder(descriptor)
@@ -115,12 +119,12 @@ def _is_another_alive(named: Holder) -> bool:
     return named.pid != os.getpid() and named.is_alive()
 
 
-def _open_own(path: str) -> int:
+def _open_own(path: str, root: str | None) -> int:
     """Open a file that is ours alone, since our name will replace its content.
 
     See docs/faults.md#f45.
     """
-    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
+    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT, root=root)
     status = os.fstat(descriptor)
     reason = None
     if status.st_nlink > 1:

@@ -1,8 +1,13 @@
-"""Reads and replaces small JSON files, and locks them for one change.
+"""Reads and replaces small JSON files, and locks them for one change; the one writer of whatever we
+put into a work tree or into `.git/yolo-fs`.
 
 The one importer of filelock. A file changes only by a rename, so a reader needs no lock; a lock
 stands on a separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's
 shell scripts uses it. See docs/faults.md#f42 to #f47.
+
+Whoever writes names a file, and the folder `root` that it lies below: from there each folder on the
+way is opened by itself, no link is followed, and no part may spell `.git`. Without a root the file
+lies in a folder of our own, which has to be a real folder of this user. See docs/faults.md#f50.
 """
 
 from __future__ import annotations
@@ -23,10 +28,11 @@ from functools import cache, partial
 from typing import Any, NamedTuple, NoReturn
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Content, is_plain_file, names_in, read
+from yolo_fs.edges.files import Content, names_in, open_folder, parts_to_write, read
 from yolo_fs.edges.readers import look_closely, quick_decoder
 from yolo_fs.edges.system import is_running, lock_timeout, open_locked, package_stamp
 from yolo_fs.edges.text_checks import Limits
+from yolo_fs.edges.warm_path import OWN_FOLDER, ForeignFolderError, is_private, open_own
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 OWN = 0o600
@@ -37,6 +43,7 @@ SHARED = 0o644
 _SIZE_LIMIT_BYTES = 8 * 1024 * 1024
 _BLOCK_BYTES = 1 << 16
 _LIMITS = Limits(max_file_bytes=_SIZE_LIMIT_BYTES)
+_UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _POLL_S = 0.01
 _BEGAN_NS = time.time_ns()
 _TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
@@ -97,10 +104,75 @@ def _bytes_of(path: str) -> bytes:
     return data
 
 
-def open_regular(path: str, flags: int, mode: int = OWN) -> int:
-    """Open without following a link or waiting for a pipe. See docs/faults.md#f45 and #f50."""
+@contextlib.contextmanager
+def opened(path: str, root: str | None = None, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield the open folder that a file lies in, and its name there; see above.
+
+    `make`: the folders below the root that are missing.
+
+    Raises:
+        RefusedError: NOT_REGULAR, PATH_ESCAPES, FOREIGN_OWNER, UNSAFE_REPOSITORY.
+        OSError: there is no such folder.
+    """
+    if root is None:
+        place, name = os.path.split(os.path.abspath(path))
+        folder = _own(place)
+    else:
+        *folders, name = _below(path, root)
+        with _no_link():
+            folder = open_folder(root, folders, make=make)
     try:
-        descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, mode)
+        yield folder, name
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def _no_link() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        detail = "a link, or something that is not a folder, is on the way to it"
+        raise RefusedError(Reason.NOT_REGULAR, detail) from None
+
+
+def _below(path: str, root: str) -> list[str]:
+    start = root.rstrip("/") + "/"
+    parts = parts_to_write(path.removeprefix(start)) if path.startswith(start) else None
+    if parts is None:
+        expected = "a path below the folder that it belongs to, without `.git` and `..`"
+        raise RefusedError(Reason.PATH_ESCAPES, f"expected {expected}")
+    return parts
+
+
+def _own(place: str) -> int:
+    # No other folder is made private: it may be one of the user's.
+    if os.path.basename(place) != OWN_FOLDER and not is_private(os.stat(place)):
+        raise RefusedError(Reason.UNSAFE_REPOSITORY, f"{safe(place)} is open to others")
+    return _open_private(place)
+
+
+def _open_private(place: str) -> int:
+    try:
+        with _no_link():
+            return open_own(place)
+    except ForeignFolderError as error:
+        raise RefusedError(Reason.FOREIGN_OWNER, str(error)) from None
+
+
+def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None) -> int:
+    """Open without following a link or waiting for a pipe. See docs/faults.md#f45 and #f50.
+
+    What is opened for writing is reached as `opened` says.
+    """
+    try:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            with opened(path, root) as (folder, name):
+                descriptor = os.open(name, flags | _UNFOLLOWED, mode, dir_fd=folder)
+        else:
+            descriptor = os.open(path, flags | _UNFOLLOWED, mode)
     except OSError as error:
         # ELOOP: a link. EISDIR and ENXIO: a directory or a socket or pipe opened for writing.
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
@@ -139,10 +211,16 @@ def recall(path: str, of: str) -> Any:
 def remember(path: str, of: str, value: object) -> None:
     """Leave a value to the next process, which does without where that cannot be done."""
     told = json.dumps(value, separators=(",", ":")).encode()
-    is_odd = os.path.lexists(path) and not is_plain_file(path)
-    if not is_odd and len(told) < _SIZE_LIMIT_BYTES:
+    if not is_odd(path) and len(told) < _SIZE_LIMIT_BYTES:
         with contextlib.suppress(YoloError):
             write_atomic(path, _seal(of, told), b"\n", told, durable=False)
+
+
+def is_odd(path: str) -> bool:
+    """Return whether something is at a path that is no file: nothing of ours then replaces it."""
+    with contextlib.suppress(OSError):
+        return not stat.S_ISREG(os.lstat(path).st_mode)
+    return False
 
 
 def _seal(of: str, told: bytes) -> bytes:
@@ -164,40 +242,34 @@ def private_directory(path: str) -> None:
     """Make the directory, or make it private; never its parents, which are not ours.
 
     See docs/faults.md#f36.
+
+    Raises:
+        YoloError: NOT_REGULAR, FOREIGN_OWNER, STORAGE_FAILED.
     """
     with environment(path):
         with contextlib.suppress(FileExistsError):
             os.mkdir(path, 0o700)
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            found = os.fstat(descriptor)
-            if found.st_uid != os.geteuid():
-                raise YoloError(
-                    Reason.FOREIGN_OWNER,
-                    f"{path} belongs to user {found.st_uid}",
-                    exit_code=Exit.NOT_HERE,
-                )
-            if stat.S_IMODE(found.st_mode) & 0o077:
-                os.fchmod(descriptor, 0o700)
-        finally:
-            os.close(descriptor)
+        os.close(_open_private(path))
 
 
 def write_json(
     path: str,
     value: dict[str, Any],
     *,
+    root: str | None = None,
     durable: bool = True,
     mode: int = OWN,
     last_check: Callable[[], object] = bool,
 ) -> None:
     """Replace the file by the value, as `write_atomic` does."""
-    write_atomic(path, _text(value), durable=durable, mode=mode, last_check=last_check)
+    write_atomic(path, _text(value), root=root, durable=durable, mode=mode, last_check=last_check)
 
 
-def write_text(path: str, text: str, *, durable: bool = True, mode: int = SHARED) -> None:
+def write_text(
+    path: str, text: str, *, root: str | None = None, durable: bool = True, mode: int = SHARED
+) -> None:
     """Replace the file by the text, as `write_json` does."""
-    write_atomic(path, text.encode("utf-8"), durable=durable, mode=mode)
+    write_atomic(path, text.encode("utf-8"), root=root, durable=durable, mode=mode)
 
 
 def _text(value: Mapping[str, Any]) -> bytes:
@@ -212,75 +284,113 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 def write_atomic(
     path: str,
     *parts: bytes | memoryview,
+    root: str | None = None,
     durable: bool = True,
     mode: int = OWN,
     last_check: Callable[[], object] = bool,
 ) -> None:
     """Replace the file by a rename: a reader sees the old content or the new, also after a crash.
 
-    `last_check`: called when all is written but the name; where it raises, nothing is replaced.
+    `root`: the folder that it lies below; None where it is ours alone. `last_check`: called when
+    all is written but the name; where it raises, nothing is replaced.
 
     Raises:
-        YoloError: NO_SPACE, STORAGE_FAILED, and whatever the check raises; the file is as it was.
+        YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR, PATH_ESCAPES, FOREIGN_OWNER, and whatever
+            the check raises; the file is as it was.
     """
-    _rename_over(path, *parts, durable=durable, mode=mode, last_check=last_check)
+    _rename_over(path, *parts, root=root, durable=durable, mode=mode, last_check=last_check)
     if durable:
-        _sync_name(path)
+        _sync_name(path, root)
 
 
-def link_atomic(path: str, target: bytes) -> None:
+def link_atomic(path: str, target: bytes, *, root: str) -> None:
     """Put a link that leads to `target` in place of whatever file or link is there.
 
     Raises:
-        YoloError: NO_SPACE, STORAGE_FAILED; what was there is as it was.
+        YoloError: as `write_atomic`; what was there is as it was.
     """
-    temporary = _temporary(path)
-    with environment(path):
-        os.symlink(target, temporary)
+    with environment(path), opened(path, root) as (folder, name):
+        temporary = _temporary(name)
+        os.symlink(target, temporary, dir_fd=folder)
         try:
-            os.replace(temporary, path)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=folder)
             raise
 
 
-def _temporary(path: str) -> str:
-    directory, name = os.path.split(os.path.abspath(path))
-    return os.path.join(directory, f".{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}")
+def make_folders(path: str, *, root: str) -> None:
+    """Make a folder and those above it that are missing.
+
+    Raises:
+        YoloError: as `write_atomic`.
+    """
+    with environment(path), opened(os.path.join(path, "_"), root, make=True):
+        pass
 
 
-def _sync_name(path: str) -> None:
-    with environment(path):
-        sync_directory(os.path.dirname(os.path.abspath(path)))
+def remove(path: str, *, root: str | None = None) -> None:
+    """Remove a file or a link. Raises FileNotFoundError, and YoloError as `write_atomic`."""
+    try:
+        with opened(path, root) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except (OSError, RefusedError):
+        with environment(path):
+            raise
+
+
+def move(path: str, target: str, *, root: str | None = None) -> None:
+    """Give a file another name, below the same root. Raises as `remove`."""
+    try:
+        with opened(path, root) as (source, name), opened(target, root) as (folder, new):
+            os.rename(name, new, src_dir_fd=source, dst_dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except (OSError, RefusedError):
+        with environment(path):
+            raise
+
+
+def _temporary(name: str) -> str:
+    return f".{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}"
+
+
+def _sync_name(path: str, root: str | None) -> None:
+    with environment(path), opened(path, root) as (folder, _):
+        _sync(folder)
 
 
 def _rename_over(
     path: str,
     *parts: bytes | memoryview,
+    root: str | None,
     durable: bool,
     mode: int,
     last_check: Callable[[], object] = bool,
 ) -> None:
     """Replace the file; when durable, its data is on the disk then, but not yet its name."""
-    temporary = _temporary(path)
-    with environment(path):
+    with environment(path), opened(path, root) as (folder, name):
+        temporary = _temporary(name)
         try:
             failpoint.reach("store.begun")
-            _write_new(temporary, *parts, durable=durable, mode=mode)
+            _write_new(folder, temporary, *parts, durable=durable, mode=mode)
             failpoint.reach("store.written")
             last_check()
-            os.replace(temporary, path)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             failpoint.reach("store.named")
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(temporary)
+                os.unlink(temporary, dir_fd=folder)
             raise
 
 
-def _write_new(path: str, *parts: bytes | memoryview, durable: bool, mode: int) -> None:
-    descriptor = os.open(
-        path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode
-    )
+def _write_new(
+    folder: int, name: str, *parts: bytes | memoryview, durable: bool, mode: int
+) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _UNFOLLOWED
+    descriptor = os.open(name, flags, mode, dir_fd=folder)
     with os.fdopen(descriptor, "wb") as file:
         file.writelines(parts)
         file.flush()
@@ -293,26 +403,35 @@ def sync_directory(directory: str) -> None:
     """Make the names in a directory durable."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some file systems cannot sync a directory and order the rename themselves.
-        if error.errno != errno.EINVAL:
-            raise
+        _sync(descriptor)
     finally:
         os.close(descriptor)
 
 
+def _sync(directory: int) -> None:
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        # Some file systems cannot sync a directory and order the rename themselves.
+        if error.errno != errno.EINVAL:
+            raise
+
+
 def reap_temporaries(directory: str, older_than_s: float) -> int:
     """Remove what killed writers left, and only that; return how many. See docs/faults.md#f47."""
-    with (
-        contextlib.suppress(FileNotFoundError, NotADirectoryError),
-        os.scandir(directory) as entries,
-    ):
-        return sum(_reaped(entry, older_than_s) for entry in entries)
-    return 0
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        folder = os.open(directory, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    try:
+        with os.scandir(folder) as entries:
+            return sum(_reaped(folder, entry, older_than_s) for entry in entries)
+    finally:
+        os.close(folder)
 
 
-def _reaped(entry: os.DirEntry[str], older_than_s: float) -> bool:
+def _reaped(folder: int, entry: os.DirEntry[str], older_than_s: float) -> bool:
     spelled = _TEMPORARY.fullmatch(entry.name)
     if (
         spelled is None
@@ -323,7 +442,7 @@ def _reaped(entry: os.DirEntry[str], older_than_s: float) -> bool:
     try:
         if time.time() - entry.stat(follow_symlinks=False).st_mtime < older_than_s:
             return False
-        os.unlink(entry.path)
+        os.unlink(entry.name, dir_fd=folder)
     except OSError:
         return False
     return True
@@ -347,10 +466,59 @@ def environment(path: str) -> Iterator[None]:
 
 
 def _refuse(path: str, refusal: RefusedError) -> NoReturn:
-    hint = "look at what it is, then remove it; it is made again as needed"
+    hint = _HINTS.get(refusal.reason, "give another place")
     raise YoloError(
         refusal.reason, f"{safe(path)}: {refusal.detail}", hint=hint, exit_code=Exit.NOT_HERE
     ) from None
+
+
+_HINTS = {
+    Reason.NOT_REGULAR: "look at what it is, then remove it; it is made again as needed",
+    Reason.FOREIGN_OWNER: "let its owner remove it, or hand it over with chown",
+    Reason.UNSAFE_REPOSITORY: "make it private with 'chmod 700'",
+}
+
+
+def output_place(typed: str, start: str, root: str | None) -> tuple[str, str]:
+    """Return the folder below which a file lies that a person named, and its absolute path.
+
+    `typed`: relative to `start`. `root`: the work tree, resolved. In it no link may lead to the
+    file; elsewhere the person's own links may. The file then lies below the work tree, else below
+    the last folder that is there.
+
+    Raises:
+        YoloError: PATH_ESCAPES for a place in a git directory, or that some system takes for one.
+    """
+    *folders, name = os.path.abspath(os.path.join(start, typed)).split("/")[1:]
+    place, is_inside = "/", root == "/"
+    for part in folders:
+        is_inside = is_inside or place == root
+        place = os.path.join(place, part) if is_inside else os.path.realpath(f"{place}/{part}")
+    path = os.path.join(place, name)
+    top = root if root is not None and path.startswith(f"{root.rstrip('/')}/") else "/"
+    if parts_to_write(path.removeprefix(top).lstrip("/")) is None or _is_of_git(place):
+        raise YoloError(
+            Reason.PATH_ESCAPES,
+            f"{safe(typed, 300)}: expected a file outside of any git directory",
+            hint="Give another place.",
+            exit_code=Exit.USAGE,
+        )
+    if top == "/":
+        top = place
+        while not os.path.isdir(top):
+            top = os.path.dirname(top)
+    return top, path
+
+
+def _is_of_git(folder: str) -> bool:
+    """Return whether a folder is a git directory, by whatever name, or lies in one."""
+    while True:
+        parts = ("objects", "refs")
+        if os.path.lexists(f"{folder}/HEAD") and all(os.path.isdir(f"{folder}/{p}") for p in parts):
+            return True
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
 
 
 class UnnamedFile:
@@ -391,43 +559,49 @@ def update(
     fn: Callable[[dict[str, Any] | Damaged | None], dict[str, Any] | None],
     timeout_s: float = 10.0,
     *,
+    root: str | None = None,
     durable: bool = True,
     mode: int = OWN,
 ) -> dict[str, Any] | None:
     """Change the file under the lock: `fn` is given what `read_json` returns, and returns the new
     value.
 
+    `root`: what the file lies below, and a lock that is beside it; any other lock is ours alone.
+
     Returns what was written; None from `fn` means no change, and is returned. The lock file stays.
     Raises: YoloError(LOCK_TIMEOUT), naming the holder if the kernel tells.
     """
-    with locked(lock, timeout_s, mode):
+    is_beside = os.path.dirname(lock) == os.path.dirname(path)
+    with locked(lock, timeout_s, mode, root=root if is_beside else None):
         new = fn(read_json(path))
         if new is None:
             return None
-        _rename_over(path, _text(new), durable=durable, mode=mode)
+        _rename_over(path, _text(new), root=root, durable=durable, mode=mode)
     # The next holder need not wait until the disk has our new name as well: names reach it in
     # order.
     if durable:
-        _sync_name(path)
+        _sync_name(path, root)
     return new
 
 
 @contextlib.contextmanager
-def locked(lock: str, timeout_s: float, mode: int = OWN) -> Iterator[None]:
+def locked(
+    lock: str, timeout_s: float, mode: int = OWN, *, root: str | None = None
+) -> Iterator[None]:
     """Hold the lock file while the context lasts; it stays. Raises YoloError(LOCK_TIMEOUT)."""
     with environment(lock):
-        release = _take_free(lock, mode) or _wait_for(lock, timeout_s, mode)
+        release = _take_free(lock, mode, root) or _wait_for(lock, timeout_s, mode)
     try:
         yield
     finally:
         release()
 
 
-def _take_free(lock: str, mode: int) -> Callable[[], object] | None:
+def _take_free(lock: str, mode: int, root: str | None) -> Callable[[], object] | None:
     """Take a free lock by the flock(2) of filelock, in a tenth of its time; None if it is held."""
     with contextlib.suppress(OSError):  # filelock explains a file system without locks
         descriptor = open_locked(
-            lock, lambda path: open_regular(path, os.O_RDWR | os.O_CREAT, mode)
+            lock, lambda path: open_regular(path, os.O_RDWR | os.O_CREAT, mode, root)
         )
         if descriptor is not None:
             return partial(os.close, descriptor)
@@ -472,7 +646,8 @@ def _refuse_odd_lock(lock: str) -> None:
 
 
 def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Reason | None:
-    """Let the file `path` below `root` have this content; return why that cannot be, or None.
+    """Let the file `path` below `root` have this content, and make the folders that are missing;
+    return why that cannot be, or None.
 
     `expected`: what it has to hold now; None where there must be no file. It survives a power loss
     after `sync_file`.
@@ -480,53 +655,47 @@ def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Rea
     Raises:
         YoloError: NO_SPACE, STORAGE_FAILED.
     """
-    target = os.path.join(root, path)
-    temporary = _temporary(target)
     with environment(path):
-        if not _make_folders(root, os.path.dirname(path)):
-            return Reason.NOT_REGULAR
         try:
-            _write_new(temporary, data, durable=False, mode=SHARED)
-            if expected is None:
-                os.link(temporary, target)
-            elif _content_of(root, path, len(expected)) == expected:
-                os.replace(temporary, target)
-            else:
-                return Reason.BEING_WRITTEN
-        except FileExistsError:
-            return Reason.BEING_WRITTEN
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-    return None
+            with opened(os.path.join(root, path), root, make=True) as (folder, name):
+                return None if _is_placed(folder, name, data, expected) else Reason.BEING_WRITTEN
+        except RefusedError as refusal:
+            return refusal.reason
+
+
+def _is_placed(folder: int, name: str, data: bytes, expected: bytes | None) -> bool:
+    temporary = _temporary(name)
+    try:
+        _write_new(folder, temporary, data, durable=False, mode=SHARED)
+        if expected is None:
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                return True
+        elif _content_of(folder, name, len(expected)) == expected:
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            return True
+        return False
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
 
 
 def sync_file(root: str, path: str) -> None:
     """Let a file and its name survive a power loss; one that is gone meanwhile needs nothing."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(os.path.join(root, path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with (
+        contextlib.suppress(OSError, RefusedError),
+        opened(os.path.join(root, path), root) as (folder, name),
+    ):
+        descriptor = os.open(name, os.O_RDONLY | _UNFOLLOWED, dir_fd=folder)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        sync_directory(os.path.dirname(os.path.join(root, path)))
+        _sync(folder)
 
 
-def _content_of(root: str, path: str, size_bytes: int) -> bytes | None:
-    found = read(root, path, size_bytes)
+def _content_of(folder: int, name: str, size_bytes: int) -> bytes | None:
+    found = read(folder, name, size_bytes)
     if not isinstance(found, Content) or found.being_written:
         return None
     return found.data
-
-
-def _make_folders(root: str, folder: str) -> bool:
-    """Make the folders of a path; return whether each of them is a folder and no link."""
-    place = root
-    for part in filter(None, folder.split("/")):
-        place = os.path.join(place, part)
-        with contextlib.suppress(FileExistsError):
-            if not os.path.lexists(place):  # what is there is not made: that locks what it lies in
-                os.mkdir(place)
-        if os.path.islink(place) or not os.path.isdir(place):
-            return False
-    return True

@@ -23,6 +23,8 @@ COLD = "YOLO_FS_COLD"
 """Variable that keeps commands out of the warm process, and the daemon from starting one."""
 FAILPOINTS = "YOLO_FP"
 """Variable of the tests that break us on purpose: it is heard when a module is imported."""
+OWN_FOLDER = "yolo-fs"
+"""Name of the folder that holds our own files, in the git directory of each work tree."""
 SOCKET = "warm.sock"
 """Name of the socket, below `.git/yolo-fs` of a work tree."""
 HELLO = b"yolo-fs warm 1\n"
@@ -124,17 +126,15 @@ def _text_encoding() -> str:
 def own_folder(root: str) -> str:
     """Return `.git/yolo-fs` of the work tree at `root`, also of a linked one; empty outside any."""
     git = os.path.join(root, ".git")
-    try:
-        with open(git, "rb") as file:
-            name, _, place = (
-                file.read(4096).decode("utf-8", "surrogateescape").strip().partition(": ")
-            )
+    if os.path.isfile(git):  # to open a pipe would wait for its writer
+        try:
+            with open(git, "rb") as file:
+                said = file.read(4096).decode("utf-8", "surrogateescape")
+        except OSError:
+            return ""
+        name, _, place = said.strip().partition(": ")
         git = os.path.join(root, place) if name == "gitdir" else ""
-    except IsADirectoryError:
-        pass
-    except OSError:
-        return ""
-    return os.path.join(git, "yolo-fs") if git and os.path.isdir(git) else ""
+    return os.path.join(git, OWN_FOLDER) if git and os.path.isdir(git) else ""
 
 
 def quick_stamp(path: str) -> list[int] | None:
@@ -185,6 +185,31 @@ def _connect(folder: str, patience_s: float = PATIENCE_S) -> _socket.socket | No
         os.close(place)
         if connection is not None:
             connection.close()
+
+
+class ForeignFolderError(OSError):
+    """A folder that should be ours belongs to another user."""
+
+
+def open_own(folder: str) -> int:
+    """Open a folder of ours, which is no link and this user's; others may not even pass it then.
+
+    Raises:
+        ForeignFolderError: it belongs to another user.
+        OSError: there is none, or a link or a file in its place.
+    """
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    status = os.fstat(place)
+    if status.st_uid != os.geteuid():
+        os.close(place)
+        raise ForeignFolderError(f"it belongs to user {status.st_uid}")
+    if not is_private(status):
+        try:
+            os.fchmod(place, 0o700)
+        except OSError:
+            os.close(place)
+            raise
+    return place
 
 
 def is_private(status: os.stat_result) -> bool:

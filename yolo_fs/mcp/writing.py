@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.in_place import appending
-from yolo_fs.edges.store import SHARED, environment, write_atomic
+from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.mcp.tools import ToolRefusedError
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
@@ -99,7 +99,7 @@ class ArtifactWriter:
             YoloError: LOCK_TIMEOUT, UNTERMINATED, NO_SPACE, STORAGE_FAILED.
             ToolRefusedError: why the line was not written.
         """
-        full = self._full(path)
+        root, full = self._full(path)
         if not path.endswith(".jsonl"):
             raise ToolRefusedError(
                 f"unknown_type: {safe(path)} is no JSONL\nNext: use the tool `write`."
@@ -108,7 +108,7 @@ class ArtifactWriter:
         self._refuse_secrets(path, line)
         if not os.path.lexists(full):  # opening it would make it
             self._judged(full, path, b"", line)
-        with appending(full) as log:
+        with appending(full, root=root) as log:
             number, found = self._judged(full, path, log.read(self._validator.max_bytes), line)
             log.add(line)
         return number, found
@@ -132,17 +132,16 @@ class ArtifactWriter:
             YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR.
             ToolRefusedError: why it was not written.
         """
-        full, data = self._full(path), text.encode()
+        (root, full), data = self._full(path), text.encode()
         self._refuse_secrets(path, data)
         found = self._findings(full, path, data)
         if errors(found):
             raise ToolRefusedError(_refused(path, errors(found)))
-        with environment(full):
-            write_atomic(full, data, mode=SHARED)
+        write_atomic(full, data, root=root, mode=SHARED)
         return found
 
-    def _full(self, path: str) -> str:
-        """Return where an artifact lies that this agent may write."""
+    def _full(self, path: str) -> tuple[str, str]:
+        """Return the work tree, and where an artifact lies in it that this agent may write."""
         relative = self._caller.writable(path)
         if not relative.startswith(f"{PLANNING_ROOT}/"):
             raise ToolRefusedError(
@@ -155,14 +154,15 @@ class ArtifactWriter:
                 "\nNext: read yolo-fs://protocol/artifacts for their names."
             )
         with Repository(self._start) as repository:
-            full = os.path.join(os.path.realpath(repository.root), relative)
+            root = os.path.realpath(repository.root)
+        full = os.path.join(root, relative)
         folder = os.path.dirname(full)
         if os.path.realpath(folder) != folder or not os.path.isdir(folder):
             raise ToolRefusedError(
                 f"file_missing: {safe(os.path.dirname(relative))} is no folder of this repository"
                 "\nNext: a person makes a phase with 'yolo-fs phase new SLUG'."
             )
-        return full
+        return root, full
 
     def _findings(self, full: str, path: str, data: bytes) -> tuple[Finding, ...]:
         if len(data) > self._validator.max_bytes:

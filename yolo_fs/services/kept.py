@@ -8,18 +8,26 @@ looks like a credential is only named. See docs/kept.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from yolo_fs.edges.files import Content, Root, link_target, read
+from yolo_fs.edges.files import (
+    MAX_FOLDERS,
+    Content,
+    Root,
+    is_below,
+    link_target,
+    parts_to_write,
+    read,
+)
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
-from yolo_fs.edges.git.trees import EXECUTABLE, FILE, LINK, TreeEntry
-from yolo_fs.edges.store import environment, link_atomic, locked, write_atomic
-from yolo_fs.reasons import Finding, Reason, YoloError
+from yolo_fs.edges.git.trees import EXECUTABLE, FILE, FOLDER, LINK, TreeEntry
+from yolo_fs.edges.store import link_atomic, locked, make_folders, output_place, write_atomic
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause, KeptEntry, draft_of, entry_of, within_bounds
 from yolo_fs.rules.timestamps import iso, moment
@@ -27,6 +35,8 @@ from yolo_fs.rules.timestamps import iso, moment
 REF = "refs/yolo-fs/kept/"
 """Followed by `main`, or by `worktrees/` and the id of a linked work tree."""
 
+_MOST_FILES = 100_000
+"""Names of one entry: a tree whose folders are all the same one is endless."""
 _IDLE_ENTRIES = 64
 """So many entries beyond the bounds may wait until the chain is written anew without them."""
 
@@ -109,12 +119,15 @@ class Keeper:
     def contents(self, entry: KeptEntry) -> Iterator[tuple[str, Leaf]]:
         """Yield the path of each content of an entry, and the content.
 
+        The repository may come from anybody, so the tree is judged as a whole first.
+
         Raises:
-            YoloError: OBJECT_MISSING, FILE_TOO_LARGE.
+            YoloError: PATH_ESCAPES, NOT_REGULAR, STATE_CONFLICT, OUT_OF_RANGE for a tree that no
+                work tree could have had; OBJECT_MISSING, FILE_TOO_LARGE.
         """
-        for path, (mode, blob) in self._repository.trees.leaves(entry.tree).items():
+        for path, (mode, blob) in _judged(self._repository.trees.entries(entry.tree)).items():
             found = self._repository.objects.read(blob)
-            if found is None:
+            if found is None or found.kind != "blob":
                 raise self._repository.objects.unread(f"blob {blob}", blob)
             yield path, Leaf(found.body, mode)
 
@@ -232,6 +245,35 @@ class Keeper:
                 yield entry
 
 
+def _judged(entries: Iterable[tuple[list[str], TreeEntry]]) -> dict[str, TreeEntry]:
+    """Return the files and links of a tree: path → entry."""
+    seen: set[str] = set()
+    leaves: dict[str, TreeEntry] = {}
+    for parts, entry in entries:
+        path = "/".join(parts)
+        if len(seen) >= _MOST_FILES or len(parts) > MAX_FOLDERS:
+            raise _unfit(Reason.OUT_OF_RANGE, path, "fewer names, and fewer folders")
+        if "/" in parts[-1] or parts_to_write(path) is None:
+            raise _unfit(Reason.PATH_ESCAPES, path, "a name, and not `..` or `.git`")
+        if path in seen:
+            raise _unfit(Reason.STATE_CONFLICT, path, "each name once")
+        seen.add(path)
+        if entry.mode in (FILE, EXECUTABLE, LINK):
+            leaves[path] = entry
+        elif entry.mode != FOLDER:
+            raise _unfit(Reason.NOT_REGULAR, path, "a file, a link or a folder")
+    return leaves
+
+
+def _unfit(reason: Reason, path: str, expected: str) -> YoloError:
+    return YoloError(
+        reason,
+        f"{safe(path, 300)}: expected {expected}; nothing of this entry is touched",
+        hint="'yolo-fs kept' lists the others.",
+        exit_code=Exit.FINDINGS,
+    )
+
+
 def _name_of(repository: Repository) -> str:
     if repository.git_dir == repository.common_dir:
         return "main"
@@ -253,47 +295,71 @@ def restore(
 ) -> Restored:
     """Write the contents of an entry to where they were, or to `target`, relative to `start`.
 
-    A target of several contents is a folder. Raises as `Keeper.keep`.
+    A target of several contents is a folder. Nothing is written in a git directory, through a link,
+    or where git would run it. Raises as `Keeper.contents` and `Keeper.keep`.
     """
     contents = dict(keeper.contents(entry))
     if not contents:
         message = "it looked like a credential, so only its name was kept"
         raise YoloError(Reason.SECRET, message)
+    root = repository.root
     if target is None:
-        return _restore_below(repository, keeper, repository.root, contents)
-    full = os.path.abspath(os.path.join(start, target))
-    if len(contents) == 1 and not os.path.isdir(full):
+        return _restore_below(repository, keeper, root, root, contents)
+    is_folder = len(contents) > 1 or os.path.isdir(os.path.join(start, target))
+    top, full = output_place(os.path.join(target, "_") if is_folder else target, start, root)
+    if not is_folder:
         contents = {os.path.basename(full): next(iter(contents.values()))}
-        full = os.path.dirname(full)
-    return _restore_below(repository, keeper, full, contents)
+    return _restore_below(repository, keeper, top, os.path.dirname(full), contents)
 
 
 def _restore_below(
-    repository: Repository, keeper: Keeper, root: str, contents: Mapping[str, Leaf]
+    repository: Repository,
+    keeper: Keeper,
+    top: str,
+    folder: str,
+    contents: Mapping[str, Leaf],
 ) -> Restored:
+    """Write contents into a folder that lies below `top`, or is it."""
+    _refuse_places(repository, folder, contents)
     findings, endangered, wanted = [], {}, {}
     for path, leaf in contents.items():
-        now = read_leaf(root, path)
+        now = read_leaf(top, os.path.relpath(os.path.join(folder, path), top))
         if isinstance(now, Finding) and now.reason is not Reason.FILE_MISSING:
             findings.append(now)
             continue
         if isinstance(now, Leaf) and now.data != leaf.data:
             endangered[path] = now
         wanted[path] = leaf
-    kept = _keep_first(repository, keeper, root, endangered)
+    kept = _keep_first(repository, keeper, folder, endangered)
     mask = os.umask(0o077)
     os.umask(mask)
-    for path, leaf in wanted.items():
-        full = os.path.join(root, path)
-        with environment(full):
-            os.makedirs(os.path.dirname(full), exist_ok=True)
+    # Links last: what is written before could otherwise be led by one that came with it.
+    for path, leaf in sorted(wanted.items(), key=lambda each: each[1].mode == LINK):
+        full = os.path.join(folder, path)
+        make_folders(os.path.dirname(full), root=top)
         if leaf.mode == LINK:
-            link_atomic(full, leaf.data)
+            link_atomic(full, leaf.data, root=top)
             continue
         mode = 0o777 if leaf.mode == EXECUTABLE else 0o666  # what git itself would give it
         # Not synced: who loses power here has the entry still, and restores it again.
-        write_atomic(full, leaf.data, durable=False, mode=mode & ~mask)
+        write_atomic(full, leaf.data, root=top, durable=False, mode=mode & ~mask)
     return Restored(tuple(wanted), kept, tuple(findings))
+
+
+def _refuse_places(repository: Repository, folder: str, contents: Mapping[str, Leaf]) -> None:
+    """Refuse a git directory, whatever its name, and what git would run as a hook."""
+    hooks = os.path.realpath(repository.hooks_dir)
+    is_husky = os.path.basename(hooks) == "_"  # its scripts run those in the folder above
+    for path, leaf in contents.items():
+        _, full = output_place(os.path.join(folder, path), folder, None)
+        may_run = is_husky or leaf.mode != FILE
+        if may_run and is_below(full, os.path.dirname(hooks) if is_husky else hooks):
+            raise YoloError(
+                Reason.PATH_ESCAPES,
+                f"{safe(path, 300)}: expected a place where git runs no hooks; nothing was written",
+                hint="Give another place with --to.",
+                exit_code=Exit.FINDINGS,
+            )
 
 
 def _keep_first(

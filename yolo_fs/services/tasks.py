@@ -150,7 +150,7 @@ def commit_lock(common_dir: str) -> HeldLock:
     path = os.path.join(common_dir, LOCK)
     for wait_s in (0.0, *WAITS_S):
         time.sleep(wait_s)
-        if held := hold(path):
+        if held := hold(path, common_dir):
             return held
     raise YoloError(
         Reason.LOCK_TIMEOUT,

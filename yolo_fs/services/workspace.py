@@ -14,16 +14,19 @@ from typing import Any, NamedTuple, TypeAlias
 
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_at
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.git.runner import discover
 from yolo_fs.edges.readers import read_object
 from yolo_fs.edges.store import (
     Damaged,
     RefusedError,
+    move,
     open_regular,
     private_directory,
     read_json,
     recall,
     remember,
 )
+from yolo_fs.edges.store import output_place as place_of_output
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.edges.warm_path import own_folder
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId, TaskRef
@@ -69,6 +72,26 @@ def notice_path(repository: Repository) -> str:
 def waiters_path(repository: Repository) -> str:
     """Return the file on which each process that waits at a gate holds a shared lock."""
     return os.path.join(repository.own_dir, "gates.waiters")
+
+
+def output_place(typed: str, start: str, ending: str = "") -> tuple[str, str]:
+    """Return below which folder a file lies that a person named, and its path, as
+    `store.output_place` does; `ending`: of each file of this kind in a work tree.
+
+    Raises:
+        YoloError: PATH_ESCAPES; BAD_NAME for a file in the work tree that ends otherwise, which
+            might be an artifact, a setting or code.
+    """
+    try:
+        root = discover(start).root
+    except YoloError:
+        root = None
+    top, path = place_of_output(typed, start, root)
+    if top == root and not path.endswith(ending):
+        message = f"{safe(typed, 300)}: expected a name that ends in {ending}"
+        hint = "Give another name, or a place outside of the repository."
+        raise YoloError(Reason.BAD_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    return top, path
 
 
 def planning_home(root: str) -> str:
@@ -182,13 +205,14 @@ class OwnFile(NamedTuple):
 
     def put_aside(self, repository: Repository) -> None:
         """Move it out of the way, where a person may still look at it."""
+        repository.make_own_dir()
         folder = os.path.join(repository.own_dir, "quarantine")
         private_directory(folder)
         number = 1
         while os.path.lexists(aside := os.path.join(folder, f"{self.name}.{number}")):
             number += 1
         with suppress(FileNotFoundError):
-            os.rename(self.path(repository), aside)
+            move(self.path(repository), aside)
 
 
 def _odd_kind(path: str) -> Damaged | None:

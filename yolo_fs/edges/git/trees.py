@@ -13,10 +13,10 @@ from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.objects import ObjectStore, missing_error
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
-FILE, EXECUTABLE, LINK = "100644", "100755", "120000"
-"""The modes of what is neither folder nor submodule."""
+FILE, EXECUTABLE, LINK, FOLDER = "100644", "100755", "120000", "40000"
+"""The modes of whatever is no submodule."""
 _FILE = FILE.encode()
-_FOLDER = b"40000"
+_FOLDER = FOLDER.encode()
 _SUBMODULE = "160000"
 _ENTRIES_KEPT = 20_000
 _TREES_KEPT = 16
@@ -244,22 +244,25 @@ class Trees:
     def folder_at(self, root: str, path: str) -> str | None:
         """Return the id of a folder of the tree `root`; None where there is none."""
         found = self.find(root, path)
-        return found.oid if found and found.mode == _FOLDER.decode() else None
+        return found.oid if found and found.mode == FOLDER else None
 
-    def leaves(self, root: str, prefix: str = "") -> dict[str, TreeEntry]:
-        """Return what a tree holds beside folders: prefix and path → entry."""
-        found: dict[str, TreeEntry] = {}
-        left = [(prefix, root)]
+    def entries(self, root: str) -> Iterator[tuple[list[str], TreeEntry]]:
+        """Yield what a tree says of each name in it, folders too, as it is: the names that lead
+        there, and the entry.
+        """
+        left: list[tuple[list[str], str]] = [([], root)]
         walk = _Walk()
         while left:
-            folder, oid = left.pop()
-            walk.visit(folder, len(self.get(oid).keys))
-            for name, entry in self._entries_of(folder, oid):
-                if name.endswith("/"):
-                    left.append((name, entry.oid))
-                else:
-                    found[name] = entry
-        return found
+            above, oid = left.pop()
+            walk.visit("/".join(above), len(self.get(oid).keys))
+            for key, raw in zip(*self.get(oid), strict=True):
+                entry = _read(raw)
+                is_folder = entry.mode == FOLDER
+                name = key.removesuffix(b"/") if is_folder else key
+                parts = [*above, name.decode("utf-8", "surrogateescape")]
+                yield parts, entry
+                if is_folder:
+                    left.append((parts, entry.oid))
 
     def _entries_of(self, prefix: str, oid: str) -> Iterator[tuple[str, TreeEntry]]:
         """Yield prefix and name, a folder's with its slash, and what a tree says of it."""

@@ -30,6 +30,7 @@ from yolo_fs.rules.artifacts.repair import MAX_BYTES, mended
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.layout import Format
 from yolo_fs.services.checking.validate import CheckedFile, Validator
+from yolo_fs.services.workspace import output_place
 
 
 class Fixed(NamedTuple):
@@ -153,7 +154,8 @@ def _write(full: str, fixed: Fixed, limit_bytes: int) -> bool:
         return False
     with suppress(OSError):
         mode = os.stat(full, follow_symlinks=False).st_mode & 0o777
-        write_atomic(full, fixed.after, mode=mode)
+        top, path = output_place(full, folder)
+        write_atomic(path, fixed.after, root=top, mode=mode)
         return True
     return False
 

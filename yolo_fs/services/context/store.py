@@ -213,9 +213,10 @@ class ContextStore:
                 exit_code=Exit.NOT_HERE,
             )
         reap_temporaries(os.path.dirname(full), 0)
-        write_text(full, made.text, durable=False, mode=SHARED)
+        root = self._repository.root
+        write_text(full, made.text, root=root, durable=False, mode=SHARED)
         if quietly and not isinstance(before, Finding):
-            os.utime(full, ns=(before.mtime_ns, before.mtime_ns))
+            os.utime(full, ns=(before.mtime_ns, before.mtime_ns), follow_symlinks=False)
         return True
 
     def _wanted(self, commit: str | None) -> Iterator[tuple[str, tuple[PhaseId, str]]]:

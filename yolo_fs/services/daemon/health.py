@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold, holder
-from yolo_fs.edges.store import write_json
+from yolo_fs.edges.store import remove, write_json
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, Degraded, filesystem_type
 from yolo_fs.edges.warm_path import COLD, FAILPOINTS, SOCKET, answers
 from yolo_fs.json_form import to_json
@@ -237,5 +237,5 @@ class WarmKeeper:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        with contextlib.suppress(OSError):
-            os.unlink(os.path.join(self._folder, SOCKET))
+        with contextlib.suppress(OSError, YoloError):
+            remove(os.path.join(self._folder, SOCKET))

@@ -17,7 +17,7 @@ from yolo_fs.edges.git.index import IndexUpdate
 from yolo_fs.edges.git.objects import MOST_BYTES
 from yolo_fs.edges.git.packs import PackMerger
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import private_directory, write_json
+from yolo_fs.edges.store import opened, private_directory, write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import Finding, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -88,7 +88,8 @@ def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
                 and not entry.name.startswith("tmp_")
             ):
                 private_directory(quarantine)
-                os.rename(entry.path, os.path.join(quarantine, folder + entry.name))
+                with opened(os.path.join(quarantine, folder + entry.name)) as (place, name):
+                    os.rename(entry.path, name, dst_dir_fd=place)
                 failpoint.reach("recovery.aside")
                 yield Repaired(entry.path, "set an empty object aside")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -81,6 +82,10 @@ class PhaseLog:
     def full_path(self) -> str:
         """Where the log is."""
         return os.path.join(self._root, self.path)
+
+    def appending(self) -> AbstractContextManager[Appending]:
+        """Hold the log as `in_place.appending` does."""
+        return appending(self.full_path, root=self._root)
 
     def stamps(self) -> tuple[object, ...]:
         """Return what differs once a file changed that says anything of escalations."""
@@ -323,7 +328,7 @@ class Escalations:
             tried = self._logged(empty, log, found, name, draft, said)
             if tried.is_refused:
                 return tried
-        with appending(log.full_path) as file:
+        with log.appending() as file:
             found = log.locked(file, self._clock().wall)
             return self._logged(file, log, found, name, draft, said)
 

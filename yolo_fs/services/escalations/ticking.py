@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.history import log as history
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.in_place import Appending, appending
+from yolo_fs.edges.in_place import Appending
 from yolo_fs.ids import EscalationId, PhaseId
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.reasons import Finding, YoloError
@@ -159,7 +159,7 @@ class Ticker:
     def _fire(self, phase: PhaseId) -> list[AddedLine]:
         log = self._logs[phase]
         try:
-            with appending(log.full_path) as file:
+            with log.appending() as file:
                 return list(self._raised(log, file))
         except YoloError as error:
             self._trouble(log, error)
@@ -238,7 +238,7 @@ class Ticker:
     def _resolved(self, phase: PhaseId, one: EscalationProgress, commit: str) -> list[AddedLine]:
         log = self._logs[phase]
         try:
-            with appending(log.full_path) as file:
+            with log.appending() as file:
                 found = log.locked(file, self._clock().wall)
                 still = [
                     each

@@ -8,7 +8,6 @@ and no folder. See docs/faults.md#f50, #f53 and #f56.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.files import Content, names_in, read, stamp_of
 from yolo_fs.edges.readers import read_object
+from yolo_fs.edges.store import SHARED, RefusedError, open_regular
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.reasons import Exit, Fault, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -205,8 +205,9 @@ class Reader:
         self._tell(EVENT, path, data)
         try:
             _append(self._root, one.lines().encode("ascii"))
-        except OSError as error:
-            message = f"the line was not written: {error.strerror or error}"
+        except (OSError, RefusedError) as error:
+            why = error.strerror or error if isinstance(error, OSError) else error.detail
+            message = f"the line was not written: {why}"
             hint = "look at what stands there, and at the free space"
             return (
                 Finding(
@@ -308,19 +309,12 @@ def _append(root: str, data: bytes) -> None:
 
     Nothing is followed and nothing but a plain file with one name is written to.
     """
-    folder = os.open(
-        os.path.join(root, PLANNING_ROOT),
-        os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC,
-    )
-    try:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        log = os.open(os.path.basename(LOG), flags, 0o644, dir_fd=folder)
-    finally:
-        os.close(folder)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    log = open_regular(os.path.join(root, LOG), flags, SHARED, root)
     try:
         found = os.fstat(log)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
-            raise OSError("no plain file with one name stands there")
+        if found.st_nlink != 1:
+            raise RefusedError(Reason.HARD_LINKED, Reason.HARD_LINKED.sentence)
         is_torn = found.st_size > 0 and os.pread(log, 1, found.st_size - 1) != b"\n"
         line = b"\n" * is_torn + data
         if os.write(log, line) < len(line):

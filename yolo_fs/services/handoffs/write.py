@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import is_plain_file, stamp_of
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, update, write_text
+from yolo_fs.edges.store import SHARED, make_folders, update, write_text
 from yolo_fs.protocol.handoffs import USUAL_READING
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.examine import find_secrets
@@ -124,19 +124,11 @@ def _change(
         raise YoloError(
             there.reason, f"{safe(path)}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
         )
-    try:
-        os.makedirs(os.path.join(repository.root, HANDOFF_FOLDER), exist_ok=True)
-    except OSError as error:
-        message, hint = (
-            f"{HANDOFF_FOLDER}: {error.strerror or error}",
-            "Free space or check permissions.",
-        )
-        raise YoloError(
-            Reason.STORAGE_FAILED, message, hint=hint, exit_code=Exit.TRY_AGAIN
-        ) from error
+    root = repository.root
+    make_folders(os.path.join(root, HANDOFF_FOLDER), root=root)
     repository.make_own_dir()
     lock = os.path.join(repository.own_dir, "handoffs.lock")
-    update(os.path.join(repository.root, path), lock, lambda _: decide(), mode=SHARED)
+    update(os.path.join(root, path), lock, lambda _: decide(), root=root, mode=SHARED)
 
 
 def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEnvelope:
@@ -278,9 +270,7 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
         )
     if packet is None or errors(findings):
         return EmittedHandoff(findings=findings)
-    is_new = bool(path) and _replaced(
-        handoffs, os.path.join(repository.root, path), path, as_file(packet)
-    )
+    is_new = bool(path) and _replaced(handoffs, repository.root, path, as_file(packet))
     return EmittedHandoff(packet, as_chat(packet), path, is_new, findings)
 
 
@@ -318,10 +308,10 @@ def _faults_of_text(settings: Settings, packet: Packet, path: str) -> tuple[Find
     return wrong + find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
 
 
-def _replaced(handoffs: DirectiveHandoffs, full: str, path: str, text: str) -> bool:
-    """Write HANDOFF.md unless it says so already; the folder was reached by no link."""
+def _replaced(handoffs: DirectiveHandoffs, root: str, path: str, text: str) -> bool:
+    """Write HANDOFF.md unless it says so already."""
     before = handoffs.sessions.open(path)
     if isinstance(before, PacketSource) and before.data == text.encode():
         return False
-    write_text(full, text)
+    write_text(os.path.join(root, path), text, root=root)
     return True

@@ -23,9 +23,9 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.obstacles import COMMITTING
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import run_as_user
-from yolo_fs.edges.store import private_directory, write_atomic, write_json
+from yolo_fs.edges.store import environment, opened, private_directory, write_atomic, write_json
 from yolo_fs.protocol.hooks import GIT_HOOKS
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
+from yolo_fs.reasons import Finding, Level, Reason, YoloError
 from yolo_fs.services.checking.verify import NOTE
 from yolo_fs.services.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
 from yolo_fs.services.workspace import HOOKS, load
@@ -167,7 +167,7 @@ def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
     """Return what takes out all that `plan_install` puts in."""
     deeds: list[Deed] = []
     for place, name in product(_places(repository), NAMES):
-        deeds += _without_section(place.file(name))
+        deeds += _without_section(repository, place.file(name))
     own = [
         os.path.join(repository.common_dir, name)
         for name in (SCRIPT, NOTE, HINTED, f"yolo-fs/{COMMITTING}")
@@ -237,8 +237,7 @@ def _chain(name: str) -> bytes:
 
 def _untouchable(repository: Repository, place: Layout, path: str) -> str:
     """Return why a file must not be touched; nothing when it may."""
-    homes = (repository.common_dir, *work_trees(repository))
-    if not any(os.path.realpath(place.folder).startswith(f"{home}/") for home in homes):
+    if not _home_of(repository, path):
         return "core.hooksPath leads out of the repository: other repositories use these hooks, too"
     try:
         facts = os.lstat(path)
@@ -260,8 +259,17 @@ def _untouchable(repository: Repository, place: Layout, path: str) -> str:
     return ""
 
 
-def _without_section(path: str) -> tuple[Deed, ...]:
-    before = content_of(path)
+def _home_of(repository: Repository, path: str) -> str:
+    """Return the git directory or work tree of this repository that a hook lies in, by whatever
+    link the user's git gets there; empty where it lies elsewhere.
+    """
+    folder = os.path.realpath(os.path.dirname(path))
+    homes = (repository.common_dir, *work_trees(repository))
+    return next((home for home in homes if folder.startswith(f"{home}/")), "")
+
+
+def _without_section(repository: Repository, path: str) -> tuple[Deed, ...]:
+    before = content_of(path) if _home_of(repository, path) else None
     if before is None or not _SECTION.search(before):
         return ()
     after = _SECTION.sub(b"", before)
@@ -347,10 +355,10 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
     for deed in deeds:
         if isinstance(deed, HookFileChange):
             made += _missing_folder(deed.path) if deed.after is not None else []
-            _write(deed)
+            _write(repository, deed)
         elif isinstance(deed, HookFileMove):
             made += _missing_folder(deed.path)
-            _move(deed)
+            _move(repository, deed)
     if is_leaving:
         _leave(repository, made)
     else:
@@ -360,43 +368,53 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
 
 def _missing_folder(path: str) -> list[str]:
     folder = os.path.dirname(path)
-    if os.path.isdir(folder):
-        return []
-    os.makedirs(folder)
-    return [folder]
+    return [] if os.path.isdir(folder) else [folder]
 
 
 def _leave(repository: Repository, made: Sequence[str]) -> None:
     """Remove the folders that we made, and our own if nothing else of ours is in it."""
-    for folder in (*made, os.path.join(repository.common_dir, "yolo-fs")):
+    own = os.path.join(repository.common_dir, "yolo-fs")
+    for folder in (*(one for one in made if _home_of(repository, f"{one}/_")), own):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
 
 
-def _move(deed: HookFileMove) -> None:
-    try:
-        os.link(deed.source, deed.path)  # unlike a rename it replaces nothing
-        os.unlink(deed.source)
-    except OSError as error:
-        message = f"{deed.source} could not be moved to {deed.path}: {error.strerror or error}"
-        raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error
+@contextlib.contextmanager
+def _opened(repository: Repository, path: str) -> Iterator[tuple[int, str]]:
+    with environment(path), opened(*_placed(repository, path), make=True) as found:
+        yield found
 
 
-def _write(deed: HookFileChange) -> None:
-    try:
-        if content_of(deed.path) != deed.before:
+def _placed(repository: Repository, path: str) -> tuple[str, str | None]:
+    """Return where a file lies, and below which root; None for our own."""
+    if os.path.dirname(path) == os.path.join(repository.common_dir, "yolo-fs"):
+        return path, None
+    folder, name = os.path.split(path)
+    root = _home_of(repository, path) or repository.root
+    return os.path.join(os.path.realpath(folder), name), root
+
+
+def _move(repository: Repository, deed: HookFileMove) -> None:
+    with _opened(repository, deed.source) as (source, old), _opened(repository, deed.path) as to:
+        folder, name = to
+        # Unlike a rename it replaces nothing.
+        os.link(old, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+        os.unlink(old, dir_fd=source)
+
+
+def _write(repository: Repository, deed: HookFileChange) -> None:
+    with _opened(repository, deed.path) as (folder, name):
+        found = read(folder, name, _LARGEST_BYTES)
+        if (found.data if isinstance(found, Content) else None) != deed.before:
             raise YoloError(
                 Reason.STATE_CONFLICT, f"{deed.path} changed meanwhile", hint="Run it again."
             )
         if deed.after is None:
-            os.unlink(deed.path)
+            os.unlink(name, dir_fd=folder)
             return
-        mode = (
-            deed.mode
-            if deed.before is None
-            else stat.S_IMODE(os.stat(deed.path).st_mode) | (deed.mode & 0o100)
-        )
-        write_atomic(deed.path, deed.after, durable=False, mode=mode)
-    except OSError as error:
-        message = f"{deed.path}: {error.strerror or error}"
-        raise YoloError(Reason.STORAGE_FAILED, message, exit_code=Exit.TRY_AGAIN) from error
+        mode = deed.mode
+        if deed.before is not None:
+            now = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            mode = stat.S_IMODE(now) | (deed.mode & 0o100)
+    path, root = _placed(repository, deed.path)
+    write_atomic(path, deed.after, root=root, durable=False, mode=mode)

@@ -13,8 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import write_json, write_text
+from yolo_fs.edges.store import SHARED, make_folders, remove, write_json, write_text
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, MCP_MATCHER, Host
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import setup_file
@@ -29,8 +30,8 @@ class SettingsFile:
         """Take the file `name`, relative to the work tree; `kept_as` tells ours apart."""
         self._repository = repository
         self.name = name
-        self.path = os.path.realpath(os.path.join(repository.root, name))
-        """Absolute and resolved: a link is followed, never replaced."""
+        self.path = os.path.join(repository.root, name)
+        """Absolute. No link may lead there: what lies elsewhere is not this repository's."""
         self._original = setup_file(kept_as)
         self._kept = self._original.path(repository)
 
@@ -38,18 +39,22 @@ class SettingsFile:
         """Return the text of the file; None when there is none.
 
         Raises:
-            YoloError: BAD_CONFIG.
+            YoloError: BAD_CONFIG, NOT_REGULAR and whatever else `files.read` finds in its place.
         """
-        try:
-            with open(self.path, encoding="utf-8", newline="") as file:
-                text = file.read(_MAX_BYTES + 1)
-        except FileNotFoundError:
+        found = read(self._repository.root, self.name, _MAX_BYTES)
+        if isinstance(found, Content):
+            try:
+                return found.data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise self.bad(str(error)) from error
+        if found.reason is Reason.FILE_MISSING:
             return None
-        except (OSError, UnicodeDecodeError) as error:
-            raise self.bad(str(error)) from error
-        if len(text) > _MAX_BYTES:
-            raise self.bad(f"it is longer than {_MAX_BYTES} characters")
-        return text
+        raise YoloError(
+            found.reason,
+            f"{self.name}: {found.message}",
+            hint=f"{found.hint}; nothing was changed".capitalize(),
+            exit_code=Exit.BAD_CONFIG,
+        )
 
     def bad(self, why: str) -> YoloError:
         """Return the error about a file that we leave alone."""
@@ -64,7 +69,7 @@ class SettingsFile:
         self._repository.make_own_dir()
         original = kept["before"] if is_known and isinstance(kept, dict) else before
         write_json(self._kept, {"before": original, "after": after})
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
+        make_folders(os.path.dirname(self.path), root=self._repository.root)
         self.write(after)
 
     def restore(self, text: str) -> bool:
@@ -73,9 +78,9 @@ class SettingsFile:
         if not isinstance(kept, dict) or kept.get("after") != text:
             return False
         if kept.get("before") is None:
-            os.unlink(self.path)
+            remove(self.path, root=self._repository.root)
             folder = os.path.dirname(self.path)
-            if folder != os.path.realpath(self._repository.root) and not os.listdir(folder):
+            if folder != self._repository.root and not os.listdir(folder):
                 os.rmdir(folder)
         else:
             self.write(kept["before"])
@@ -84,13 +89,13 @@ class SettingsFile:
 
     def write(self, text: str) -> None:
         """Replace the content; the mode stays."""
-        mode = os.stat(self.path).st_mode & 0o777 if os.path.exists(self.path) else 0o644
-        write_text(self.path, text, mode=mode)
+        mode = os.stat(self.path).st_mode & 0o777 if os.path.exists(self.path) else SHARED
+        write_text(self.path, text, root=self._repository.root, mode=mode)
 
     def forget(self) -> None:
         """Forget what the file was before us."""
         if os.path.isfile(self._kept):
-            os.unlink(self._kept)
+            remove(self._kept)
 
 
 def indented_like(before: str | None, text: str) -> str:
@@ -113,7 +118,7 @@ class Installed(NamedTuple):
     """The settings of a host, as they are and as they should be."""
 
     path: str
-    """The file, absolute and resolved: a link is followed, never replaced."""
+    """The file, absolute."""
     before: str | None
     """Its text; None when there is no file."""
     present: tuple[str, ...]

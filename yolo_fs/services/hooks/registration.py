@@ -12,7 +12,7 @@ from typing import Any
 from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, environment, write_atomic
+from yolo_fs.edges.store import SHARED, make_folders, write_atomic
 from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.protocol.roster import AGENT_BY_NAME
@@ -24,6 +24,7 @@ from yolo_fs.services.hooks.hostsettings import (
     indent_of,
     indented_like,
 )
+from yolo_fs.services.workspace import output_place
 
 _Toml = Mapping[str, Any]
 
@@ -216,11 +217,14 @@ def plugin_files() -> dict[str, str]:
     }
 
 
-def write_plugin(folder: str) -> bool:
+def write_plugin(folder: str, start: str) -> bool:
     """Make or renew the plugin in a folder; tell whether it was there already, as it should be.
 
+    `start`: where the person is who named the folder.
+
     Raises:
-        YoloError: BAD_CONFIG when the folder holds anything else; nothing is written then.
+        YoloError: PATH_ESCAPES, NOT_REGULAR; BAD_CONFIG when the folder holds anything else;
+            nothing is written then.
     """
     stale = {path: text for path, text in plugin_files().items() if _text(folder, path) != text}
     if not stale:
@@ -233,11 +237,11 @@ def write_plugin(folder: str) -> bool:
             hint="Give a folder that is new or empty.",
             exit_code=Exit.BAD_CONFIG,
         )
+    top, inner = output_place(os.path.join(folder, "_"), start)
     for path, text in stale.items():
-        full = os.path.join(folder, path)
-        with environment(full):
-            os.makedirs(os.path.dirname(full), exist_ok=True)
-        write_atomic(full, text.encode(), mode=SHARED)
+        full = os.path.join(os.path.dirname(inner), path)
+        make_folders(os.path.dirname(full), root=top)
+        write_atomic(full, text.encode(), root=top, mode=SHARED)
     return False
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yolo_fs.protocol.hooks import ANNOUNCED_BY
-from yolo_fs.reasons import Finding, Level, Reason, errors, safe
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.naming import first_line, is_sound
 
 if TYPE_CHECKING:
@@ -137,9 +137,12 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
 def prepare_commit_msg(arguments: Sequence[str]) -> bool:
     """Propose subject and trailers where the user gave no message; name the agent, if one."""
     from yolo_fs.edges.git.runner import run_as_user
+    from yolo_fs.edges.store import open_regular
     from yolo_fs.services.checking.verify import prescribed_for
 
     file, *source = arguments
+    if not _is_message_of_git(file):
+        return True
     paths = staged_paths()
     role = os.environ.get(ROLE, "")
     inherits = not source or source[0] == "template"
@@ -149,7 +152,10 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
         with open(file, encoding="utf-8", errors="surrogateescape") as old:
             rest = old.read()
         body = "".join(f"{key}: {value}\n" for key, value in trailers)
-        with open(file, "w", encoding="utf-8", errors="surrogateescape") as new:
+        folder, name = os.path.split(os.path.realpath(file))
+        flags = os.O_WRONLY | os.O_TRUNC
+        descriptor = open_regular(os.path.join(folder, name), flags, root=folder)
+        with open(descriptor, "w", encoding="utf-8", errors="surrogateescape") as new:
             new.write(f"{subject}\n\n{body}{rest}" if not first_line(rest) else rest)
     elif role and source[:1] != ["commit"]:
         given = ["interpret-trailers", "--in-place", "--if-exists", "addIfDifferent"]
@@ -157,6 +163,15 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
             ".", [*given, "--trailer", f"Executed-By: {safe(role, 60)}", os.path.abspath(file)]
         )
     return True
+
+
+def _is_message_of_git(file: str) -> bool:
+    """Return whether a file is the message that git has written: whoever runs this hook by hand may
+    name any other.
+    """
+    folder, name = os.path.split(os.path.abspath(file))
+    is_git = os.path.lexists(f"{folder}/HEAD") and name.endswith("MSG")
+    return is_git and not os.path.islink(file)
 
 
 def commit_msg(arguments: Sequence[str]) -> bool:
@@ -183,6 +198,7 @@ def commit_msg(arguments: Sequence[str]) -> bool:
 
 
 def _hint_is_due(repository: Repository) -> bool:
+    from yolo_fs.edges.store import private_directory, write_atomic
     from yolo_fs.services.hooks.script import HINTED
 
     note = os.path.join(repository.common_dir, HINTED)
@@ -192,10 +208,9 @@ def _hint_is_due(repository: Repository) -> bool:
     except OSError:
         pass
     try:
-        os.makedirs(os.path.dirname(note), mode=0o700, exist_ok=True)
-        with open(note, "w", encoding="utf-8"):
-            os.utime(note)
-    except OSError:  # it could not be said only once
+        private_directory(os.path.dirname(note))
+        write_atomic(note, durable=False)
+    except YoloError:  # it could not be said only once
         return False
     return True
 

@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import Holder, holder
-from yolo_fs.edges.store import environment, open_regular, write_text
+from yolo_fs.edges.store import environment, move, open_regular, write_text
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import HEALTH, load, lock_path, log_path
 
@@ -201,7 +201,7 @@ def rotate(path: str) -> None:
         names = [path, *(f"{path}.{number}" for number in range(1, LOGS_KEPT))]
         for newer, older in reversed(tuple(pairwise(names))):
             with suppress(FileNotFoundError):
-                os.replace(newer, older)
+                move(newer, older)
 
 
 def tail(path: str, count: int) -> list[str]:
@@ -404,7 +404,7 @@ def install(unit: Unit) -> str:
         os.makedirs(os.path.dirname(unit.path), exist_ok=True)
     except OSError as error:
         raise _failed(unit, error) from error
-    write_text(unit.path, unit.text)
+    write_text(unit.path, unit.text, root=os.path.dirname(unit.path))
     return "installed" if present is None else "updated"
 
 

@@ -20,6 +20,7 @@ import yolo_fs
 from yolo_fs.edges.files import Content, Stamp, read, stamp_of
 from yolo_fs.edges.git.obstacles import PathRules
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, RefusedError, make_folders, open_regular, remove
 from yolo_fs.protocol.departments import (
     BACKEND_ONLY,
     DEFAULT_DEPARTMENT,
@@ -195,9 +196,11 @@ def _done(root: str, deed: Deed) -> Deed:
         return deed
     try:
         if isinstance(deed, AddLines):
-            _append(os.path.join(root, deed.path), deed)
+            _append(root, deed)
             return deed
-        return deed if _created(os.path.join(root, deed.path), deed.data) else Keep(deed.path)
+        return deed if _created(root, deed.path, deed.data) else Keep(deed.path)
+    except RefusedError as refusal:
+        raise _refused(Finding(refusal.reason, deed.path, message=refusal.detail)) from None
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise YoloError(
@@ -209,12 +212,12 @@ def _done(root: str, deed: Deed) -> Deed:
         ) from error
 
 
-def _created(path: str, data: bytes) -> bool:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+def _created(root: str, name: str, data: bytes) -> bool:
+    path = os.path.join(root, name)
+    make_folders(os.path.dirname(path), root=root)
     try:
-        descriptor = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644
-        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = open_regular(path, flags, SHARED, root)
     except FileExistsError:
         return False
     try:
@@ -223,17 +226,16 @@ def _created(path: str, data: bytes) -> bool:
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(path)  # half a file would be kept for ever
+        with contextlib.suppress(OSError, YoloError):
+            remove(path, root=root)  # half a file would be kept for ever
         raise
     return True
 
 
-def _append(path: str, deed: AddLines) -> None:
+def _append(root: str, deed: AddLines) -> None:
     start = b"" if deed.after in (b"", b"\n") else b"\n"
-    with os.fdopen(
-        os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC), "wb"
-    ) as file:
+    path, flags = os.path.join(root, deed.path), os.O_WRONLY | os.O_APPEND
+    with os.fdopen(open_regular(path, flags, root=root), "wb") as file:
         file.write(start + _text(deed.lines))
 
 

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.edges.files import Content, read
@@ -60,7 +61,8 @@ def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> d
     path = os.path.join(folder, f".dept-status-{department}.json")
     lock = os.path.join(folder, f".dept-lock-{department}")
     reap_temporaries(folder, 0)
-    written = update(path, lock, lambda before: _declared(department, before, said), mode=SHARED)
+    declared = partial(_declared, department, said=said)
+    written = update(path, lock, declared, root=root, mode=SHARED)
     return written or {}
 
 

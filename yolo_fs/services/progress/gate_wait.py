@@ -90,7 +90,7 @@ class NoticeWriter:
         """
         try:
             if open_ == self._written:
-                os.utime(self._path)
+                os.utime(self._path, follow_symlinks=False)
                 return
             notice = {"id": os.urandom(8).hex(), "commit": commit, "open": dict(open_)}
             write_json(self._path, notice, durable=False)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from yolo_fs.edges.files import stamp_of, walk
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold
+from yolo_fs.edges.store import make_folders
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -124,15 +125,7 @@ def _make(root: str, path: str) -> None:
         raise YoloError(
             there.reason, f"{path}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
         )
-    try:
-        os.makedirs(os.path.join(root, path))
-    except OSError as error:
-        raise YoloError(
-            Reason.STORAGE_FAILED,
-            f"{path}: {error.strerror or error}",
-            hint="Free space or check permissions.",
-            exit_code=Exit.TRY_AGAIN,
-        ) from error
+    make_folders(os.path.join(root, path), root=root)
 
 
 def _alone(repository: Repository) -> HeldLock:

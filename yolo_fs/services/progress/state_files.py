@@ -26,6 +26,7 @@ from yolo_fs.edges.store import (
     ListedFolder,
     read_json,
     reap_temporaries,
+    remove,
     update,
     write_json,
 )
@@ -148,7 +149,8 @@ class States:
                 failpoint.reach("states.begun")
                 try:
                     full = os.path.join(self._repository.root, path)
-                    write_json(full, fresh, mode=SHARED, last_check=partial(self._check, path))
+                    root, check = self._repository.root, partial(self._check, path)
+                    write_json(full, fresh, root=root, mode=SHARED, last_check=check)
                 except _WrittenMeanwhileError:  # the work of somebody, and seen at the next look
                     said[path] = _IN_FLIGHT
                     continue
@@ -294,7 +296,8 @@ class Projector:
         with self._told(path):
             reap_temporaries(folder, 0)
             failpoint.reach("projections.begun")
-            update(path, lock, _merge(department, error), timeout_s=2.0, mode=SHARED)
+            merge, root = _merge(department, error), self._repository.root
+            update(path, lock, merge, timeout_s=2.0, root=root, mode=SHARED)
             failpoint.reach("projections.written")
 
     def _note_gates(self, gates: Mapping[str, tuple[GateStatus, ...]]) -> None:
@@ -323,7 +326,7 @@ class Projector:
         folder = ListedFolder.at(self._folder(phase))
         for name in stale_sentinels(folder, phase, self._team):
             with self._told(path := os.path.join(folder.path, name)):
-                os.unlink(path)
+                remove(path, root=self._repository.root)
 
     def _sentinel(self, path: str, content: str) -> None:
         """Write a missing or stale sentinel; a link or folder in its place is left, and shown."""
@@ -331,7 +334,7 @@ class Projector:
         if read_json(path) == value or (os.path.lexists(path) and not is_plain_file(path)):
             return
         with self._told(path):
-            write_json(path, value, mode=SHARED)
+            write_json(path, value, root=self._repository.root, mode=SHARED)
             failpoint.reach("sentinels.written")
 
     def _folder(self, phase: Phase) -> str:

@@ -146,7 +146,7 @@ def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: 
         state = before or next_execution_state(phase, None) or {}
         return _with_skip(path, state, step, because, iso(now_s))
 
-    return update(path, lock, skipped, mode=SHARED) is not None
+    return update(path, lock, skipped, root=repository.root, mode=SHARED) is not None
 
 
 def _refuse(phase: Phase, step: Step, because: str) -> None:

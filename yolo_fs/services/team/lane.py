@@ -25,7 +25,7 @@ from yolo_fs.edges.git.commit import CommitRequest, Committer
 from yolo_fs.edges.git.obstacles import Obstacles
 from yolo_fs.edges.git.refs import Remote
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.store import write_json
+from yolo_fs.edges.store import make_folders, write_json
 from yolo_fs.edges.watch import Watcher
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -687,8 +687,8 @@ class TeamLink:
     def _watch(self, membership: Membership) -> None:
         """Let a move of the ref ring; where refs are no files it is found a moment later."""
         folder, name = os.path.split(f"{self._repository.common_dir}/{membership.ref}")
-        with contextlib.suppress(OSError):
-            os.makedirs(folder, exist_ok=True)
+        with contextlib.suppress(YoloError):
+            make_folders(folder, root=self._repository.common_dir)
         self._watcher = Watcher(
             folder,
             lambda _path, _hint: self._ring(),

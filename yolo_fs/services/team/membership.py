@@ -15,7 +15,14 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.store import Damaged, environment, private_directory, read_json, write_json
+from yolo_fs.edges.store import (
+    Damaged,
+    environment,
+    private_directory,
+    read_json,
+    remove,
+    write_json,
+)
 from yolo_fs.edges.system import machine_id
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import BESIDE, LINES, TEAM, user_config_path
@@ -196,7 +203,7 @@ def leave(repository: Repository) -> Membership | None:
     if before:
         for path in (TEAM.path(repository), _agreement_path(repository)):
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+                remove(path)
         shown = repository.refs_below(LINES) if before.remote else {}
         beside = f"{BESIDE}{before.clone}"
         for ref, oid in (*shown.items(), (beside, repository.tip(beside) or "")):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, write_atomic
-from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.edges.store import SHARED, remove, write_atomic
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.table import Meeting
 from yolo_fs.rules.team import merge_texts
@@ -19,6 +20,7 @@ from yolo_fs.services.workspace import Settings
 
 DRIVER = "yolo-jsonl"
 ATTRIBUTES = ".gitattributes"
+_MOST_BYTES = 4 << 20
 _BEGIN, _END = "# yolo-fs merge: begin", "# yolo-fs merge: end"
 _LINES = (_BEGIN, f"/{PLANNING_ROOT}/**/*.jsonl merge={DRIVER}", _END)
 _SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/gaps.jsonl"
@@ -52,25 +54,28 @@ def install(repository: Repository) -> tuple[str, ...]:
     """Name the driver in the configuration of this repository, and say for which files it is.
 
     Returns what was changed; nothing when all of it was there.
+
+    Raises:
+        YoloError: NOT_REGULAR and whatever else `files.read` finds in place of the attributes.
     """
-    changed = []
+    changed, before = [], _lines(repository)
     wanted = {f"merge.{DRIVER}.name": "yolo-fs: by records", f"merge.{DRIVER}.driver": command()}
     for key, value in wanted.items():
         if repository.config(key) != value:
             repository.git.run("config", "--local", key, value)
             changed.append(key)
-    path = os.path.join(repository.root, ATTRIBUTES)
-    before = _text(path)
     if _section(before) != _LINES:
-        rest = _without_section(before)
-        write_atomic(path, "".join(f"{line}\n" for line in (*rest, *_LINES)).encode(), mode=SHARED)
+        _write(repository, (*_without_section(before), *_LINES))
         changed.append(ATTRIBUTES)
     return tuple(changed)
 
 
 def uninstall(repository: Repository) -> tuple[str, ...]:
-    """Take away what `install` wrote, and nothing else; return what was changed."""
-    changed = []
+    """Take away what `install` wrote, and nothing else; return what was changed.
+
+    Raises as `install`.
+    """
+    changed, before = [], _lines(repository)
     for key in (f"merge.{DRIVER}.name", f"merge.{DRIVER}.driver"):
         if repository.config(key):
             repository.git.run("config", "--local", "--unset-all", key, ok=(0, 5))
@@ -78,14 +83,12 @@ def uninstall(repository: Repository) -> tuple[str, ...]:
     if f"merge.{DRIVER}.driver" in changed:
         section = f"merge.{DRIVER}"
         repository.git.run("config", "--local", "--remove-section", section, ok=(0, 128))
-    path = os.path.join(repository.root, ATTRIBUTES)
-    before = _text(path)
     if _section(before):
         rest = _without_section(before)
         if rest:
-            write_atomic(path, "".join(f"{line}\n" for line in rest).encode(), mode=SHARED)
+            _write(repository, rest)
         else:
-            os.unlink(path)
+            remove(os.path.join(repository.root, ATTRIBUTES), root=repository.root)
         changed.append(ATTRIBUTES)
     return tuple(changed)
 
@@ -111,12 +114,21 @@ def command() -> str:
     return f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
 
 
-def _text(path: str) -> list[str]:
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read().splitlines()
-    except FileNotFoundError:
+def _lines(repository: Repository) -> list[str]:
+    found = read(repository.root, ATTRIBUTES, _MOST_BYTES)
+    if isinstance(found, Content):
+        return found.data.decode("utf-8", "surrogateescape").splitlines()
+    if found.reason is Reason.FILE_MISSING:
         return []
+    raise YoloError(
+        found.reason, f"{ATTRIBUTES}: {found.message}", hint=found.hint, exit_code=Exit.NOT_HERE
+    )
+
+
+def _write(repository: Repository, lines: Sequence[str]) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    path = os.path.join(repository.root, ATTRIBUTES)
+    write_atomic(path, data, root=repository.root, mode=SHARED)
 
 
 def _section(lines: list[str]) -> tuple[str, ...]:
