@@ -373,6 +373,21 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
     return shown if len(text) <= limit else shown[:limit] + "…"
 
 
+def safe_lines(text: str) -> str:
+    """Return an untrusted text of several lines, whole, escaped as `safe` does but for tabs and the
+    ends of lines.
+    """
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    lines = text.split("\n")
+    ends = ["\r" if line.endswith("\r") else "" for line in lines[:-1]]
+    bodies = (line.removesuffix(end) for line, end in zip(lines, [*ends, ""], strict=True))
+    escaped = (
+        "".join(char if char == "\t" else _escaped(char) for char in body) for body in bodies
+    )
+    return "\n".join(f"{line}{end}" for line, end in zip(escaped, [*ends, ""], strict=True))
+
+
 def _escaped(char: str) -> str:
     if unicodedata.category(char) not in _HIDDEN:
         return char

@@ -484,7 +484,10 @@ def test_the_diff_of_a_repair_is_a_patch_that_git_applies_and_nothing_is_written
     before = f"\ufeff```json\r\n{record},\r\n```".encode()
     path = write(root, f"{PHASE}/critique.jsonl", before)
     assert run(["fix", "-C", str(root)]) == Exit.DONE
-    patch = capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "\ufeff" not in shown.out and "--json" in shown.err, "a mark that nobody sees is shown"
+    assert run(["fix", "-C", str(root), "--json"]) == Exit.DONE
+    patch = json.loads(capsys.readouterr().out)["data"]["repaired"][0]["diff"]
     assert path.read_bytes() == before
     subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd=root, check=True)
     assert validate(root, capsys)[0] == Exit.DONE

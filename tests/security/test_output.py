@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,9 @@ from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
+from tests.security.every_verb import NOT_ASKED, lines
 from tests.security.verbs import PHASE, READERS, of_hosts, questions
+from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 
 Start = Callable[..., Daemon]
 ALL = bool(os.environ.get("YOLO_SECURITY"))
@@ -133,6 +136,8 @@ def test_hostile_contents_are_shown_escaped(repo: Repo, start: Start) -> None:
         str(repo.root), f"{PHASE}/critique.jsonl"
     )
     assert_clean(ask(repo, everything))
+    derived = lines(HOSTILE, f"{PHASE}/critique.jsonl")
+    assert_clean(ask(repo, [Question(words) for words in (derived if ALL else derived[::5])]))
     (repo.root / PLANNING / "config.json").write_text(
         json.dumps({HOSTILE: HOSTILE, "effort": HOSTILE})
     )
@@ -146,6 +151,42 @@ def test_hostile_contents_are_shown_escaped(repo: Repo, start: Start) -> None:
             ),
         )
     )
+
+
+def test_a_repair_is_shown_escaped_and_git_takes_it_where_nothing_had_to_be(repo: Repo) -> None:
+    plain, wild = artifact("critique", 0), artifact("critique", 1)
+    old = b'{"id": "C1", "cat": "gap", "sev": "major", "q": "x", "ctx": "SHOWN", "sug": "y", "st": "open"}'
+    repo.write(plain._replace(data=old + b"\n\n"))
+    said = ask(repo, [Question(("fix", plain.path))])[0]
+    assert said.out.startswith(b"--- a/") and said.err.count(b"escaped") == 0
+    subprocess.run(["git", "apply", "--check", "-"], cwd=repo.root, input=said.out, check=True)
+    for hidden in (*"\u202e\u2028\u200b\x9b\ufeff\u2066\x7f", "\\u001b"):
+        repo.write(wild._replace(data=old.replace(b"SHOWN", hidden.encode()) + b"\n\n"))
+        said, exact = ask(
+            repo, [Question(("fix", wild.path)), Question(("fix", wild.path, "--json"))]
+        )
+        assert_clean([said, exact])
+        assert said.out.startswith(b"--- a/"), hidden
+        assert (b"--json" in said.err) == (hidden != "\\u001b")
+        diff = json.loads(exact.out)["data"]["repaired"][0]["diff"]
+        subprocess.run(
+            ["git", "apply", "--check", "-"], cwd=repo.root, input=diff.encode(), check=True
+        )
+
+
+def test_what_was_kept_is_shown_escaped_and_restored_as_it_was(repo: Repo) -> None:
+    content = f"first\n{HOSTILE}\ttab\r\n".encode()
+    (repo.root / PLANNING).mkdir(exist_ok=True)
+    (repo.root / "wild.txt").write_bytes(content)
+    told = {"cwd": str(repo.root), "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "git clean -fd"}}  # fmt: skip
+    kept = Question(("hook", "pre-tool-use"), json.dumps(told))
+    shown = ask(repo, [kept, Question(("kept", "show", "1"))])[1]
+    assert b"\\u202e" in shown.out and b"kept restore" in shown.err
+    assert_clean([shown._replace(out=shown.out.replace(b"\r\n", b"\n").replace(b"\t", b" "))])
+    (repo.root / "wild.txt").unlink()
+    ask(repo, [Question(("kept", "restore", "1"))])
+    assert (repo.root / "wild.txt").read_bytes() == content
 
 
 def assert_clean(answers: Sequence[Said]) -> None:
@@ -181,3 +222,10 @@ def test_the_measure_itself_sees_a_raw_byte(tmp_path: Path) -> None:
         except AssertionError:
             continue
         raise AssertionError(raw)
+
+
+def test_every_verb_is_asked_or_it_is_said_why_not() -> None:
+    asked = {words[: name.count(" ") + 1] for words in lines("x", "y") for name in OWN_VERB_BY_NAME
+             if " ".join(words).startswith(name)}  # fmt: skip
+    missing = {name for name in OWN_VERB_BY_NAME if tuple(name.split()) not in asked}
+    assert missing == NOT_ASKED.keys()

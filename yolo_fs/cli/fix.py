@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
+from yolo_fs.cli.reply import Invocation, Reply, draw_columns, print_text, verb
 from yolo_fs.cli.validate import watched
 from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--write", is_flag=True, help="Write the repaired files; without it only a diff.")
 def fix(asked: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
-    """Print a diff of what can be repaired without deciding anything for the author.
+    """Print a diff of what can be repaired without deciding anything for the author. 'git apply'
+    takes it, unless it holds characters that cannot be seen: they are escaped, but for --json.
 
     Old names of keys, compound plan ids, numbers written as text, synonyms of listed values, blank
     lines and the like. No value is dropped. Without PATH: the whole planning tree. Ends with 0 when
@@ -78,9 +79,7 @@ def _show(console: Console, changed: Sequence[Fixed]) -> None:
         if file.was_written:
             console.print(f"repaired {safe(file.path)}", soft_wrap=True)
             continue
-        text = _diff(file)
-        lines = [safe(line, 4096) for line in text.split("\n")]
-        console.file.write("\n".join(lines) if console.is_terminal else text)
+        print_text(console, _diff(file), "'--json' has this diff as git takes it")
 
 
 @verb("adopt", example="yolo-fs adopt --write --report adoption.html")

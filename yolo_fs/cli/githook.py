@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from yolo_fs.reasons import safe
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -29,7 +31,8 @@ def answer(name: str, arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        print(f"yolo-fs: {name} was not checked: {type(error).__name__}: {error}", file=sys.stderr)
+        why = safe(f"{type(error).__name__}: {error}", 500)
+        print(f"yolo-fs: {safe(name)} was not checked: {why}", file=sys.stderr)
         return 0
 
 

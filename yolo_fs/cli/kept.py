@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, print_text, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, safe
@@ -56,7 +56,7 @@ def list_(asked: Invocation) -> Reply:
 @verb("show", example="yolo-fs kept show 3", parent=kept)
 @click.argument("number", type=int, metavar="N")
 def show(asked: Invocation, *, number: int) -> Reply:
-    """Print the contents of an entry, as they were."""
+    """Print the contents of an entry; what cannot be seen is escaped, but for --json."""
     with Repository(asked.start) as repository:
         keeper = _keeper(repository)
         entry = keeper.entry(number)
@@ -131,9 +131,7 @@ def _show_contents(console: Console, contents: dict[str, str]) -> None:
     for path, text in contents.items():
         if len(contents) > 1:
             console.print(f"==> {safe(path, 4096)}")
-        lines = text.split("\n")
-        shown = [safe(line, 1 << 20) for line in lines] if console.is_terminal else lines
-        console.file.write("\n".join(shown))
+        print_text(console, text, "'kept restore' brings them back as they were")
 
 
 def _show_restored(console: Console, done: Restored) -> None:

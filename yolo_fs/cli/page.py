@@ -11,6 +11,7 @@ from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.store import SHARED, write_atomic
+from yolo_fs.reasons import safe
 from yolo_fs.services.moments.moment import find_commit
 from yolo_fs.services.moments.record import record_phase
 from yolo_fs.services.workspace import load, output_place
@@ -78,5 +79,5 @@ def report(asked: Invocation, *, phase: str, revision: str, output: str) -> Repl
     top, path = output_place(output, asked.start, ".html")
     write_atomic(path, body, root=top, mode=SHARED)
     data = {"phase": str(record.phase.id), "commit": commit, "file": path, "bytes": len(body)}
-    told = f"{path}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"
+    told = f"{safe(path, 500)}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"
     return Reply(data, show=lambda console: console.print(told, soft_wrap=True))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import click
 
 from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe, safe_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -169,6 +169,19 @@ def complain(error: YoloError, *, as_json: bool) -> None:
         return
     hint = f"\nHint: {safe(error.hint, 500)}" if error.hint else ""
     print(f"yolo-fs: {error.reason.value}: {safe(error.message, 500)}{hint}", file=sys.stderr)
+
+
+def print_text(console: Console, text: str, exact: str) -> None:
+    """Print an untrusted text of several lines: nothing in it speaks to a terminal, behind a pipe
+    either, since an agent's host or a pager may be what reads it.
+
+    `exact`: what to use where the text is wanted as it is.
+    """
+    shown = safe_lines(text)
+    console.file.write(shown)
+    if shown != text:
+        console.file.flush()
+        print(f"yolo-fs: characters that cannot be seen are escaped; {exact}", file=sys.stderr)
 
 
 def print_finding(finding: Finding) -> None:

@@ -5,6 +5,7 @@ door to `services.progress.departments`, which removes all of them.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -54,12 +55,21 @@ def dept_status(arguments: Sequence[str]) -> int:
     return _write(folder, dept, given)
 
 
+def _without_hidden(data: bytes) -> bytes:
+    """Return JSON that means the same, and in which each character can be seen."""
+    text = data.decode("utf-8", "replace").replace("\r", "")  # means nothing between values
+    plain = (
+        char if char.isprintable() or char in "\n\t" else json.dumps(char)[1:-1] for char in text
+    )
+    return "".join(plain).replace("\x7f", "\\u007f").encode()
+
+
 def _read(folder: str, name: str) -> int:
     from yolo_fs.compat.script_io import Folder
 
     data = Folder(folder).content(name)
     if isinstance(data, bytes):
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(_without_hidden(data))
         return 0
     if data.reason is Reason.FILE_MISSING:
         raise UsageError(f"ERROR: Status file not found: {folder}/{name}")

@@ -22,7 +22,7 @@ from yolo_fs.edges.heartbeats import active_agent, append
 from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import DirectiveRole
 from yolo_fs.protocol.verbs import Whose
-from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
+from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe, safe_lines
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.authz.access import Target, sealed
@@ -615,7 +615,7 @@ def _faults(root: str, judged: CheckedFile) -> str:
     repair = ""
     if fresh:
         command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
-        shown = diff(judged.data, fresh, judged.path)
+        shown = safe_lines(diff(judged.data, fresh, judged.path))
         repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}"
     return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
 
