@@ -101,7 +101,7 @@ def test_whatever_a_file_was_it_is_again_to_the_byte(
             real.chmod(0o444)
     before = real.read_bytes() if state != "none" else None
     mode = real.stat().st_mode if state != "none" else 0
-    refuses = state == "broken" or (state == "comments" and path.suffix == ".json")
+    refuses = state in ("broken", "link") or (state == "comments" and path.suffix == ".json")
     assert setup(team, *part) == (Exit.BAD_CONFIG if refuses else Exit.DONE)
     if not refuses:
         assert real.read_bytes() != before

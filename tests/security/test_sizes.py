@@ -36,13 +36,17 @@ MIB = 1 << 20
 SIZES = (1 * MIB, 32 * MIB)
 LARGEST = 1024 * MIB
 LIMIT_S = 60.0
-GROWTH_BYTES = 96 * MIB
+GROWTH_BYTES = 128 * MIB
 """How much more memory a verb may take for what is 32 times as large, or a thousand times."""
-VERBS: tuple[tuple[str, ...], ...] = (
+FEW: tuple[tuple[str, ...], ...] = (
+    ("status",), ("verify",), ("kept",), ("team", "status"), ("run", "--once"), ("report", "-o", "report.html"),
+)  # fmt: skip
+ALL: tuple[tuple[str, ...], ...] = (
     ("status",), ("status", "--json"), ("resume",), ("events",), ("doctor",), ("agent", "list"), ("verify",),
     ("gate", "list", "--phase", "1"), ("task", "claims"), ("kept",), ("handoff", "report"), ("team", "status"),
     ("logs",), ("run", "--once"), ("report", "-o", "report.html"), ("escalate", "list"), ("hooks", "doctor"),
 )  # fmt: skip
+VERBS = ALL if os.environ.get("YOLO_SECURITY") else FEW
 
 
 class Cost(NamedTuple):
@@ -193,7 +197,7 @@ def on_top(text: Callable[[int], bytes]) -> Callable[[Place, int], None]:
 
 def wide_tree(place: Place, size: int) -> None:
     blob = put_object(place, "blob", b"x")
-    folder = put_object(place, "tree", b"".join(entry_of("100644", f"f{at:07}", blob) for at in range(size // 200)))  # fmt: skip
+    folder = put_object(place, "tree", b"".join(entry_of("100644", f"f{at:07}", blob) for at in range(size // 1600)))  # fmt: skip
     place.repo.git("read-tree", "--prefix=wide", folder)
     tree = place.repo.git("write-tree").strip()
     made = place.repo.git("commit-tree", tree, "-p", "HEAD", "-m", "chore: wide").strip()

@@ -23,6 +23,8 @@ from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
 from tests.security.verbs import READERS, of_hosts, questions
 from yolo_fs.edges import heartbeats, in_place, store
+from yolo_fs.edges.git.packs import PackMerger
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import spells_git
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 from yolo_fs.reasons import YoloError
@@ -364,6 +366,28 @@ def test_nothing_is_written_into_a_folder_of_another_user(repo: Repo, tmp_path: 
     heartbeats.mark_compacted(str(own), "s")
     store.remember(f"{own}/artifacts.json", "x", {})
     assert os.listdir(own) == []
+
+
+def test_where_folders_in_ours_are_links_nothing_behind_them_is_touched(repo: Repo) -> None:
+    """The daemon keeps merged packs there for a minute, and removes them then."""
+    (repo.git_dir / "yolo-fs").mkdir(mode=0o700)
+    outside = repo.root.parent / "outside"
+    for name in ("merged", "packing", "quarantine"):
+        (outside / name).mkdir(parents=True)
+        (outside / name / "pack-1.pack").write_text("MY OWN DATA")
+        (repo.git_dir / "yolo-fs" / name).symlink_to(outside / name)
+    before = contents(outside)
+    for one in mixed(4):
+        repo.write(one)
+        ask(repo, questions(("run --once",)))
+    (repo.git_dir / "yolo-fs/claims.json").write_text("[")
+    ask(repo, questions(("doctor --fix",)))
+    with Repository(str(repo.root)) as repository:
+        merger = PackMerger(repository)
+        assert not merger.keeps_any_aside
+        assert len(list((repo.git_dir / "objects/pack").glob("*.keep"))) >= 2
+        merger.merge_now(most=1)
+    assert contents(outside) == before
 
 
 # --- setup, merge ----------------------------------------------------------------------------------------------------

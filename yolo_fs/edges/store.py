@@ -505,8 +505,10 @@ def output_place(typed: str, start: str, root: str | None) -> tuple[str, str]:
         )
     if top == "/":
         top = place
-        while not os.path.isdir(top):
+        while not os.path.lexists(top):
             top = os.path.dirname(top)
+        with environment(path):
+            os.close(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     return top, path
 
 

@@ -23,8 +23,9 @@ from yolo_fs.edges.git.object_format import PackIndex
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, content_of
-from yolo_fs.edges.store import reap_temporaries, sync_directory
+from yolo_fs.edges.store import private_directory, reap_temporaries, sync_directory
 from yolo_fs.edges.system import try_lock
+from yolo_fs.edges.warm_path import open_own
 from yolo_fs.reasons import YoloError
 
 MERGE_FROM = 32
@@ -83,8 +84,10 @@ class PackMerger:
         """Packs written by this process when the last merge began."""
         self.merges = 0
         with contextlib.suppress(OSError):
-            names = (os.path.splitext(name)[0] for name in os.listdir(self._aside))
+            place = open_own(self._aside)  # behind a link lie the packs of somebody else
+            names = (os.path.splitext(name)[0] for name in os.listdir(place))
             self._kept_aside = dict.fromkeys(names, time.monotonic())
+            os.close(place)
 
     @property
     def fresh(self) -> int:
@@ -101,7 +104,11 @@ class PackMerger:
         if self._lock < 0:
             return
         self._sources = [pack.name for pack in sources]
-        self._prepare_scratch()
+        try:
+            self._prepare_scratch()
+        except (OSError, YoloError):
+            self._end()
+            return
         # Into a store of its own beside ours: there no prune takes what is half written.
         self._git = self._repository.git.converse(
             "pack-objects", "--stdin-packs", "--quiet", "--delta-base-offset", "--threads=1",
@@ -191,8 +198,7 @@ class PackMerger:
 
     def _prepare_scratch(self) -> None:
         shutil.rmtree(self._scratch, ignore_errors=True)
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(self._scratch, 0o700)
+        private_directory(self._scratch)
         for folder in ("pack", "info"):
             os.mkdir(f"{self._scratch}/{folder}", 0o700)
         with open(f"{self._scratch}/info/alternates", "wb") as file:
@@ -247,8 +253,10 @@ class PackMerger:
         with _flocked(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
-            with contextlib.suppress(OSError):  # no room: then they stay where they are
-                os.mkdir(self._aside, 0o700)
+            if not self._has_room_aside():
+                for name in names:
+                    del self._merged[name]
+                return
             indexed = self._named_in(self._stamps())
             for name in names:
                 merged = self._merged.pop(name)
@@ -263,6 +271,13 @@ class PackMerger:
                     _move(f"{name}.{ending}", self._folder, self._aside)
                     failpoint.reach("packs.removing")
                 self._kept_aside[name] = time.monotonic()
+
+    def _has_room_aside(self) -> bool:
+        try:
+            private_directory(self._aside)
+        except YoloError:
+            return False
+        return True
 
     def _put_back(self) -> None:
         """Put back what is named by a multi-pack index that came late, and let the rest go in time.
