@@ -9,10 +9,27 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import NamedTuple
 
 import pytest
 
 from tests.security.patterns import Pattern, all_patterns, inputs_for
+from yolo_fs.credentials import redact
+from yolo_fs.edges.front_matter import read_front_matter
+from yolo_fs.edges.readers import read_lines, read_object
+from yolo_fs.edges.text_checks import Limits, read_text
+from yolo_fs.edges.toon import read_toon
+from yolo_fs.ids import read_scope
+from yolo_fs.reasons import safe, safe_lines
+from yolo_fs.rules.artifacts.catalogue import find_kind
+from yolo_fs.rules.artifacts.classify import classify, intended_path, misnamed
+from yolo_fs.rules.artifacts.naming import is_sound, nearest, purpose_of
+from yolo_fs.rules.artifacts.repair import mended
+from yolo_fs.rules.context.extractors import below
+from yolo_fs.rules.handoffs.envelopes import sentences_in
+from yolo_fs.rules.handoffs.packets import read_chat
+from yolo_fs.rules.handoffs.reading import block_of, fields_of, parse_log
+from yolo_fs.rules.hooks.touches import read_command
 
 ALL = bool(os.environ.get("YOLO_SECURITY"))
 CHARS = 64_000 if ALL else 8_000
@@ -54,16 +71,22 @@ def seconds_of(read: Callable[[str], object], text: str, most: float = FOREVER_S
     return time.process_time() - began
 
 
-def grows_too_fast(read: Callable[[str], object], made: Callable[[int], str], chars: int) -> bool:
-    """Return whether much more takes far longer than that much longer, each time that it is tried."""
-    if seconds_of(read, made(chars)) < NOTICED_S:
+def grows_too_fast(
+    read: Callable[[str], object], made: Callable[[int], str], chars: int, slower: int = 1
+) -> bool:
+    """Return whether much more takes far longer than that much longer, each time that it is tried.
+
+    `slower`: how many times as slow as a pattern it may be.
+    """
+    noticed_s = NOTICED_S * slower
+    if seconds_of(read, made(chars), FOREVER_S * slower) < noticed_s:
         return False
-    while chars > FEWEST and seconds_of(read, made(chars), 4 * NOTICED_S) > 4 * NOTICED_S:
+    while chars > FEWEST and seconds_of(read, made(chars), 4 * noticed_s) > 4 * noticed_s:
         chars //= 2
     for _ in range(3):
-        once = min(seconds_of(read, made(chars)) for _ in range(3))
-        most = WORST_RATIO * max(once, NOTICED_S / MORE)
-        if once < FOREVER_S and seconds_of(read, made(MORE * chars), most) < most:
+        once = min(seconds_of(read, made(chars), FOREVER_S * slower) for _ in range(3))
+        most = WORST_RATIO * max(once, noticed_s / MORE)
+        if once < FOREVER_S * slower and seconds_of(read, made(MORE * chars), most) < most:
             return False
     return True
 
@@ -79,6 +102,72 @@ def asking(pattern: Pattern) -> Callable[[str], object]:
     if isinstance(pattern.text, bytes):
         return lambda text: ask(text.encode("utf-8", "replace"))
     return ask
+
+
+def read_as(kind: str) -> Callable[[str], object]:
+    known = find_kind(kind)
+    assert known is not None
+    return lambda text: mended(text.encode("utf-8", "replace"), known)
+
+
+WIDE = Limits(max_line_bytes=8 << 20)
+PLACE = ".yolo-planning/phases/01-auth/"
+READERS: dict[str, Callable[[str], object]] = {
+    "words of a shell": read_command,
+    "lines": lambda text: read_lines(text.encode("utf-8", "replace"), "x", WIDE),
+    "object": lambda text: read_object(text.encode("utf-8", "replace"), "x", WIDE),
+    "front matter": lambda text: read_front_matter(text.encode("utf-8", "replace"), "x", WIDE),
+    "a packet": lambda text: read_front_matter(
+        f"---\nhandoff:\n  objective: {text}\n---\n".encode("utf-8", "replace"), "x", WIDE
+    ),
+    "toon": lambda text: read_toon(text.encode("utf-8", "replace"), "x", WIDE),
+    "text": lambda text: read_text(text.encode("utf-8", "replace"), "x", WIDE),
+    "repair of lines": read_as("critique"),
+    "repair of an object": read_as("analysis"),
+    "a chat": lambda text: read_chat(text.split("\n")),
+    "a block of a handoff": lambda text: fields_of(block_of(text) or text),
+    "a subject": lambda text: (
+        is_sound(text),
+        purpose_of(text),
+        nearest(text, ["chore(x): y"], "01-01"),
+    ),
+    "a scope": read_scope,
+    "a path": lambda text: (
+        classify(PLACE + text),
+        misnamed(PLACE + text),
+        intended_path(PLACE + text),
+    ),
+    "credentials": redact,
+    "sentences": sentences_in,
+    "a log of reads": parse_log,
+    "a text that is shown": lambda text: (safe(text), safe_lines(text)),
+    "headings": lambda text: list(below(text.split("\n"), "any")),
+}
+UNITS = (
+    *"a0 \t\n-./\\'\"=:;,([{<>*#@~$&|`!\0\u202e\u00e9", "\r\n", "a ", " a", "a,", "a:", "a: ", "a\n", "- a\n", "# a\n",
+    "{\n", "[1,", '{"a":', '"a",', '\\"', "\\'", "\\\\", "'a' ", "rm ", "git ", "cat a;", ">a ", "$a", "$(", "${", "$((", "((a) ",
+    "<<E\n", "<<'E'\n", "a=x;", "a=$a$a;", "a+=x;", "cd a;", "{a,b}", "{a}", "if ", "env ", "sh -c 'a b' ", "eval 'a' ", "find -exec ",
+    "python3 -c 'open(", "*** Add File: a\n", "*** Add File: \t", "---\n", "=== AUTO-HANDOFF ===\n", "key: value\n", "  a: b\n", "&a ",
+    "a[2]{b,c}: 1,2\n", "A: 1\n", "AB-", "00-a", "TODO. ", "/*", "//", "<!--", "feat(01-01): ", "eyJa.", "-----BEGIN ", "sk-a", "\\u0061",
+    "password=", "READ a:",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_no_reader_takes_longer_than_its_text_grows(reader: str) -> None:
+    read = READERS[reader]
+    read("a: 1\n")  # what is imported and compiled once is none of it
+    slow = [unit for unit in UNITS if grows_too_fast(read, Repeated(unit).of_length, CHARS, 12)]
+    assert slow == []
+
+
+class Repeated(NamedTuple):
+    """Something that is repeated."""
+
+    unit: str
+
+    def of_length(self, chars: int) -> str:
+        return self.unit * (chars // len(self.unit))
 
 
 @cache
