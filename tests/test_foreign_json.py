@@ -48,7 +48,7 @@ def test_time_grows_with_the_text_and_no_faster(piece: str) -> None:
         best = min(_time(lambda: place_too_deep(text, size)) for _ in range(3))
         return best + min(_time(lambda: place_too_deep("[" * 70 + text, 64)) for _ in range(3))
 
-    assert needed(1_600_000) < 60 * max(needed(100_000), 1e-4)
+    assert needed(1_600_000) < 60 * max(needed(100_000), 1e-3)
 
 
 def _time(step: object) -> float:

@@ -17,6 +17,7 @@ from yolo_fs.reasons import Reason
 
 PARTIAL = {
     "_COLOUR": "what has no colour is printed plain",
+    "_HINTS": "the writer gives hints for the reasons for which it refuses",
     "_ADVICE": "each reader gives advice for the reasons that it finds",
     "BEYOND_JSON_SCHEMA": "the reasons that JSON Schema cannot find",
     "AUTHORITY_BY_ROLE": "the document gives no row to the integration gate, and none to people",

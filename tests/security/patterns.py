@@ -131,7 +131,10 @@ def _values_of(path: Path, call: ast.Call, method: str) -> tuple[str | bytes, in
         used = (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
         local = {name: _Word("word") for name in used if not hasattr(builtins, name)}
         try:
-            return eval(compile(ast.Expression(node), str(path), "eval"), {**local, **vars(module)})
+            return eval(
+                compile(ast.Expression(node), str(path), "eval"),
+                {**local, "re": re, **vars(module)},
+            )
         except (KeyError, TypeError):  # a row of a table that is asked for at run time
             return None
 

@@ -10,13 +10,14 @@ import pytest
 
 from tests.e2e.repo import Repo
 from tests.security.asking import Question, ask
-from tests.security.verbs import ESSENTIAL, READERS, questions
+from tests.security.verbs import READERS, questions
 
 ALL = bool(os.environ.get("YOLO_SECURITY"))
-VERBS = (
-    *(READERS if ALL else (*ESSENTIAL, "status --json", "agent list", "workflow next", "events")),
-    "report -o x.html",
-)
+ESSENTIAL = (
+    "status", "status --json", "resume --json", "verify", "doctor --fix", "hooks doctor", "run --once",
+    "agent list", "workflow next", "events",
+)  # fmt: skip
+VERBS = (*(READERS if ALL else ESSENTIAL), "report -o x.html")
 DATES = (
     "253402300800 +0000", "99999999999999 +0000", "184467440737095516150 +0000", "", "-1 +0000", "1.5 x", "1e9 +0000",
     "1 +9999", "1 +99999999", "0 +0000", "253402300799 -9999",
