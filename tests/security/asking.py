@@ -48,7 +48,7 @@ def ask(
     done = subprocess.run(
         [sys.executable, "-m", "tests.security.asking"], cwd=PROJECT, env={**repo.env, **(more or {})},
         input=json.dumps({"start": str(start or repo.root), "questions": questions}),
-        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+        capture_output=True, text=True, timeout=DEADLINE_S + len(questions), check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     answers = [json.loads(line) for line in done.stdout.splitlines()]

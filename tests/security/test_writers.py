@@ -322,6 +322,7 @@ def asked_of_all(root: str) -> list[Question]:
     return [*questions((*READERS, *MORE)), *hosts, *of_hosts(root, "x")]
 
 
+@pytest.mark.timeout(300)  # more than a hundred commands
 def test_where_our_folder_is_a_link_nothing_behind_it_is_touched(repo: Repo) -> None:
     """Also a folder that is as private as ours, with files that are named as ours are."""
     repo.write(*mixed(2))
