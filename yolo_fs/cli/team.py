@@ -104,7 +104,7 @@ def leave(asked: Invocation, *, delete_mine: bool) -> Reply:
         deleted: tuple[str, ...] = ()
         if left and left.remote and delete_mine:
             deleted = _lane(repository, left).delete_mine()
-    text = f"left the team {left.team}" if left else "this work tree is in no team"
+    text = f"left the team {safe(left.team)}" if left else "this work tree is in no team"
     if deleted:
         text += f"; deleted at the remote: {', '.join(deleted)}"
     data = _shown(left) | ({"deleted": list(deleted)} if delete_mine else {})
