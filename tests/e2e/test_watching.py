@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -268,6 +269,7 @@ def test_what_is_pushed_into_the_branch_is_not_taken_back(
     repo.git("clone", "-q", str(repo.root), str(there))
     (there / other.path).write_bytes(other.data)
     repo.git("-C", str(there), "commit", "-qam", other.subject)
+    time.sleep(1.1)  # a reflog counts in seconds: what is written in that of a move is new
     if words := PUSHES[way]:
         repo.git("-C", str(there), *(word.format(here=repo.root) for word in words))
     if way == "update-ref":

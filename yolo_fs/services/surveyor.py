@@ -420,7 +420,7 @@ class Surveyor:
         into it, a fetch, an `update-ref`.
         """
         moves = self._moves()
-        if not any(written_s <= move.at_s and not move.is_ours for move in moves):
+        if not any(written_s < move.at_s and not move.is_ours for move in moves):
             return False
         for move in moves:
             before = self._blob_at(move.old, path)
@@ -428,7 +428,7 @@ class Surveyor:
                 continue
             if move.is_ours:  # it was committed as the file was: whatever is there now is newer
                 return False
-            if before == blob and written_s <= move.at_s:
+            if before == blob and written_s < move.at_s:  # within a second it may be newer
                 return True
         return False
 
