@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import time
+
+import pytest
 
 # A warm process beside each daemon would cost the suite minutes; `tests/e2e/test_warm.py` has them.
 os.environ.setdefault("YOLO_FS_COLD", "1")
@@ -16,3 +19,28 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--within", type=float, metavar="SECONDS", help="begin no test after that many"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seconds = config.getoption("within")
+    if seconds is not None:
+        config.pluginmanager.register(_Within(seconds))
+
+
+class _Within:
+    """Leaves out, as skipped, what would begin too late."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._why = f"not begun within {seconds:g} s"
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self) -> None:
+        if time.monotonic() > self._end:
+            pytest.skip(self._why)

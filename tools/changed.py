@@ -1,0 +1,103 @@
+"""Which tests are near to what was changed: the files that `scripts/test --changed` runs, nearest first.
+
+A changed test is its own; a module is tested by the file that mirrors its path, then by the tests that import it, then
+by those that import a module which imports it. A change of anything else is near to the tests whose text names it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+ALWAYS = ("tests/test_floors.py", "tests/test_references.py")
+
+
+def main() -> None:
+    """Print the paths of the tests, one in a line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("since", nargs="?", default="HEAD", help="a commit (default: HEAD)")
+    changed = paths_changed(parser.parse_args().since)
+    for path in tests_near(changed):
+        print(path)
+
+
+def paths_changed(since: str) -> list[str]:
+    """Return the files that differ from a commit, and the ones that git does not know yet."""
+    command = ("git", "-C", str(ROOT))
+    differing = (*command, "diff", "--name-only", "--no-renames", since, "--")
+    unknown = (*command, "ls-files", "--others", "--exclude-standard")
+    runs = [subprocess.run(words, stdout=subprocess.PIPE, text=True) for words in (differing, unknown)]  # fmt: skip
+    if any(run.returncode for run in runs):
+        sys.exit(2)  # git has said why
+    return sorted({path for run in runs for path in run.stdout.splitlines()})
+
+
+def tests_near(changed: list[str]) -> list[str]:
+    """Return the test files for changed paths, nearest first."""
+    if not changed:
+        return []
+    imports = {path: frozenset(imports_of(path)) for path in python_files()}
+    tests = [path for path in imports if PurePosixPath(path).name.startswith("test_")]
+    distances = distances_from(changed, imports)
+    near = {path: distances[path] for path in tests if path in distances}
+    near |= dict.fromkeys((mirror for mirror in map(mirror_of, changed) if mirror in imports), 0)
+    named = {name_in_texts(path) for path in changed if not path.endswith(".py")}
+    for path in tests:
+        text = (ROOT / path).read_text() if named and path not in near else ""
+        if any(name in text for name in named):
+            near[path] = 1
+    near |= {path: near.get(path, 1) for path in ALWAYS}
+    return sorted(near, key=lambda path: (near[path], path.startswith("tests/e2e/"), path))
+
+
+def distances_from(changed: list[str], imports: Mapping[str, frozenset[str]]) -> dict[str, int]:
+    """Return each file that imports a changed one, over at most one other, and over how many imports it does."""
+    distances = {path: 0 for path in changed if path in imports}
+    for distance in (1, 2):
+        modules = {module_of(path) for path, nearer in distances.items() if nearer < distance}
+        for path, imported in imports.items():
+            if imported & modules:
+                distances.setdefault(path, distance)
+    return distances
+
+
+def python_files() -> Iterator[str]:
+    """Return the modules and the tests."""
+    for folder in ("yolo_fs", "tests", "tools", "bench"):
+        yield from sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).rglob("*.py"))
+
+
+def module_of(path: str) -> str:
+    """Return the name by which a file is imported."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def imports_of(path: str) -> Iterator[str]:
+    """Return the modules that a file names in imports, wherever they stand; a name in a module may be one itself."""
+    for node in ast.walk(ast.parse((ROOT / path).read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def name_in_texts(path: str) -> str:
+    """Return how a text names a file that is no module: by its name, or by its path if that has no suffix."""
+    pure = PurePosixPath(path)
+    return pure.name if pure.suffix else path
+
+
+def mirror_of(path: str) -> str:
+    """Return where the tests of a module would stand: `tests/rules/test_kept.py` for `yolo_fs/rules/kept.py`."""
+    pure = PurePosixPath(path)
+    return str(PurePosixPath("tests", *pure.parts[1:-1], f"test_{pure.name}"))
+
+
+if __name__ == "__main__":
+    main()
