@@ -47,10 +47,7 @@ def test_a_blob_beyond_the_limit_is_not_read_and_its_size_is_told(
     assert store.size_of(large) == size and store.size_of("0" * 40) is None
 
 
-def test_those_around_a_large_one_are_read_as_ever(
-    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(object_store, "READ_HERE_MOST", 0)
+def test_those_around_a_large_one_are_read_as_ever(user: User, engine: Engines) -> None:
     names = [
         blob(user, str(number).encode() * (LARGE if number % 5 == 0 else 1)) for number in range(20)
     ]
@@ -67,12 +64,10 @@ def test_of_many_large_ones_few_stand_in_memory_at_once(
 ) -> None:
     monkeypatch.setattr(object_store, "_AHEAD_BYTES", 1_000)
     names = [blob(user, str(number).encode() * 700) for number in range(10, 40)]
-    for read_here in (0, 500):
-        monkeypatch.setattr(object_store, "READ_HERE_MOST", read_here)
-        store = engine(user).repository.objects
-        some = store._read_some(names, LARGE)
-        assert 0 < len(some) <= 2
-        assert [one and one.oid for one in store.read_many(names)] == names
+    store = engine(user).repository.objects
+    some = store._read_some(names, LARGE)
+    assert 0 < len(some) <= 2
+    assert [one and one.oid for one in store.read_many(names)] == names
 
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "tag"])
@@ -100,49 +95,12 @@ def test_of_a_commit_so_much_is_read_as_may_be_and_others_around_it_whole(
     assert repository.parents(large) == (base,)
 
 
-def test_differences_upon_large_differences_are_left_to_git(user: User, engine: Engines) -> None:
-    """A chain of differences of megabytes each, all of which would stand in memory at once."""
-    bodies, inserts = [b"a" * 1_000], b"".join(bytes([127]) + b"b" * 127 for _ in range(8_000))
-    entries, oids = [_entry(3, bodies[0])], []
-    for number in range(60):
-        fresh = str(number).encode() * 2
-        said = _size(len(bodies[-1])) + _size(len(inserts) // 128 * 127 + len(fresh)) + inserts
-        said += bytes([len(fresh)]) + fresh
-        bodies.append(b"b" * (127 * 8_000) + fresh)
-        entries.append(_entry(6, said, _distance(len(entries[-1]))))
-    pack = b"PACK" + struct.pack(">II", 2, len(entries)) + b"".join(entries)
-    user.git("index-pack", "--stdin", given=pack + hashlib.sha1(pack).digest())
-    oids = [hashlib.sha1(b"blob %d\0" % len(one) + one).hexdigest() for one in bodies]
-    store = engine(user).repository.objects
-
-    assert store._stored.read(oids[-1]) is None
-    assert store._stored.read(oids[1]) is not None
-    last = store.read(oids[-1])
-    assert last is not None and last.body == bodies[-1]
-
-
 def _entry(kind: int, body: bytes, between: bytes = b"") -> bytes:
     size, head, byte = len(body) >> 4, bytearray(), (kind << 4) | (len(body) & 15)
     while size:
         head.append(byte | 0x80)
         byte, size = size & 127, size >> 7
     return bytes(head) + bytes([byte]) + between + zlib.compress(body)
-
-
-def _size(size: int) -> bytes:
-    said = bytearray()
-    while size > 127:
-        said.append(0x80 | (size & 127))
-        size >>= 7
-    return bytes(said) + bytes([size])
-
-
-def _distance(distance: int) -> bytes:
-    said = [distance & 127]
-    while distance := distance >> 7:
-        distance -= 1
-        said.append(0x80 | (distance & 127))
-    return bytes(reversed(said))
 
 
 def test_trees_within_trees_that_hold_more_files_than_any_disk_end(

@@ -12,15 +12,13 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.edges.git.conftest import Engines, Make, User
-from yolo_fs.edges.git import objects
-from yolo_fs.edges.git.object_format import LARGEST_READ, GitObject, ObjectFormat, pack_of
-from yolo_fs.edges.git.objects import KEEP_NOTE, READ_HERE_MOST, ObjectStore
+from yolo_fs.edges.git.object_format import GitObject, ObjectFormat, pack_of
+from yolo_fs.edges.git.objects import KEEP_NOTE, ObjectStore
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.reasons import Reason, YoloError
 
@@ -205,72 +203,6 @@ def test_a_reader_that_died_is_started_anew(user: User, engine: Engines) -> None
     assert found is not None and found.oid == user.tip()
 
 
-def _packed_by_names(user: User) -> None:
-    user.git("config", "repack.useDeltaBaseOffset", "false")
-    user.git("repack", "-adfq")
-
-
-def _moved_to_another(user: User) -> None:
-    objects = user.root / ".git/objects"
-    objects.rename(user.root / "other")
-    (objects / "info").mkdir(parents=True)
-    (objects / "info/alternates").write_text("../../other\n")
-
-
-LIES: dict[str, tuple[Callable[[User], object], bool]] = {
-    "loose": (lambda user: None, True),
-    "packed": (lambda user: user.git("gc", "-q", "--prune=now"), True),
-    "deep": (lambda user: user.git("repack", "-adfq", "--depth=200", "--window=50"), True),
-    "by names": (_packed_by_names, True),
-    "under a common index": (
-        lambda user: user.git("repack", "-adq", "--write-midx"), True,
-    ),
-    "an old index": (
-        lambda user: user.git("-c", "pack.indexVersion=1", "repack", "-adfq"), False,
-    ),
-    "in an alternate": (_moved_to_another, False),
-}  # fmt: skip
-"""How objects lie → who makes it so, and whether they are read without git."""
-
-
-@pytest.mark.parametrize("lies", LIES)
-@pytest.mark.parametrize("algorithm", FORMATS)
-def test_each_object_is_read_as_git_reads_it(make: Make, algorithm: str, lies: str) -> None:
-    print(f"seed {SEED}")
-    chance = random.Random(SEED)
-    user = make("whatever", f"--object-format={algorithm}")
-    lines = [b"%x\n" % chance.getrandbits(200) for _ in range(2_000)]
-    for number in range(30):
-        lines[chance.randrange(len(lines))] = b"%d\n" % number
-        for name in ("a/long.txt", "b/c/d"):
-            user.write(name, "".join(map(bytes.decode, lines[: 2_000 >> number % 3])))
-        user.git("add", ".")
-        user.git("commit", "-qm", f"{number}")
-    make_it, without_git = LIES[lies]
-    make_it(user)
-    told = user.text("cat-file", "--batch-all-objects", "--batch-check").split("\n")
-    store = store_of(user, algorithm)
-    for line in told:
-        oid, kind, _ = line.split(" ")
-        assert store.read(oid) == GitObject(oid, kind, user.git("cat-file", kind, oid)), line
-    assert (store._reader is None) == without_git
-    store.end()
-
-
-@pytest.mark.parametrize("size", [LARGEST_READ - 100, LARGEST_READ + 1])
-@pytest.mark.parametrize("is_packed", [False, True])
-def test_a_large_object_is_left_to_git(user: User, size: int, is_packed: bool) -> None:
-    oid = user.git("hash-object", "-w", "--stdin", given=bytes(size)).decode().strip()
-    if is_packed:
-        user.git("tag", "large", oid)
-        user.git("gc", "-q", "--prune=now")
-    store = store_of(user)
-    found = store.read(oid)
-    assert found is not None and found.body == bytes(size)
-    assert (store._reader is None) == (size < LARGEST_READ)
-    store.end()
-
-
 def test_a_pack_that_was_collected_between_two_objects_is_looked_for_anew(user: User) -> None:
     store, blob = store_of(user), user.text("rev-parse", "HEAD^{tree}")
     user.git("repack", "-adq")
@@ -279,11 +211,10 @@ def test_a_pack_that_was_collected_between_two_objects_is_looked_for_anew(user: 
     user.git("gc", "-q", "--prune=now")
     assert store.read(blob) is not None
     assert store.read(user.tip()) is not None
-    assert store._reader is None
     store.end()
 
 
-def test_a_damaged_object_is_left_to_git(user: User) -> None:
+def test_a_damaged_object_is_none(user: User) -> None:
     tip = user.tip()
     damage(user.root / f".git/objects/{tip[:2]}/{tip[2:]}", b"no longer what it was")
     store = store_of(user)
@@ -311,7 +242,7 @@ def test_what_is_not_there_is_none_and_the_next_answer_is_right(
     assert objects.read(user.tip()).oid == user.tip()
 
 
-def test_what_another_process_wrote_is_read_without_git_until_it_is_gone(user: User) -> None:
+def test_what_another_process_wrote_is_read_until_it_is_gone(user: User) -> None:
     mine, other = store_of(user), store_of(user)
     object_format = other.object_format
     assert mine.read(object_format.zero) is None
@@ -321,7 +252,6 @@ def test_what_another_process_wrote_is_read_without_git_until_it_is_gone(user: U
     other.write(blobs[2:3])
     assert mine.read(blobs[1].oid) == blobs[1]
     assert list(mine.read_many([each.oid for each in blobs[:3]])) == blobs[:3]
-    assert mine._reader is None
     other.write(blobs[3:])
     for path in packs(user).glob("*"):
         path.unlink()
@@ -341,7 +271,6 @@ def test_a_pack_that_cannot_be_read_is_none_and_a_difference_is_read(user: User)
     (packs(user) / "pack-torn.idx").write_bytes(b"")
     assert mine.read(second.oid) == second._replace(base="")
     assert mine.read(first.oid) == first
-    assert mine._reader is None
     empty = object_format.hash_object("tree", b"")
     assert mine.read(empty.oid) == empty  # it lies nowhere: git knows it
     mine.end()
@@ -375,26 +304,3 @@ def test_many_objects_come_in_the_order_asked_for_whatever_is_missing_or_dies(us
     assert found[7] is found[70] is None
     assert found == [None if at in (7, 70) else one for at, one in enumerate(objects)]
     store.end()
-
-
-def test_whoever_reads_a_long_history_leaves_its_differences_to_git(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A chain of differences was made anew for nearly each version: a daemon's start took 24 s instead of 9."""
-    versions = [b"a" * 500 + b"%d" % number for number in range(READ_HERE_MOST + 200)]
-    store = store_of(user, durable=False)
-    written = [store.object_format.hash_object("blob", version) for version in versions]
-    store.write(written)
-    user.git("repack", "-adfq", "--depth=50", "--window=10")
-    begun = store_of(user)
-    entries, read = [], objects.entry_at
-    monkeypatch.setattr(objects, "entry_at", lambda *asked: entries.append(1) or read(*asked))
-    half = len(written) // 2
-    for some in (written[:half], written[half:], written):
-        assert list(begun.read_many([one.oid for one in some])) == [
-            one._replace(base="") for one in some
-        ]
-    assert begun._reader is not None and len(entries) <= 51 * READ_HERE_MOST
-    ahead = len(entries)
-    assert begun.read(written[0].oid) == written[0] and len(entries) == ahead
-    begun.end()

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
-import struct
-import zlib
 
 import pytest
 
 from yolo_fs.edges.git.object_format import (
-    Entry,
     GitObject,
     ObjectFormat,
-    PackIndex,
-    entry_at,
     pack_of,
-    with_difference,
 )
 
 from .conftest import Make
@@ -93,46 +86,3 @@ def test_an_object_whose_base_is_not_in_the_pack_is_whole(make: Make) -> None:
     stranger = object_format.hash_object("blob", b"elsewhere")
     said = indexed(make, "sha1", [object_format.hash_object("blob", b"here", stranger.oid)])
     assert all(len(words) == 5 for words in said.values())
-
-
-@pytest.mark.parametrize("algorithm", FORMATS)
-def test_what_a_pack_holds_is_read_back_and_never_half_wherever_it_is_cut_off(
-    algorithm: str,
-) -> None:
-    print(f"seed {SEED}")
-    chance, object_format = random.Random(SEED), ObjectFormat(algorithm)
-    bodies = [chance.randbytes(size) for size in (0, 3, 128, 129, 5_000)]
-    whole = [object_format.hash_object("blob", body) for body in bodies]
-    changed = object_format.hash_object("blob", bodies[-1] + b"more", whole[-1].oid)
-    last = object_format.hash_object("commit", b"tree\n")
-    pack = pack_of([*whole, changed, last], object_format)
-
-    def index_of(data: bytes) -> PackIndex:
-        return PackIndex(lambda at, size: data[at : at + size], object_format.size)
-
-    def entry_of(object_: GitObject, size: int) -> Entry:
-        at = index_of(pack.idx).offset_of(bytes.fromhex(object_.oid))
-        assert at is not None
-        data = pack.data[:size]
-        return entry_at(lambda at, size: data[at : at + size], at, object_format.size)
-
-    for each in (*whole, last):
-        assert entry_of(each, len(pack.data)) == Entry(each.kind, b"", each.body)
-    difference = entry_of(changed, len(pack.data))
-    assert isinstance(difference.base, int)
-    assert with_difference(whole[-1].body, difference.body) == changed.body
-    end = len(pack.data) - object_format.size
-    for size in (*range(20), end - 1, *chance.sample(range(end), 50)):
-        with pytest.raises((ValueError, IndexError, zlib.error)):
-            entry_of(last, size)
-    for size in (0, 8, 1031, 1040, len(pack.idx) // 2):
-        with contextlib.suppress(struct.error):
-            assert not index_of(pack.idx[:size]).offset_of(bytes.fromhex(last.oid))
-
-
-def test_a_difference_that_makes_more_than_it_says_is_refused() -> None:
-    copy_all = b"\xb3" + struct.pack("<HH", 0, 100)
-    with pytest.raises(ValueError, match="more than"):
-        with_difference(bytes(100), bytes([100, 100]) + copy_all * 2)
-    with pytest.raises(ValueError, match="134217727"):
-        with_difference(bytes(100), bytes([100]) + b"\xff\xff\xff\x3f" + copy_all)

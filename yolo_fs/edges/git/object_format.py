@@ -10,7 +10,7 @@ import hashlib
 import struct
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -55,18 +55,13 @@ class ObjectFormat(NamedTuple):
 
 
 _TYPES = {"commit": 1, "tree": 2, "blob": 3}
-_KINDS = {number: kind for kind, number in _TYPES.items()}
-_OFFSET_DELTA, _NAME_DELTA = 6, 7
-LARGEST_READ = 1 << 22
-"""Bytes of the largest object that is read in process."""
-_WINDOW = 4096
-"""Bytes that are read of a pack at once: most entries are smaller."""
+_OFFSET_DELTA = 6
 _INDEX_SIGN = b"\377tOc" + struct.pack(">I", 2)
 _NAMES_FROM = len(_INDEX_SIGN) + 4 * 256
 """Behind the counts: how many names begin with each byte or a lower one."""
 _FOUND_ONE_BY_ONE = 16
 """Names that are looked for in a large index one by one: a set of all of its names costs more."""
-LONGEST_CHAIN = 50
+_LONGEST_CHAIN = 50
 """Differences upon differences; the depth at which git itself stops."""
 _LONGEST_INSERT = 127
 _LONGEST_COPY = 0xFFFF
@@ -91,16 +86,6 @@ class Pack(NamedTuple):
     """Where each object is. See gitformat-pack(5), version 2."""
 
 
-class Entry(NamedTuple):
-    """An entry of a pack."""
-
-    kind: str
-    """As of `GitObject`; empty for a difference, and for what is none of these."""
-    base: int | bytes
-    """What a difference is one to: the entry at an offset, or a name. Empty without one."""
-    body: bytes
-
-
 class _IndexEntry(NamedTuple):
     oid: bytes
     checksum: int
@@ -115,9 +100,9 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     depths: dict[str, int] = {}
     bodies: dict[str, bytes] = {}
     for each in objects:
-        at, depth = len(pack), depths.get(each.base, LONGEST_CHAIN) + 1
+        at, depth = len(pack), depths.get(each.base, _LONGEST_CHAIN) + 1
         # git takes a difference of less than four bytes for a broken one.
-        if depth <= LONGEST_CHAIN and each.body:
+        if depth <= _LONGEST_CHAIN and each.body:
             stored = _difference(each.body, bodies[each.base], at - offsets[each.base])
         else:
             depth = 0
@@ -132,81 +117,8 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     )
 
 
-def entry_at(read: Callable[[int, int], bytes], at: int, name_size: int) -> Entry:
-    """Return an entry of a pack; `read`: its bytes, so many from there on. See gitformat-pack(5).
-
-    Raises:
-        ValueError, IndexError, zlib.error: it is cut off, or larger than is read in process.
-    """
-    data = read(at, _WINDOW)
-    type_, size, to = data[0] >> 4 & 0x07, data[0] & 0x0F, 1
-    while data[to - 1] & 0x80:
-        size |= (data[to] & 0x7F) << (7 * to - 3)
-        to += 1
-    base: int | bytes = b""
-    if type_ == _OFFSET_DELTA:
-        back, to = data[to] & 0x7F, to + 1
-        while data[to - 1] & 0x80:
-            back, to = back + 1 << 7 | data[to] & 0x7F, to + 1
-        base = at - back
-    elif type_ == _NAME_DELTA:
-        base, to = data[to : to + name_size], to + name_size
-    if size > LARGEST_READ:
-        raise ValueError(size)
-    body, stream, end = b"", zlib.decompressobj(), at + len(data)
-    data = data[to:]
-    while not stream.eof and len(body) <= size:
-        if not data:
-            data = read(end, _WINDOW)
-            end += len(data)
-        if not data:
-            raise ValueError("cut off")
-        body += stream.decompress(data, size + 1 - len(body))
-        data = stream.unconsumed_tail
-    return Entry(_KINDS.get(type_, ""), base, body)
-
-
-def with_difference(base: bytes, said: bytes) -> bytes:
-    """Return what a difference makes of its base; a wrong one shows in the name of what is made.
-
-    Raises:
-        ValueError, IndexError: it is cut off, or makes more than it says or than is read.
-    """
-    _, at = _number(said, 0)
-    left, at = _number(said, at)
-    if left > LARGEST_READ:
-        raise ValueError(left)
-    made: list[bytes] = []
-    while at < len(said):
-        word, at = said[at], at + 1
-        if word & 0x80:
-            numbers = bytearray(7)
-            for bit in range(7):
-                if word >> bit & 1:
-                    numbers[bit], at = said[at], at + 1
-            offset = int.from_bytes(numbers[:4], "little")
-            size = int.from_bytes(numbers[4:], "little") or 0x10000
-            made.append(base[offset : offset + size])
-        else:
-            made.append(said[at : at + word])
-            at += word
-        left -= len(made[-1])
-        if left < 0:
-            raise ValueError("more than it says")
-    return b"".join(made)
-
-
-def _number(said: bytes, at: int) -> tuple[int, int]:
-    """Return a number of seven bits in each byte, the lowest first, and where it ends."""
-    number, shift = said[at] & 0x7F, 0
-    while said[at] & 0x80:
-        at, shift = at + 1, shift + 7
-        number |= (said[at] & 0x7F) << shift
-    return number, at + 1
-
-
 class PackIndex:
-    """Where a pack has its objects, by an index of version 2; of another, it has none.
+    """Which objects a pack has, by an index of version 2; of another, it has none.
 
     It is read a piece at a time, for a large pack has hundreds of thousands of objects, and it is
     not mapped: cut short under a map it would end the process. See gitformat-pack(5).
@@ -230,41 +142,6 @@ class PackIndex:
         pairs = zip((0, *other._counts), other._counts, strict=False)
         there = [first for first, (before, count) in enumerate(pairs) if count > before]
         return not other.is_empty and all(self._has_those(other, first) for first in there)
-
-    def offset_of(self, name: bytes) -> int | None:
-        """Return where the pack has an object; None where it has it not.
-
-        Raises:
-            struct.error: the index is cut off.
-        """
-        before, names = self._names(name[0])
-        at = self._find(name, names)
-        if at < 0:
-            return None
-        offsets = self._offsets_from
-        near = self._read(offsets + 4 * (before + at // self._size), 4)
-        (offset,) = struct.unpack(">I", near)
-        if offset & _FAR:
-            far = self._read(offsets + 4 * self._counts[255] + 8 * (offset - _FAR), 8)
-            (offset,) = struct.unpack(">Q", far)
-        return int(offset)
-
-    def places(self) -> Iterator[tuple[bytes, int]]:
-        """Yield each object and where the pack has it, unless far away; for a small index.
-
-        Raises:
-            struct.error: it is cut off.
-        """
-        total, size = self._counts[255], self._size
-        names = self._read(_NAMES_FROM, total * size)
-        offsets = struct.unpack(f">{total}I", self._read(self._offsets_from, 4 * total))
-        for number, at in enumerate(offsets):
-            if not at & _FAR:
-                yield names[number * size : (number + 1) * size], at
-
-    @property
-    def _offsets_from(self) -> int:
-        return _NAMES_FROM + self._counts[255] * (self._size + 4)
 
     def _names(self, first: int) -> tuple[int, bytes]:
         """Return how many names come before those that begin with a byte, and these."""

@@ -1,4 +1,4 @@
-"""git objects, read and built in process: written as one kept pack, durable before acknowledged.
+"""git objects: read through one `cat-file`, written as one kept pack, durable before acknowledged.
 
 `git gc`, `git repack -ad` and `git prune` spare what a pack with a `.keep` beside it holds, so
 nothing of ours is taken before a branch names it, and nothing has to wait for them. See
@@ -12,29 +12,21 @@ import errno
 import fcntl
 import os
 import stat
-import struct
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
-from io import FileIO
+from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.object_format import (
-    LARGEST_READ,
-    LONGEST_CHAIN,
     GitObject,
     ObjectFormat,
     Pack,
-    PackIndex,
-    entry_at,
     pack_of,
-    with_difference,
 )
-from yolo_fs.edges.git.runner import Conversation, Git, GitError, content_of
+from yolo_fs.edges.git.runner import Conversation, Git, GitError
 from yolo_fs.edges.store import sync_directory
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -49,10 +41,6 @@ _ASKED_AHEAD = 64
 """Objects in one question, which has to fit into a pipe, or we and git would each wait for the
 other to read."""
 
-READ_HERE_MOST = 500
-"""Objects that are read in process: whoever reads a long history has a git run for it, which keeps
-what long chains of differences begin with."""
-_KINDS_READ = ("blob", "tree", "commit")
 MOST_BYTES = {"blob": 64 << 20, "tree": 16 << 20, "commit": 4 << 20, "tag": 1 << 20}
 """Larger objects are not read: whoever pushes one of a few kilobytes decides how large it unpacks.
 Of a commit so much is read: no branch can go on without its tree and its parents.
@@ -60,14 +48,6 @@ Of a commit so much is read: no branch can go on without its tree and its parent
 _AHEAD_BYTES = 16 << 20
 """Of the objects that are asked for at once, so much is read before the first of them is used."""
 _SIZES_KEPT = 10_000
-_SMALL_INDEX_BYTES = 4096
-"""What an index of some hundred objects says is kept, a larger one is read where it is asked."""
-_PACKS_MOST = 500
-_FILES_MOST = 16
-_BASES_MOST = 256
-_BASE_BYTES = 1 << 13
-_TICK_NS = 20_000_000
-"""Longer than the clock of a file system needs to tell two changes of a folder apart."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -105,7 +85,7 @@ class _Draft(NamedTuple):
 
 
 class ObjectStore:
-    """Reads objects where they lie, or through one `cat-file --batch`, and writes them itself."""
+    """Reads objects through one `cat-file --batch`, and writes packs itself."""
 
     def __init__(
         self,
@@ -131,8 +111,6 @@ class ObjectStore:
         """Whether sizes are asked for before anything is read: one was too large."""
         self._too_large: dict[str, int] = {}
         """Name → size of what was larger than whoever asked last can take."""
-        self._stored = _StoredObjects(directory, object_format)
-        self._read_so_far = 0
         self._in_doubt: dict[str, _DoubtfulPack] = {}
 
     def read(self, name: str, most_bytes: int = MOST_BYTES["blob"]) -> GitObject | None:
@@ -181,29 +159,10 @@ class ObjectStore:
 
     def close(self) -> None:
         """End the reading processes."""
-        self._stored.close()
         for reader in (self._reader, self._sizes):
             if reader is not None:
                 reader.close()
         self._reader = self._sizes = None
-
-    def _read_some(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
-        """Return the first of these objects, so many as may stand in memory at once."""
-        found: dict[str, GitObject | None] = {}
-        rest, size = [], 0
-        for name in names:
-            self._read_so_far += 1
-            one = self._stored.read(name) if self._read_so_far <= READ_HERE_MOST else None
-            if one is None:
-                rest.append(name)
-            elif self._may_read(name, _Head(one.kind, len(one.body)), most_bytes):
-                found[name] = one
-                size += len(one.body)
-            else:
-                found[name] = None
-            if size > _AHEAD_BYTES:
-                break
-        return found | self._ask_again(rest, most_bytes) if rest else found
 
     def _may_read(self, name: str, head: _Head, most_bytes: int) -> bool:
         """Return whether an object is within its limit, and note of another how large it is."""
@@ -217,9 +176,11 @@ class ObjectStore:
             self._too_large[name] = head.size
         return head.size <= limit
 
-    def _ask_again(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
-        """Ask git; a fresh one once more, for one that outlived a repack or a change of the
-        configuration may be wrong.
+    def _read_some(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
+        """Return the first of these objects, so many as may stand in memory at once.
+
+        A fresh git is asked once more: one that outlived a repack, or a change of the
+        configuration, may be wrong.
         """
         try:
             return self._ask(names, most_bytes)
@@ -437,159 +398,6 @@ class ObjectStore:
             os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | self._shared)
         _write_all(descriptor, data)
         return _Draft(descriptor, temporary, final)
-
-
-class _StoredObjects:
-    """Objects where they lie, loose or in packs, read in process: to start a git costs more than
-    most answers. Each is checked by its name; whatever is odd is left to git.
-    """
-
-    def __init__(self, directory: str, object_format: ObjectFormat):
-        self._directory = directory
-        self._folder = f"{directory}/pack"
-        self._format = object_format
-        self._listed_at: int | None = None
-        """When the folder was changed last before it was listed; None where that is uncertain."""
-        self._packs: set[str] = set()
-        self._places: dict[bytes, tuple[str, int]] = {}
-        """Name of an object of a small pack → the pack, and where in it."""
-        self._large: dict[str, PackIndex] = {}
-        """The other packs, the youngest first."""
-        self._files: dict[str, FileIO] = {}
-        self._bases: dict[tuple[str, int], tuple[str, bytes]] = {}
-        """Pack and place of an entry → kind and body: others are differences to it."""
-
-    def read(self, name: str) -> GitObject | None:
-        """Return the object of an id; None where git has to be asked."""
-        for _ in ("as it was listed", "after a pack was merged or collected"):
-            try:
-                return self._checked(name)
-            except OSError:
-                self.close()
-                self._listed_at, self._packs, self._places, self._large = None, set(), {}, {}
-            except (ValueError, LookupError, RecursionError, struct.error, zlib.error):
-                return None
-        return None
-
-    def _checked(self, name: str) -> GitObject | None:
-        raw = bytes.fromhex(name)
-        if len(raw) != self._format.size:
-            return None
-        found = self._format.hash_object(*self._found(name, raw))
-        return found if found.oid == name else None
-
-    def close(self) -> None:
-        """Close the files that are open."""
-        while self._files:
-            self._files.popitem()[1].close()
-
-    def _found(self, name: str, raw: bytes) -> tuple[str, bytes]:
-        place = self._place(raw)
-        loose = None if place else self._loose(name)
-        if loose:
-            return loose
-        if place is None and self._list():
-            place = self._place(raw)
-        if place is None:
-            raise LookupError(name)
-        return self._content(*place)
-
-    def _loose(self, name: str) -> tuple[str, bytes] | None:
-        try:
-            with open(f"{self._directory}/{name[:2]}/{name[2:]}", "rb", buffering=0) as file:
-                is_large = os.fstat(file.fileno()).st_size > LARGEST_READ
-                data = b"" if is_large else file.readall()
-        except FileNotFoundError:
-            return None
-        stream = zlib.decompressobj()
-        head, _, body = stream.decompress(data, LARGEST_READ).partition(b"\0")
-        kind = head.partition(b" ")[0].decode()
-        if kind not in _KINDS_READ or not stream.eof:
-            raise LookupError(name)
-        return kind, body
-
-    def _bytes_of(self, name: str, start: int, size: int) -> bytes:
-        """Return bytes of a file of the folder of packs, left open for what is read next."""
-        if name not in self._files:
-            if len(self._files) >= _FILES_MOST:
-                self.close()
-            self._files[name] = FileIO(f"{self._folder}/{name}")
-        return os.pread(self._files[name].fileno(), size, start)
-
-    def _content(self, pack: str, at: int, room: int = LARGEST_READ) -> tuple[str, bytes]:
-        """Return kind and body of an entry; `room`: how much the differences that it is made by may
-        come to, for all of them stand in memory until its base is read.
-        """
-        known = self._bases.get((pack, at))
-        if known is None:
-            known = self._read_content(pack, at, room)
-            if len(self._bases) >= _BASES_MOST:
-                del self._bases[next(iter(self._bases))]
-            if len(known[1]) <= _BASE_BYTES:
-                self._bases[pack, at] = known
-        return known
-
-    def _read_content(self, pack: str, at: int, room: int) -> tuple[str, bytes]:
-        entry = entry_at(partial(self._bytes_of, f"{pack}.pack"), at, self._format.size)
-        if entry.kind:
-            return entry.kind, entry.body
-        room -= max(len(entry.body), LARGEST_READ // LONGEST_CHAIN)
-        if not entry.base or room < 0:
-            raise LookupError(at)
-        kind, base = self._base(pack, entry.base, room)
-        return kind, with_difference(base, entry.body)
-
-    def _base(self, pack: str, base: int | bytes, room: int) -> tuple[str, bytes]:
-        place = (pack, base) if isinstance(base, int) else self._place(base)
-        if place:
-            return self._content(*place, room)
-        whole = self.read(base.hex()) if isinstance(base, bytes) else None
-        if whole is None:
-            raise LookupError(base)
-        return whole.kind, whole.body
-
-    def _place(self, raw: bytes) -> tuple[str, int] | None:
-        """Return which pack has an object, and where."""
-        if raw in self._places:
-            return self._places[raw]
-        for name, index in self._large.items():
-            at = index.offset_of(raw)
-            if at is not None:
-                return name, at
-        return None
-
-    def _list(self) -> bool:
-        """List the packs, and return whether there may be others than at the last time."""
-        changed = os.stat(self._folder).st_mtime_ns
-        if changed == self._listed_at:
-            return False
-        self._listed_at = changed if time.time_ns() - changed > _TICK_NS else None
-        # The index of a pack gets its name last.
-        indexes = (name for name in os.listdir(self._folder) if name.endswith(".idx"))
-        listed = {name.removesuffix(".idx") for name in indexes}
-        if not self._packs <= listed:
-            self.close()
-            known = self._places.items()
-            self._places = {raw: place for raw, place in known if place[0] in listed}
-            self._large = {name: each for name, each in self._large.items() if name in listed}
-        fresh = ((os.stat(f"{self._folder}/{name}.idx"), name) for name in listed - self._packs)
-        youngest = sorted((each.st_mtime_ns, each.st_size, name) for each, name in fresh)
-        for _, size, name in youngest[-_PACKS_MOST:]:
-            if size > _SMALL_INDEX_BYTES:
-                index = PackIndex(partial(self._bytes_of, f"{name}.idx"), self._format.size)
-                self._large = {name: index} | self._large
-                continue
-            data = content_of(f"{self._folder}/{name}.idx")
-            index = PackIndex(partial(_part_of, data), self._format.size)
-            with contextlib.suppress(struct.error):  # torn
-                for raw, at in index.places():
-                    self._places[raw] = name, at
-        self._packs = listed
-        return True
-
-
-def _part_of(data: bytes, start: int, size: int) -> bytes:
-    return data[start : start + size]
 
 
 @contextlib.contextmanager
