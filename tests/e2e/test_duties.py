@@ -138,3 +138,21 @@ def test_a_multi_pack_index_that_comes_late_gets_its_packs_back_from_a_daemon_at
     (listed / "multi-pack-index").rename(folder / "multi-pack-index")
     until(lambda: single < set(folder.glob("*.pack")), "what is named comes back", within_s=10)
     repo.git("multi-pack-index", "verify")
+
+
+def test_what_the_user_removes_from_history_can_be_collected_once_the_daemon_has_stopped(
+    repo: Repo, start: Callable[..., Daemon]
+) -> None:
+    daemon = start(repo)
+    some = [artifact("plan", number) for number in range(REST_MOST + 1)]
+    for each in some:
+        repo.write(each)
+        daemon.wait_committed([each])
+    before = repo.look("rev-parse", f"HEAD~{len(some)}").strip()
+    removed = repo.look("rev-list", "--objects", "--no-object-names", f"{before}..HEAD").split()
+    daemon.stop()
+    repo.git("reset", "--hard", "--quiet", before)
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "--quiet", "--prune=now")
+    stored = repo.look("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").split()
+    assert len(removed) > 2 * len(some) and not set(removed) & set(stored)

@@ -9,6 +9,7 @@ import fcntl
 import itertools
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from yolo_fs.edges.git import object_format, objects
 from yolo_fs.edges.git import packs as packs_module
 from yolo_fs.edges.git.objects import KEEP_NOTE
 from yolo_fs.edges.git.packs import (
+    HANDED_OVER_AFTER_S,
     MERGE_FROM,
     REST_MOST,
     OwnPack,
@@ -484,6 +486,76 @@ def test_a_note_is_what_git_takes_for_a_keep(user: User, engine: Engines) -> Non
     user.git("reflog", "expire", "--expire=now", "--all")
     user.git("gc", "--quiet", "--prune=now")
     assert before <= names(user)
+
+
+def remove_for_good(user: User) -> set[str]:
+    """Remove the last commit as git's manual says, and return what was stored by it alone."""
+    removed = {line.split(" ")[0] for line in user.text("rev-list", "--objects", "HEAD~1..HEAD").splitlines()}  # fmt: skip
+    user.git("reset", "--hard", "--quiet", "HEAD~1")
+    user.git("reflog", "expire", "--expire=now", "--all")
+    user.git("gc", "--quiet", "--prune=now")
+    return removed
+
+
+def are_stored(user: User, oids: set[str]) -> set[bool]:
+    question = "".join(f"{oid}\n" for oid in oids).encode()
+    answers = user.text("cat-file", "--batch-check", given=question).splitlines()
+    assert len(answers) == len(oids) > 0
+    return {not answer.endswith(" missing") for answer in answers}
+
+
+def test_what_the_user_removed_is_gone_once_the_daemon_has_ended(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, MERGE_FROM + 2)
+    merger = PackMerger(one.repository)
+    merger.merge_now(most=REST_MOST)
+    put(one, 3, first=100)
+    merger.end()
+    assert not names(user, "keep")
+    assert not list(Path(one.repository.own_dir).rglob("*.pack")), "nor does a copy lie aside"
+    assert are_stored(user, remove_for_good(user)) == {False}
+    user.fsck()
+
+
+def test_what_a_command_wrote_is_the_users_when_it_ends(user: User, engine: Engines) -> None:
+    one = engine(user)
+    put(one, 2)
+    assert len(names(user, "keep")) == 2
+    one.repository.close()
+    assert not names(user, "keep")
+    assert are_stored(user, remove_for_good(user)) == {False}
+    user.fsck()
+
+
+def test_beside_a_running_daemon_a_pack_is_handed_over_after_a_while(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 3)
+    merger = PackMerger(one.repository)
+    old, *fresh = sorted(packs(user).glob("*.pack"))
+    os.utime(old, (time.time() - HANDED_OVER_AFTER_S - 1,) * 2)
+    assert merger.hand_over()
+    assert names(user, "keep") == {pack.stem for pack in fresh}
+
+
+def test_no_pack_is_handed_over_while_somebody_writes_or_a_gc_is_at_work(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    put(one, 2)
+    merger = PackMerger(one.repository)
+    with one.repository.objects.unnamed():
+        assert not merger.hand_over(older_than_s=0)
+    lock = collecting(user)
+    assert not merger.hand_over(older_than_s=0)
+    one.repository.objects.settle()
+    assert len(names(user, "keep")) == 2
+    lock.unlink()
+    assert merger.hand_over(older_than_s=-1)
+    assert not names(user, "keep")
 
 
 @pytest.mark.parametrize("cut_to", [0, 500, 1_032, 1_062, 1_092])

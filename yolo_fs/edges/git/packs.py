@@ -3,12 +3,16 @@ us.
 
 Only packs with our note beside them are touched, and one goes when its objects stand in another.
 A multi-pack index may have been begun before it went, and name it: so it is kept aside for a while.
+
+The note keeps a pack from every `git gc`, also what a user has removed on purpose. So a pack loses
+it after a while, and when the daemon ends: from then on it is an ordinary pack of the user's.
 """
 
 from __future__ import annotations
 
 import contextlib
 import glob
+import math
 import os
 import shutil
 import struct
@@ -38,7 +42,11 @@ LINGER_S = 3.0
 ASIDE_S = 60.0
 """How long they are kept aside then, for a git that writes a multi-pack index of what it listed."""
 HANDED_OVER_BYTES = 32 << 20
-"""Size from which a merged pack loses its note: the user's `git gc` packs it with the rest."""
+"""Size from which a merged pack loses its note at once."""
+HANDED_OVER_AFTER_S = 1800.0
+"""Age at which a pack loses its note; until then it is merged with others as they come."""
+_END_PATIENCE_S = 1.0
+"""How long the end of a daemon waits for another one that is just writing."""
 _AT_ONCE = 8
 """Packs that go in one step: an artifact may be waiting."""
 _POLL_S = 0.01
@@ -155,6 +163,39 @@ class PackMerger:
         if self._git is not None:
             self.abandon()
         self._remove([name for name, each in self._merged.items() if each.collection is None])
+
+    def hand_over(self, *, older_than_s: float = HANDED_OVER_AFTER_S) -> bool:
+        """Take the note from packs of that age, so that git may collect what nothing refers to.
+
+        A note is needed until the branch names what is in the pack, so not while anybody writes;
+        and a `git gc` that is at work may have listed the packs before. Returns whether it was
+        done.
+        """
+        objects = self._repository.objects
+        with _flocked(self._folder) as nobody_is_writing:
+            if not nobody_is_writing or objects.collection() or objects.restore():
+                return False
+            latest = time.time() - older_than_s
+            for name in self._notes():
+                with contextlib.suppress(FileNotFoundError):
+                    if os.stat(f"{self._folder}/{name}.pack").st_mtime <= latest:
+                        discard(f"{self._folder}/{name}.keep")
+        return True
+
+    def end(self) -> None:
+        """Leave the store as git would: no pack of ours is held back from the user's `git gc`.
+
+        What is aside goes as well where no multi-pack index is used, since none can name it.
+        """
+        self.close()
+        until = time.monotonic() + _END_PATIENCE_S
+        while not self.hand_over(older_than_s=-math.inf) and time.monotonic() < until:
+            time.sleep(_POLL_S)
+        if not any(self._stamps().values()) and self._repository.objects.collection() is None:
+            for name in self._kept_aside:
+                for ending in _ENDINGS:
+                    discard(f"{self._aside}/{name}.{ending}")
+            self._kept_aside.clear()
 
     def abandon(self) -> None:
         """End the merge that is under way; all stays as it was."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from yolo_fs.edges import IS_LINUX, failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
 from yolo_fs.edges.git.commit import CommitResult
-from yolo_fs.edges.git.packs import MERGE_FROM, REST_MOST, PackMerger
+from yolo_fs.edges.git.packs import HANDED_OVER_AFTER_S, MERGE_FROM, REST_MOST, PackMerger
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock
 from yolo_fs.edges.store import reap_temporaries
@@ -100,6 +100,7 @@ class Daemon:
         self._queue = EventQueue()
         self._watch_set = WatchSet(repository.root, self._queue)
         self._packs = PackMerger(repository)
+        self._hand_over_at = time.monotonic() + HANDED_OVER_AFTER_S / 2
         self._own_identity = _identity(repository.own_dir)
         self._team_link = TeamLink(repository, emit, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
@@ -187,8 +188,8 @@ class Daemon:
 
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
-            ours = (self._team_link, self._coordinator, self._sinks, self._packs, self._warm)
-            for part in ours:
+            parts.callback(self._packs.end)
+            for part in (self._team_link, self._coordinator, self._sinks, self._warm):
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():
@@ -385,6 +386,9 @@ class Daemon:
             self._coordinator.renew_helpers()
         if is_under_way:
             return PACKS_STEP_S
+        if time.monotonic() >= self._hand_over_at:
+            self._hand_over_at = time.monotonic() + HANDED_OVER_AFTER_S / 2
+            self._packs.hand_over()
         aside_s = PACKS_ASIDE_S if self._packs.keeps_any_aside else None
         quiet_s = time.monotonic() - max(self._committed_at.values(), default=-math.inf)
         if self._packs.fresh >= MERGE_FROM or quiet_s >= PACKS_REST_S:
