@@ -362,6 +362,19 @@ def _dead(*_: object) -> None:
     raise _DeathError
 
 
+def test_what_a_killed_git_left_of_a_draft_is_removed_at_the_next_start(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    one.put(PLAN, LINE)
+    own = Path(one.repository.own_dir)
+    left = [own / f"index-draft{ending}" for ending in ("", ".lock", ".before")]
+    for path in left:
+        path.write_bytes(b"half")
+    assert not one.follower.clear_own_stale_lock()
+    assert not any(path.exists() for path in left)
+
+
 def test_a_lock_of_somebody_else_stays(user: User, engine: Engines) -> None:
     one = engine(user)
     one.put(PLAN, LINE)

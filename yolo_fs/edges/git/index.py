@@ -273,7 +273,7 @@ class IndexSync:
             shutil.copymode(index, draft)
 
     def _clear_drafts(self) -> None:
-        for left in (self._draft_path, f"{self._draft_path}.lock"):
+        for left in (self._draft_path, f"{self._draft_path}.lock", f"{self._draft_path}.before"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(left)
 
@@ -307,8 +307,13 @@ class IndexSync:
         """Remove an `index.lock` that a killed run of ours left; return whether there was one.
 
         Ours is a second name of the draft, or of the index that the draft became: no git makes such
-        a lock.
+        a lock. What is left of a draft goes as well.
         """
+        is_ours = self._unlock()
+        self._clear_drafts()
+        return is_ours
+
+    def _unlock(self) -> bool:
         index, before = f"{self._repository.git_dir}/index", f"{self._draft_path}.before"
         lock = f"{index}.lock"
         if _is_same(lock, index):
