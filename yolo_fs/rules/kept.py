@@ -66,7 +66,9 @@ def entry_of(tree: str, message: str) -> KeptEntry | None:
     try:
         facts: dict[str, Any] = parse(message.rstrip("\n").rpartition("\n")[2], _FACTS_BYTES)
         cause = KeptCause(**facts.pop("cause") | {})
-        reasons, paths = tuple(map(str, cause.reasons)), tuple(map(str, facts.pop("paths")))
+        reasons, paths = (
+            tuple(map(str, named[:_PATHS_NAMED])) for named in (cause.reasons, facts.pop("paths"))
+        )
         cause = KeptCause(reasons, str(cause.command), str(cause.agent))
         entry = KeptEntry(**facts, paths=paths, tree=tree, cause=cause)
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -22,6 +22,7 @@ from yolo_fs.edges.files import (
     parts_to_write,
     read,
 )
+from yolo_fs.edges.git.commit_object import read_commit_object
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Repository
@@ -231,18 +232,26 @@ class Keeper:
     def _read(self) -> tuple[KeptEntry, ...]:
         tip = self._repository.tip(self.ref)
         if tip != self._tip:
-            self._chain = tuple(self._stored(tip)) if tip else ()
+            self._chain = self._stored(tip) if tip else ()
             self._tip = tip
         return self._chain
 
-    def _stored(self, tip: str) -> Iterator[KeptEntry]:
-        answer = self._repository.git.run(
-            "log", "-z", "--reverse", "--format=%T%n%B", "--end-of-options", tip, "--", ok=(0, 128)
-        )
-        for text in answer.out.decode("utf-8", "replace").split("\0"):
-            tree, _, message = text.partition("\n")
-            if entry := entry_of(tree, message):
-                yield entry
+    def _stored(self, tip: str) -> tuple[KeptEntry, ...]:
+        """Return what the chain holds, oldest first: whoever had the repository before may have
+        made it, so what its words take has the bound of what is kept.
+        """
+        objects = self._repository.objects
+        listed = self._repository.git.run("rev-list", "--end-of-options", tip, "--", ok=(0, 128))
+        found: list[KeptEntry] = []
+        room = MOST_BYTES
+        for one in objects.read_many(listed.out.decode().split()):
+            room -= len(one.body) if one else 0
+            if room < 0:
+                break
+            commit = read_commit_object(one.body) if one and one.kind == "commit" else None
+            if commit and (entry := entry_of(commit.tree, commit.message)):
+                found.append(entry)
+        return tuple(reversed(found))
 
 
 def _judged(entries: Iterable[tuple[list[str], TreeEntry]]) -> dict[str, TreeEntry]:

@@ -149,6 +149,35 @@ def test_a_thousand_contents_that_are_kept_take_little_memory(root: Path) -> Non
     assert taken / 1_000 < 500
 
 
+@pytest.mark.parametrize(("commits", "size"), [(1, 64 << 20), (24, 4 << 20)])
+def test_words_of_a_chain_that_somebody_left_take_memory_within_a_bound(
+    root: Path, commits: int, size: int
+) -> None:
+    with Repository(str(root)) as repository:
+        keeper = Keeper(repository)
+        keeper.keep([unkept(b"a")])
+        for number in range(commits):
+            named = f"{number}" + "x" * (size - 1_000)
+            entry = KeptEntry(number + 2, "2026-02-19T08:00:00Z", (named,), 1, 1, CAUSE, "")
+            tree, parent = git(root, "rev-parse", f"{keeper.ref}^{{tree}}", keeper.ref).split()
+            command = ["git", "commit-tree", tree, "-p", parent]
+            made = subprocess.run(command, cwd=root, check=True, capture_output=True, input=entry.message.encode())  # fmt: skip
+            git(root, "update-ref", keeper.ref, made.stdout.decode().strip())
+
+    with Repository(str(root)) as repository:
+        tracemalloc.start()
+        try:
+            kept = Keeper(repository).entries()
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert most < 160 << 20
+        numbers = [entry.number for entry in kept]
+        assert numbers == sorted(numbers)
+        assert numbers == [1] if commits == 1 else (numbers[-1], numbers[0] > 1) == (25, True)
+        assert len(Keeper(repository).keep([unkept(b"b")])) == 1
+
+
 def test_all_of_it_has_a_bound() -> None:
     entries = [
         KeptEntry(number, "", (f"{number}",), 1, 1 << 20, CAUSE, "") for number in range(100)
