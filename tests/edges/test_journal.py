@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from yolo_fs.edges import journal as journals
 from yolo_fs.edges.journal import Journal
+from yolo_fs.foreign_json import parse
 
 NOW = datetime(2026, 2, 19, 9, 0, 0, 250_000, timezone(timedelta(hours=1)))
 TYPE = "artifact.committed"
@@ -133,6 +135,34 @@ def test_a_torn_line_is_moved_past(directory: Path, case: str) -> None:
     file.write_bytes(damage(file.read_bytes()))
     journal = filled(directory, 2)
     assert numbers(journal) == [*kept, kept[-1] + 1, kept[-1] + 2]
+    journal.close()
+
+
+@pytest.mark.parametrize("line", [b"", b"{}", b'{"seq":9}', b"9" * 60])
+def test_lines_that_are_too_short_for_an_event_are_parsed_by_nobody(
+    directory: Path, line: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(directory, 4).close()
+    file = directory / "events.jsonl"
+    file.write_bytes((line + b"\n") * 100_000 + file.read_bytes())
+    parsed: list[bytes] = []
+    monkeypatch.setattr(journals, "parse", lambda *given: parsed.append(given[0]) or parse(*given))
+    journal = filled(directory, 2)
+    assert numbers(journal) == [1, 2, 3, 4, 5, 6]
+    assert len(parsed) < 100
+    journal.close()
+
+
+def test_of_a_file_that_somebody_made_long_the_end_is_read(directory: Path) -> None:
+    filled(directory, 4).close()
+    file = directory / "events.jsonl"
+    end = file.read_bytes()
+    with open(file, "wb") as grown:
+        grown.write(end.replace(b'"seq":', b'"seq":1000'))
+        grown.seek(1 << 34)  # takes no room on the disk
+        grown.write(b"\n" + end)
+    journal = filled(directory, 1)
+    assert numbers(journal) == [1, 2, 3, 4, 5]
     journal.close()
 
 
@@ -255,7 +285,9 @@ def test_a_file_taken_away_is_begun_anew_with_the_next_number(
 WRITER = """
 import sys
 from datetime import UTC, datetime
+from yolo_fs.edges import journal as journals
 from yolo_fs.edges.journal import Journal
+from yolo_fs.foreign_json import parse
 journal = Journal(sys.argv[1], source="/repo", now=lambda: datetime.now(UTC), size_bytes=int(sys.argv[3]))
 for i in range(int(sys.argv[2])):
     assert journal.append("artifact.committed", "f" * (i % 300))
@@ -372,7 +404,9 @@ def test_the_clock_is_read_for_each_event(directory: Path) -> None:
 FELLOW_WRITER = """
 import sys
 from datetime import UTC, datetime
+from yolo_fs.edges import journal as journals
 from yolo_fs.edges.journal import Journal
+from yolo_fs.foreign_json import parse
 journal = Journal(sys.argv[1], source="/repo", now=lambda: datetime.now(UTC), size_bytes=20_000, files=50)
 print(sum(journal.append("x.y", sys.argv[2], {"n": n}) for n in range(200)))
 """
