@@ -27,6 +27,7 @@ from yolo_fs.edges.files import (
     Wanted,
     Writer,
     always,
+    content_of,
     read,
     stamp_of,
     walk,
@@ -459,6 +460,21 @@ print("alive")
 
     assert (out, reader.returncode) == ("alive\n", 0)
     assert opened > 100
+
+
+@pytest.mark.timeout(10)
+def test_of_what_git_and_the_user_have_only_files_within_the_limit_are_read(tmp_path: Path) -> None:
+    file, link, pipe = tmp_path / "file", tmp_path / "link", tmp_path / "pipe"
+    file.write_bytes(b"abc")
+    link.symlink_to(file)
+    os.mkfifo(pipe)
+    with open(tmp_path / "sparse", "wb") as sparse:
+        sparse.truncate(1 << 40)
+    for path in (file, link):
+        assert (content_of(str(path), 3), content_of(str(path), 2)) == (b"abc", b"")
+    for odd in (pipe, tmp_path / "sparse", tmp_path, tmp_path / "none", Path("/dev/zero")):
+        assert content_of(str(odd)) == b""
+    assert content_of("a\0b") == b""
 
 
 def test_lease_breaks_can_be_ignored_altogether() -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from io import FileIO
 from operator import attrgetter
 from typing import NamedTuple, Self
 
@@ -505,6 +506,42 @@ def is_below(path: str, folder: str) -> bool:
             return True
         path = os.path.dirname(path)
     return False
+
+
+def open_plain(path: str) -> int:
+    """Open a regular file for reading, also behind a link; whatever else is there is not waited
+    for. Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, Reason.NOT_REGULAR.sentence)
+    return descriptor
+
+
+MOST_BYTES = 64 << 20
+"""Of a file that is git's or the user's: none that is read whole comes near it."""
+
+
+def content_of(path: str, most_bytes: int = MOST_BYTES) -> bytes:
+    """Return what a file of git's or of the user's holds; nothing where it cannot be read, is no
+    regular file, or is larger.
+    """
+    try:
+        with FileIO(open_plain(path)) as file:
+            is_larger = os.fstat(file.fileno()).st_size > most_bytes
+            data = b"" if is_larger else file.read(most_bytes + 1)
+    except (OSError, ValueError):
+        return b""
+    return data if data and len(data) <= most_bytes else b""
+
+
+def is_pipe(path: str) -> bool:
+    """Return whether a named pipe is at a path itself: whoever opens it waits for its writer."""
+    try:
+        return stat.S_ISFIFO(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def is_plain_file(path: str) -> bool:

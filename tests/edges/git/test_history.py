@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from random import Random, randrange
 
@@ -369,3 +370,12 @@ def test_an_entry_whose_commit_was_pruned_does_not_hide_the_others(
     unpack(user.root)
     (user.root / ".git/objects" / pruned[:2] / pruned[2:]).unlink()
     assert lost_of(engine(user).repository, user.tip()).commits == (lost,)
+
+
+@pytest.mark.timeout(30)
+def test_a_mailmap_that_is_a_pipe_is_not_waited_for(user: User, engine: Engines) -> None:
+    pipe = user.root.parent / "pipe"
+    os.mkfifo(pipe)
+    user.git("config", "mailmap.file", str(pipe))
+    user.git("config", "log.mailmap", "true")
+    assert [commit.oid for commit in log(engine(user).repository, "HEAD")] == [user.tip()]

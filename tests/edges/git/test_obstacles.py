@@ -645,6 +645,19 @@ def test_a_tracked_path_is_not_ignored_but_still_filtered(user: User, engine: En
     assert rules.reason_to_hold(PLAN, in_head=True) is FILTERED
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [".gitattributes", ".gitignore"])
+def test_where_git_would_wait_for_the_rules_of_a_folder_it_is_not_asked(
+    user: User, engine: Engines, name: str
+) -> None:
+    one = engine(user)
+    (user.root / PLAN).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo((user.root / PLAN).parent / name)
+    assert one.rules.reason_to_hold(PLAN, in_head=False) is Reason.NOT_REGULAR
+    one.rules.learn([PLAN])
+    assert one.rules.reason_to_hold(PLAN, in_head=True) is Reason.NOT_REGULAR
+
+
 def test_a_path_that_is_only_staged_is_still_ignored(user: User, engine: Engines) -> None:
     user.write(".gitignore", "*.jsonl\n")
     user.add(PLAN, "x\n")

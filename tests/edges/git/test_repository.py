@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.edges.git.conftest import NEEDS_REF_FILES, Engines, Make, User
+from yolo_fs.edges.git import repository as repositories
 from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Head, Repository
 from yolo_fs.reasons import Reason, YoloError
@@ -63,6 +65,32 @@ def test_a_branch_that_is_packed_twice_between_two_looks_is_not_read_as_it_was(
             user.git("pack-refs", "--all")
         assert not (user.root / ".git/refs/heads/main").exists()
         assert repository.head().tip == tip
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "name",
+    [".gitattributes", ".gitignore", ".mailmap", ".git/config", ".git/index", ".git/packed-refs", ".git/info/exclude"],
+)  # fmt: skip
+def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, name: str) -> None:
+    (user.root / name).unlink(missing_ok=True)
+    os.mkfifo(user.root / name)
+    began = time.monotonic()
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
+    assert time.monotonic() - began < runner.TIMEOUT_S  # no git was asked
+
+
+@NEEDS_REF_FILES
+def test_of_very_many_packed_refs_git_is_asked(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.git("pack-refs", "--all")
+    monkeypatch.setattr(repositories, "MOST_BYTES", 10)
+    repository = engine(user).repository
+    assert not repository.has_plain_refs
+    assert repository.head() == Head("refs/heads/main", user.tip())
 
 
 def test_the_head_is_read_anew_each_time(user: User, engine: Engines) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from yolo_fs.edges.files import content_of
 from yolo_fs.edges.git.commit_object import read_commit_object, seconds_of
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import content_of
 from yolo_fs.reasons import YoloError
 
 LONG_S = 300.0
@@ -246,11 +246,7 @@ def _has_passed(repository: Repository, tip: str, commits: Iterable[str]) -> boo
 
 def last_good_tip(repository: Repository, ref: str) -> str | None:
     """Return the youngest readable commit that the reflog file of a broken branch names (F04)."""
-    try:
-        with open(os.path.join(repository.common_dir, "logs", ref), "rb") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return None
+    lines = content_of(os.path.join(repository.common_dir, "logs", ref)).splitlines()
     tips = (os.fsdecode(line.split(b" ")[1]) for line in reversed(lines) if line.count(b" ") > 1)
     return next(
         (tip for tip in tips if (found := repository.objects.read(tip)) and found.kind == "commit"),

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from yolo_fs.edges import PROC
-from yolo_fs.edges.files import Stamp, stamp_at
+from yolo_fs.edges.files import Stamp, content_of, is_pipe, stamp_at
 from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.git.runner import OWN_MARK, Conversation, content_of
+from yolo_fs.edges.git.runner import OWN_MARK, Conversation
 from yolo_fs.edges.lock import holder
 from yolo_fs.edges.system import (
     commands,
@@ -41,6 +41,7 @@ IN_PROGRESS = {
 
 _STALE_AFTER_S = 12 * 3600
 """Time after which the note of a running commit counts as left over."""
+_MARK_BYTES = 100
 COMMITTING = "committing"
 """File of ours that names the `git commit` that runs; our own hooks write it."""
 SECTION = "YOLO-FS INTEGRATION v1"
@@ -258,13 +259,10 @@ def _gits() -> Iterator[tuple[str, list[bytes]]]:
 
 def _is_marked(path: str) -> bool:
     """Return whether the process that our prepare-commit-msg hook noted still runs (F63)."""
-    try:
-        with open(path) as file:
-            if time.time() - os.fstat(file.fileno()).st_mtime > _STALE_AFTER_S:
-                return False
-            pid, started = file.read(100).split()
-    except (OSError, ValueError):
+    stamp, said = stamp_at(path), content_of(path, _MARK_BYTES).decode("ascii", "replace").split()
+    if stamp is None or len(said) != 2 or time.time() - stamp.mtime_ns / 1e9 > _STALE_AFTER_S:
         return False
+    pid, started = said
     if not pid.isdecimal() or not is_running(int(pid)):
         return False
     began = start_time(int(pid))
@@ -292,6 +290,8 @@ _REWRITING = ("filter", "ident", "working-tree-encoding")
 _AT_ONCE = 200
 """Paths in one question, which has to fit into a pipe: else we and git wait for each other."""
 _NOT_SET = (b"unspecified", b"unset")
+_RULES = (".gitignore", ".gitattributes")
+"""Files of a folder that say what git does with what lies below."""
 
 
 class PathRules:
@@ -330,12 +330,9 @@ class PathRules:
         """Ask about many paths at once, so that each costs no round trip of its own."""
         asked = tuple(paths)
         self._forget_if_changed(asked)
-        inner = {
-            folder: self._is_inside_another_repository(folder)
-            for folder in set(map(os.path.dirname, asked))
-        }
+        odd = {folder: self._oddity(folder) for folder in set(map(os.path.dirname, asked))}
         fresh = [
-            path for path in asked if path not in self._known and not inner[os.path.dirname(path)]
+            path for path in asked if path not in self._known and not odd[os.path.dirname(path)]
         ]
         for at in range(0, len(fresh), _AT_ONCE):
             some = fresh[at : at + _AT_ONCE]
@@ -354,8 +351,8 @@ class PathRules:
         self._sources.clear()
 
     def _judge(self, path: str) -> Reason | None:
-        if self._is_inside_another_repository(os.path.dirname(path)):
-            return Reason.FOREIGN_REPOSITORY
+        if odd := self._oddity(os.path.dirname(path)):
+            return odd
         try:
             return self._filtered([path])[path] or self._ignored([path])[path]
         except YoloError:
@@ -367,8 +364,13 @@ class PathRules:
             self.close()
             raise
 
-    def _is_inside_another_repository(self, folder: str) -> bool:
-        return any(os.path.lexists(f"{each}/.git") for each in self._folders(folder)[1:])
+    def _oddity(self, folder: str) -> Reason | None:
+        """Return why git cannot be asked about what lies in a folder, or None."""
+        folders = self._folders(folder)
+        if any(os.path.lexists(f"{each}/.git") for each in folders[1:]):
+            return Reason.FOREIGN_REPOSITORY
+        rules = (f"{each}/{name}" for each in folders for name in _RULES)
+        return Reason.NOT_REGULAR if any(map(is_pipe, rules)) else None
 
     def _ignored(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._ignore is None:
@@ -413,7 +415,7 @@ class PathRules:
         if self._everywhere is None:
             self._everywhere = self._files_for_every_path()
         above = {each for folder in folders for each in self._folders(folder)}
-        own = [f"{folder}/{name}" for folder in above for name in (".gitignore", ".gitattributes")]
+        own = [f"{folder}/{name}" for folder in above for name in _RULES]
         return [*own, *self._everywhere]
 
     def _folders(self, folder: str) -> list[str]:

@@ -18,15 +18,16 @@ import shutil
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import FileIO
 from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
-from yolo_fs.edges.files import Stamp, stamp_at
+from yolo_fs.edges.files import MOST_BYTES, Stamp, content_of, open_plain, stamp_at
 from yolo_fs.edges.git.object_format import PackIndex
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import Conversation, content_of
+from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.store import private_directory, reap_temporaries, sync_directory
 from yolo_fs.edges.system import try_lock
 from yolo_fs.edges.warm_path import open_own
@@ -366,7 +367,7 @@ class PackMerger:
 @contextlib.contextmanager
 def open_index(path: str, size: int) -> Iterator[PackIndex]:
     """Open the index of a pack; `size`: bytes of an id. Raises OSError when there is none."""
-    with open(path, "rb", buffering=0) as file:
+    with FileIO(open_plain(path)) as file:
         yield PackIndex(lambda start, length: os.pread(file.fileno(), length, start), size)
 
 
@@ -374,13 +375,13 @@ def names_of_packs(path: str) -> bytes:
     """Return the part of a multi-pack index that names packs, each with a zero byte behind; all of
     a broken one, and nothing without one. See gitformat-pack(5).
     """
-    with contextlib.suppress(OSError, struct.error), open(path, "rb") as file:
+    with contextlib.suppress(OSError, struct.error), FileIO(open_plain(path)) as file:
         _, count = struct.unpack(">6sB5x", file.read(12))
         chunks = list(struct.iter_unpack(">4sQ", file.read(12 * (count + 1))))
         for (kind, start), (_, end) in pairwise(chunks):
             if kind == b"PNAM":
                 file.seek(start)
-                return file.read(end - start)
+                return file.read(min(max(end - start, 0), MOST_BYTES))
     return content_of(path)
 
 

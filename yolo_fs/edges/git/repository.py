@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
+from yolo_fs.edges.files import MOST_BYTES, content_of, is_pipe, stamp_at
 from yolo_fs.edges.git.commit_object import read_commit_object
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
@@ -21,7 +22,6 @@ from yolo_fs.edges.git.runner import (
     Git,
     GitOutput,
     config_texts,
-    content_of,
     discover,
     is_trusted_by_git,
 )
@@ -52,6 +52,12 @@ _SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
 """A name, and no revision, of a ref that all work trees of a repository share."""
 _EXTENDED = 1 << 14
 """The flag of an entry of the index that has two more bytes of flags."""
+_READ_IN_WORK_TREE = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
+_READ_IN_GIT_DIR = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
+    *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
+)
+"""Files that git opens, whatever they are."""
 _INDEX_READ_BYTES = 1 << 20
 """A larger index is git's to read."""
 
@@ -115,12 +121,13 @@ class Repository:
         `keep_open`: descriptors that git children inherit. `durable`: objects survive power loss.
 
         Raises:
-            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, UNSAFE_REPOSITORY.
+            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, UNSAFE_REPOSITORY, NOT_REGULAR.
         """
         found = discover(start)
         self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
         self.git.programs_off = self._programs_off
+        self._refuse_pipes()
         self.trusted_users = self._trusted_users()
         self._configured: tuple[Setting, ...] = ()
         self._configuration: Mapping[str, str] = {}
@@ -165,8 +172,12 @@ class Repository:
 
     @cached_property
     def has_plain_refs(self) -> bool:
-        """Whether HEAD and branches are plain files; of a reftable git is asked (F37)."""
-        return self._extension("refStorage") in ("", "files")
+        """Whether HEAD and branches are plain files that are read here; of a reftable, and of very
+        many refs, git is asked (F37).
+        """
+        packed = stamp_at(f"{self.common_dir}/packed-refs")
+        is_read_here = packed is None or packed.size <= MOST_BYTES
+        return is_read_here and self._extension("refStorage") in ("", "files")
 
     def _extension(self, name: str) -> str:
         """Return what the repository's own configuration, the one that counts, says of a format."""
@@ -323,7 +334,7 @@ class Repository:
         if "GIT_INDEX_FILE" in os.environ:  # a hook of `git commit FILE` is given its own
             return None
         place = f"{self.git_dir}/index"
-        data = content_of(place)
+        data = content_of(place, _INDEX_READ_BYTES)
         if not data:
             return None if os.path.lexists(place) else ()
         known, entries = _INDEX_READ[0]
@@ -426,6 +437,23 @@ class Repository:
                 )
         return frozenset(trusted)
 
+    def _refuse_pipes(self) -> None:
+        """Refuse a repository in which every git would wait for ever.
+
+        Raises:
+            YoloError: NOT_REGULAR.
+        """
+        folders = dict.fromkeys((self.git_dir, self.common_dir))
+        named = [f"{self.root}/{name}" for name in _READ_IN_WORK_TREE]
+        named += [f"{folder}/{name}" for folder in folders for name in _READ_IN_GIT_DIR]
+        if found := next(filter(is_pipe, named), None):
+            raise YoloError(
+                Reason.NOT_REGULAR,
+                f"{safe(found)}: a named pipe is where git reads a file, and waits for ever",
+                hint="Look at what it is, then replace it by a file.",
+                exit_code=Exit.NOT_HERE,
+            )
+
     def refuse_unsafe(self) -> None:
         """Refuse a repository that others may write to.
 
@@ -501,9 +529,9 @@ _INDEX_READ: list[tuple[bytes, tuple[StagedEntry, ...] | None]] = [(b"", None)]
 
 
 def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
-    """Return the entries of an index; None of a large, packed, split, sparse or torn one."""
+    """Return the entries of an index; None of a packed, split, sparse or torn one."""
     sign, version, count = struct.unpack_from(">4sII", data) if len(data) > 12 else (b"", 0, 0)
-    if sign != b"DIRC" or version not in (2, 3) or len(data) > _INDEX_READ_BYTES:
+    if sign != b"DIRC" or version not in (2, 3):
         return None
     found, at, last = [], 12, len(data) - oid_size  # see gitformat-index(5)
     modes: dict[int, str] = {}

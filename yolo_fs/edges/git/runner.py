@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
+from yolo_fs.edges.files import content_of
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 if TYPE_CHECKING:
@@ -285,6 +286,7 @@ _SETTINGS = (
     "protocol.allow=never",
     "safe.bareRepository=explicit",
     "log.showSignature=false",
+    "log.mailmap=false",  # a file of the work tree, and names are told as they were written
     "i18n.logOutputEncoding=UTF-8",
 )
 
@@ -503,15 +505,6 @@ def config_texts(git_dir: str, common_dir: str) -> tuple[bytes, ...]:
     own = (f"{common_dir}/config", f"{git_dir}/config.worktree")
     places = (*own, "/etc/gitconfig", f"{home}/.gitconfig", f"{more}/git/config")
     return tuple(content_of(place) for place in places)
-
-
-def content_of(path: str) -> bytes:
-    """Return what a file of git's holds; nothing where it cannot be read."""
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.readall()
-    except OSError:
-        return b""
 
 
 def _found_by_git_python(start: str) -> RepositoryPaths:

@@ -251,13 +251,13 @@ def post_rewrite(_: Sequence[str]) -> bool:
     """Name the summaries whose commits were just rewritten, and what those are called now."""
     from glob import glob
 
+    from yolo_fs.edges.files import content_of
     from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 
     moved = dict(line.split()[:2] for line in sys.stdin if len(line.split()) >= 2)
     found = []
     for path in sorted(glob(f"{PLANNING_ROOT}/phases/*/*.summary.jsonl")):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        text = content_of(path).decode("utf-8", "replace")
         for old, new in moved.items():
             if old[:7] in text:
                 message = f"it names commit {old[:7]}, which was rewritten"

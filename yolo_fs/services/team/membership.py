@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from yolo_fs.edges.files import content_of
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import (
     Damaged,
@@ -28,6 +29,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.services.workspace import BESIDE, LINES, TEAM, user_config_path
 
 DEFAULT_TEAM = "main"
+_LINE_BYTES = 8192
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -149,8 +151,9 @@ def _git_dirs(repository: Repository) -> Iterator[tuple[str, str]]:
         os.scandir(f"{repository.common_dir}/worktrees") as entries,
     ):
         for entry in entries:
-            with contextlib.suppress(OSError), open(f"{entry.path}/gitdir") as file:
-                yield os.path.realpath(os.path.dirname(file.readline().rstrip("\n"))), entry.path
+            said = os.fsdecode(content_of(f"{entry.path}/gitdir", _LINE_BYTES)).partition("\n")[0]
+            if said and "\0" not in said:
+                yield os.path.realpath(os.path.dirname(said)), entry.path
 
 
 def join(
