@@ -76,6 +76,33 @@ def test_a_phase_behind_a_link_is_written_to_by_nobody(repo: Repo, level: str) -
     assert b"not_regular" in answers[1].err
 
 
+COMPAT = (
+    "dept-cleanup --phase-dir {phase} --reason complete",
+    "dept-status --dept backend --phase-dir {phase} --action write --status running --step planning",
+    "generate-execution-state --phase-dir {phase} --phase 01 --force",
+)
+
+
+@pytest.mark.parametrize("script", COMPAT)
+@pytest.mark.parametrize("is_repository", [False, True])
+def test_no_script_writes_into_a_phase_behind_a_link(
+    repo: Repo, script: str, *, is_repository: bool
+) -> None:
+    repo.write(*mixed(2))
+    (repo.root / PHASE / ".dept-lock-backend").touch()
+    (repo.root / PHASE / ".dept-status-frontend.json").write_text("{}")
+    outside = repo.root.parent / "outside"
+    (repo.root / PHASE).rename(outside)
+    (repo.root / PHASE).symlink_to(outside)
+    if is_repository:  # the link then leads to a work tree of its own
+        (outside / ".git").mkdir()
+    before = contents(outside)
+    for phase in (PHASE, f"{repo.root}/{PHASE}", f"{repo.root}/{PHASE}/"):
+        (said,) = ask(repo, questions((f"compat {script.format(phase=phase)}",)))
+        assert contents(outside) == before
+        assert said.code != 0 and b"a link, or something that is not a folder" in said.err
+
+
 def contents(root: Path) -> dict[str, str]:
     return {
         str(path.relative_to(root)): path.read_text() if path.is_file() else ""

@@ -235,8 +235,6 @@ BY_PATH = {
     "services/progress/gate_wait.py: utime": "follows no link",
     "services/team/membership.py: makedirs": "the user's own folder of settings",
     "web/opening.py: open": "a folder for temporary files that was just made",
-    "services/progress/departments.py: unlink": "a name, in a folder that was resolved",
-    "services/progress/departments.py: rmdir": "a name, in a folder that was resolved",
 }
 CALLS = {
     "replace", "rename", "renames", "mkdir", "makedirs", "unlink", "remove", "rmdir", "chmod", "link", "symlink", "utime",

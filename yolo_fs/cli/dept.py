@@ -102,7 +102,12 @@ def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
                 Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing"
             )
             return Reply(_as_json(Cleaned((), ())), (finding,), Exit.FINDINGS)
-        cleaned = clean(own_phase_folder(repository.root, found), reason, is_unique_in(repository))
+        cleaned = clean(
+            own_phase_folder(repository.root, found),
+            reason,
+            is_unique_in(repository),
+            root=repository.root,
+        )
     return Reply(_as_json(cleaned), show=lambda console: _show_cleaned(console, cleaned))
 
 

@@ -13,7 +13,14 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from yolo_fs.compat.script_io import Given, UsageError, now, parse, require_folder
+from yolo_fs.compat.script_io import (
+    Given,
+    UsageError,
+    folder_to_write,
+    now,
+    parse,
+    require_folder,
+)
 from yolo_fs.compat.scripts import complain
 from yolo_fs.edges.store import SHARED, Damaged, update
 from yolo_fs.protocol.departments import WORKING
@@ -87,11 +94,12 @@ def _write(folder: str, dept: str, given: Given) -> int:
         "plans_total": _count(given, "--plans-total"),
         "error": given.values.get("--error", ""),
     }
+    root, folder = folder_to_write(folder)
     path = os.path.join(folder, f".dept-status-{dept}.json")
     lock = os.path.join(folder, f".dept-lock-{dept}")
     try:
         merged = partial(_merged, path, fresh=fresh)
-        update(path, lock, merged, LOCK_TIMEOUT_S, root=folder, mode=SHARED)
+        update(path, lock, merged, LOCK_TIMEOUT_S, root=root, mode=SHARED)
     except YoloError as error:
         if error.reason is not Reason.LOCK_TIMEOUT:
             raise
@@ -164,7 +172,7 @@ def dept_cleanup(arguments: Sequence[str]) -> int:
     if not os.path.isdir(folder):
         print(f"WARNING: Phase dir does not exist: {safe(folder, 500)}", file=sys.stderr)
         return 0
-    cleaned = _cleaned(os.path.realpath(folder), reason)
+    cleaned = _cleaned(*folder_to_write(folder), reason)
     for name, why in cleaned.left:
         print(f"WARNING: not removed: {safe(name)}: {safe(why)}", file=sys.stderr)
     if not cleaned.removed:
@@ -176,7 +184,7 @@ def dept_cleanup(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _cleaned(folder: str, reason: str) -> Cleaned:
+def _cleaned(root: str, folder: str, reason: str) -> Cleaned:
     """Clean a phase; outside of a repository no branch could have an artifact, so the allow-list
     alone decides.
 
@@ -189,7 +197,12 @@ def _cleaned(folder: str, reason: str) -> Cleaned:
 
         with Repository(folder) as repository:
             is_unique = is_unique_in(repository)
-            return clean(folder, reason, is_unique)
+            return clean(folder, reason, is_unique, root=root)
     except YoloError as error:
         is_outside = error.reason is Reason.NOT_A_REPOSITORY
-    return clean(folder, reason, lambda path: not is_outside and path.endswith(ORCHESTRATION))
+    return clean(
+        folder,
+        reason,
+        lambda path: not is_outside and path.endswith(ORCHESTRATION),
+        root=root,
+    )

@@ -14,6 +14,7 @@ from typing import Any
 from yolo_fs.compat.script_io import (
     Folder,
     UsageError,
+    folder_to_write,
     now,
     parse,
     print_json,
@@ -45,12 +46,14 @@ def generate_execution_state(arguments: Sequence[str]) -> int:
     name = os.path.basename(os.path.abspath(path))
     number = _number(phase, name)
     target = os.path.join(path, ".execution-state.json")
+    root, folder = folder_to_write(path)
     if "--force" not in given.switches:
         _refuse_existing(target)
     plans = list(_plans(Folder(path)))
     if not plans:
         raise UsageError(f"Error: No plan.jsonl files found in {path}")
-    write_json(target, _state(Folder(path), number, name, plans), root=path, mode=SHARED)
+    state = _state(Folder(path), number, name, plans)
+    write_json(os.path.join(folder, os.path.basename(target)), state, root=root, mode=SHARED)
     print(target)
     return 0
 

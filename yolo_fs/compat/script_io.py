@@ -77,6 +77,24 @@ def require_folder(path: str, message: str) -> str:
     raise UsageError(f"{message}: {path}")
 
 
+def folder_to_write(path: str) -> tuple[str, str]:
+    """Return what a folder that is written to lies below, and its absolute path. In a work tree,
+    the outermost around it, no link leads to it; elsewhere a person's own links may.
+
+    Raises:
+        YoloError: NOT_REGULAR, PATH_ESCAPES.
+    """
+    from yolo_fs.edges.store import environment, opened, output_place
+
+    above = os.path.abspath(path)
+    root = None
+    while above != (above := os.path.dirname(above)):
+        root = above if os.path.lexists(f"{above}/.git") else root
+    top, place = output_place(os.path.join(path, "_"), os.curdir, root)
+    with environment(os.path.dirname(place)), opened(place, top):
+        return top, os.path.dirname(place)
+
+
 def parse(
     arguments: Sequence[str],
     usage: str,

@@ -20,7 +20,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.store import SHARED, Damaged, ListedFolder, reap_temporaries, update
+from yolo_fs.edges.store import (
+    SHARED,
+    Damaged,
+    ListedFolder,
+    RefusedError,
+    opened,
+    reap_temporaries,
+    update,
+)
 from yolo_fs.edges.system import try_lock
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import Dept
@@ -146,18 +154,19 @@ class Cleaned(NamedTuple):
     """(name, why it was left)."""
 
 
-def clean(folder: str, reason: str, is_unique: Callable[[str], bool]) -> Cleaned:
+def clean(folder: str, reason: str, is_unique: Callable[[str], bool], *, root: str) -> Cleaned:
     """Remove what the allow-list names.
 
-    `is_unique`: whether a path holds an artifact that no commit has.
+    `is_unique`: whether a path holds an artifact that no commit has. `root`: what the folder lies
+    below, or is; no link below it is followed.
 
     Raises:
-        YoloError: STORAGE_FAILED when the directory cannot be listed.
+        YoloError: STORAGE_FAILED when the directory cannot be listed; NOT_REGULAR.
     """
     patterns = REMOVED + (WHEN_COMPLETE if reason == "complete" else ())
     removed, left = [], []
     for name in _named(folder, patterns):
-        if why := _why_left(os.path.join(folder, name), is_unique):
+        if why := _why_left(os.path.join(folder, name), is_unique, root):
             left.append((name, why))
         else:
             removed.append(name)
@@ -193,32 +202,39 @@ def _named(folder: str, patterns: Sequence[str]) -> list[str]:
     return [name for named in matching for name in named]
 
 
-def _why_left(path: str, is_unique: Callable[[str], bool]) -> str:
+def _why_left(path: str, is_unique: Callable[[str], bool], root: str) -> str:
     """Remove a file and return nothing, or return why it was left."""
     try:
-        return UNIQUE if is_unique(path) else _remove(path)
+        if is_unique(path):
+            return UNIQUE
+        with opened(path, root) as (place, name):
+            return _remove(place, name)
     except FileNotFoundError:
         return ""
-    except OSError as error:
-        return error.strerror or type(error).__name__
+    except (OSError, RefusedError) as error:
+        return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def _remove(path: str) -> str:
-    """Remove a file, a link, or the empty directory that stands in for a lock; return why not."""
-    is_lock, kind = fnmatchcase(os.path.basename(path), _LOCK), os.lstat(path).st_mode
+def _remove(place: int, name: str) -> str:
+    """Remove a file, a link, or the empty directory that stands in for a lock, from the open folder
+    `place`; return why not.
+    """
+    is_lock = fnmatchcase(name, _LOCK)
+    kind = os.stat(name, dir_fd=place, follow_symlinks=False).st_mode
     if stat.S_ISDIR(kind):
         if not is_lock:
             return "it is a directory"
-        os.rmdir(path)
+        os.rmdir(name, dir_fd=place)
         return ""
-    if is_lock and stat.S_ISREG(kind) and _is_held(path):
+    if is_lock and stat.S_ISREG(kind) and _is_held(place, name):
         return HELD
-    os.unlink(path)
+    os.unlink(name, dir_fd=place)
     return ""
 
 
-def _is_held(path: str) -> bool:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def _is_held(place: int, name: str) -> bool:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=place)
     try:
         return not try_lock(descriptor)
     finally:
