@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
+from yolo_fs.reasons import safe_lines
+
 
 def to_json(value: Any) -> Any:
     """Return a value as objects, lists, strings, numbers, booleans and None.
@@ -42,6 +44,17 @@ def to_json(value: Any) -> Any:
     if callable(value):
         return to_json(value())
     raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def visible(value: Any) -> Any:
+    """Return a value of JSON in which each character of its texts and keys can be seen, but for
+    tabs and the ends of lines: for whoever passes it on without escapes.
+    """
+    if isinstance(value, str):
+        return safe_lines(value)
+    if isinstance(value, dict):
+        return {visible(key): visible(each) for key, each in value.items()}
+    return [visible(each) for each in value] if isinstance(value, list) else value
 
 
 def _attribute(value: Any, path: str) -> Any:

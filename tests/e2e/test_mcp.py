@@ -466,6 +466,34 @@ def test_a_defect_of_ours_is_named_too(team: Team) -> None:
         told(broken)()
 
 
+HIDDEN = "\x9b31m\u202e\u2028\u200b\ue0001"
+
+
+def test_no_tool_and_no_list_passes_on_a_character_that_cannot_be_seen(team: Team) -> None:
+    from yolo_fs.mcp.server import BOARD, LIST
+
+    odd = {**CRITIQUE, f"k{HIDDEN}": {"x": HIDDEN}, "q": HIDDEN}
+    team.artifact("critique.jsonl", json.dumps(odd, ensure_ascii=False) + "\n")
+    team.artifact(f"odd{HIDDEN}.jsonl", "{}\n")
+    team.file(f"{PHASE}/01-01.plan.jsonl", json.dumps({"p": "01", "n": "01", "t": HIDDEN}) + "\n")
+
+    async def play() -> list[str]:
+        async with client(team) as asked:
+            said = [await asked.read_resource(uri) for uri in (BOARD, LIST)]
+            told = [
+                await asked.call_tool(name, given)
+                for name, given in (("check", {}), ("check", {"path": f"{PHASE}/critique.jsonl"}), ("stand", {}),
+                                    ("next", {}), ("append", {"path": f"{PHASE}/critique.jsonl", "record": odd}))
+            ]  # fmt: skip
+            return [each.model_dump_json() for each in (*said, *told)]
+
+    texts = anyio.run(play)
+    for text in texts:
+        assert not set(HIDDEN) - set("31m") & set(text)
+        assert not any(json.dumps(char)[1:-1] in text.replace("\\\\", "") for char in "\x9b\u202e")
+    assert any("u202e" in text for text in texts)  # it is told, and can be seen
+
+
 def test_a_change_is_told_to_who_listens(team: Team) -> None:
     from mcp.client.subscriptions import ResourceUpdated
 

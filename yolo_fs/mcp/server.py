@@ -33,7 +33,7 @@ from yolo_fs.cli.reply import Invocation, reply_of
 from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
-from yolo_fs.json_form import to_json
+from yolo_fs.json_form import to_json, visible
 from yolo_fs.mcp.framing import LONGEST, Line, read_line
 from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
 from yolo_fs.reasons import Finding, safe
@@ -297,7 +297,7 @@ def _read(function: Callable[[], str]) -> str:
 
 
 def _written(function: Callable[[], Any]) -> str:
-    return _read(lambda: json.dumps(to_json(function()), ensure_ascii=False, indent=1))
+    return _read(lambda: json.dumps(visible(to_json(function())), ensure_ascii=False, indent=1))
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.json_form import to_json, visible
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe, safe_lines
 
 if TYPE_CHECKING:  # a host waits for us at its start: what a tool needs is imported when it is used
     from yolo_fs.mcp.writing import ArtifactWriter, Caller
@@ -390,10 +390,10 @@ def _answer(
 ) -> ToolAnswer:
     faults = [_fault(finding) for finding in findings]
     lines = "".join(f"\n- {fault.text}" for fault in faults)
-    return ToolAnswer(ok, f"{text}{lines}", faults, data or {})
+    return ToolAnswer(ok, visible(f"{text}{lines}"), faults, visible(data or {}))
 
 
 def _fault(finding: Finding) -> ToolFault:
     level = "warning" if finding.level is Level.WARNING else "error"
-    place = (finding.path, finding.line, finding.at)
-    return ToolFault(level, finding.reason.value, *place, str(finding))
+    path, at, text = map(safe_lines, (finding.path, finding.at, str(finding)))
+    return ToolFault(level, finding.reason.value, path, finding.line, at, text)
