@@ -458,3 +458,27 @@ def test_the_token_is_compared_whole() -> None:
     keeper = Gatekeeper(80, "right")
     assert keeper.is_token("right")
     assert not any(keeper.is_token(guess) for guess in ("", "righ", "rightt", "wrong", "\udcff"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_board_that_is_ended_before_it_serves_leaves_no_folder(
+    team: Team, tmp_path: Path, number: int
+) -> None:
+    """The signal comes while the folder is there, and nothing serves yet."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    program = f"""
+import os, sys, time
+from yolo_fs.cli.main import run
+from yolo_fs.web.server import BoardServer
+def serve(self):
+    assert os.listdir({str(folder)!r})
+    os.kill(os.getpid(), {int(number)})
+    time.sleep(30)
+BoardServer.serve = serve
+run(["board", "-C", {str(team.root)!r}])
+"""
+    env = {**os.environ, "TMPDIR": str(folder), "BROWSER": "true"}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, timeout=60)
+    assert b"AssertionError" not in done.stderr
+    assert os.listdir(folder) == []

@@ -38,12 +38,14 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
     extra 'web'.
     """
     require_libraries("starlette", "uvicorn")
+    from yolo_fs.web.opening import told_to_end
     from yolo_fs.web.server import BoardServer
 
     server = BoardServer(folders or (asked.start,), port)
-    print(server.url, flush=True)
-    with nullcontext() if no_open else server.opened():
-        server.serve()
+    with told_to_end():
+        print(server.url, flush=True)
+        with nullcontext() if no_open else server.opened():
+            server.serve()
     return Reply()
 
 

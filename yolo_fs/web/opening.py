@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from html import escape
 from pathlib import Path
+from signal import SIG_DFL, SIGHUP, SIGTERM, getsignal, signal
 from tempfile import TemporaryDirectory
 
 PATIENCE_S = 120.0
@@ -27,6 +28,25 @@ def leading_to(address: str) -> str:
         f'<meta http-equiv="refresh" content="0; url={to}"><title>yolo-fs board</title>'
         f'<a href="{to}">The board</a>\n'
     )
+
+
+@contextmanager
+def told_to_end() -> Iterator[None]:
+    """Let a signal that would end the process at once end the context first, with all that it has
+    to tidy up; one that is ignored, as `nohup` does, stays so.
+    """
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    numbers = [one for one in (SIGTERM, SIGHUP) if getsignal(one) == SIG_DFL]
+    for number in numbers:
+        signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal(number, SIG_DFL)
 
 
 @contextmanager
