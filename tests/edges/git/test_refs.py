@@ -130,6 +130,39 @@ def test_a_moved_branch_is_told_however_long_its_name_is(
     assert reason_of(lambda: engine(user).branches.move(ref, two, seen)) is Reason.BRANCH_MOVED
 
 
+OURS = "refs/yolo-fs/remote/main"
+
+
+@NEEDS_REF_FILES
+@pytest.mark.parametrize(
+    "link",
+    ["refs/yolo-fs", "refs/yolo-fs/remote", OURS, "logs/refs/yolo-fs", "symbolic"],
+)
+def test_a_ref_of_ours_that_leads_elsewhere_is_not_written(
+    user: User, engine: Engines, tmp_path: Path, link: str
+) -> None:
+    (new,) = commits(user, 1)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    if link == "symbolic":
+        user.git("symbolic-ref", OURS, MAIN)
+    else:
+        (user.root / ".git" / link).parent.mkdir(parents=True, exist_ok=True)
+        (user.root / ".git" / link).symlink_to(outside)
+    one, tip = engine(user), user.tip()
+    user.git("update-ref", "refs/heads/new", new)
+
+    old = one.repository.tip(OURS)
+    for private in (False, True):
+        updater = refs.RefUpdater(one.repository, is_private=private)
+        assert reason_of(lambda each=updater: each.move(OURS, new, old)) is Reason.NOT_REGULAR
+        updater.close()
+    remote = Remote(one.repository, str(user.root))
+    assert reason_of(lambda: remote.fetch({"refs/heads/new": OURS})) is Reason.NOT_REGULAR
+    assert list(outside.rglob("*")) == []
+    assert user.tip() == tip
+
+
 @pytest.mark.skipif(REFTABLE, reason="in a reftable one lock is for all refs, HEAD among them")
 def test_a_locked_head_stops_the_move(user: User, engine: Engines) -> None:
     seen, (new,) = user.tip(), commits(user, 1)

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from yolo_fs.edges import failpoint
+from yolo_fs.edges.files import content_of
 from yolo_fs.edges.git.isolated import ignored_settings, isolated_git
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError, GitOutput
@@ -28,6 +29,7 @@ REFLOG_MESSAGE = "yolo-fs"
 """How our moves of a branch are told from the user's in the reflog."""
 REFTABLE_LOCK = "reftable/tables.list.lock"
 """What locks every ref of a repository whose refs are no files."""
+_LINE_BYTES = 4096
 _NO_REFLOG = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "core.logAllRefUpdates",
@@ -60,7 +62,8 @@ class RefUpdater:
         refuse.
 
         Raises:
-            YoloError: BRANCH_MOVED when it points elsewhere by now, REF_LOCKED when another git
+            YoloError: NOT_REGULAR when a ref of ours leads elsewhere, BRANCH_MOVED when it points
+                elsewhere by now, REF_LOCKED when another git
                 holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
                 a move that was made and then reported as failed counts as made (F08).
         """
@@ -123,6 +126,7 @@ class RefUpdater:
         *values: str,
         within: AbstractContextManager[object] = contextlib.nullcontext(),
     ) -> None:
+        _refuse_astray(self._repository, ref)
         helper = self._helper or self._start()
         failpoint.reach("refs.begun")
         command = b" ".join([change, os.fsencode(ref), *(value.encode() for value in values)])
@@ -159,6 +163,36 @@ class RefUpdater:
             while is_new and folder.startswith(top + "/"):
                 folder = os.path.dirname(folder)
                 sync_directory(folder)
+
+
+_OURS = "refs/yolo-fs/"
+"""Refs that nobody but we write: a git directory that came from somewhere has none, or odd ones."""
+
+
+def _refuse_astray(repository: Repository, ref: str) -> None:
+    """Refuse a ref of ours that git would write elsewhere: behind a link, or as another ref.
+
+    Raises:
+        YoloError: NOT_REGULAR.
+    """
+    if not ref.startswith(_OURS):
+        return
+    parts = ref.split("/")
+    names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    places = [f"{repository.common_dir}/{top}{name}" for top in ("", "logs/") for name in names]
+    found = next(filter(os.path.islink, places), "")
+    if not found and repository.has_plain_refs:
+        place = f"{repository.common_dir}/{ref}"
+        found = place if content_of(place, _LINE_BYTES).startswith(b"ref:") else ""
+    elif not found and repository.git.run("symbolic-ref", "--quiet", ref, ok=_ANY).code == 0:
+        found = ref
+    if found:
+        raise YoloError(
+            Reason.NOT_REGULAR,
+            f"{safe(found)}: expected a ref of ours, in real folders; it leads elsewhere",
+            hint="Look at what it is, then remove it; what it leads to is not ours.",
+            exit_code=Exit.NOT_HERE,
+        )
 
 
 def _expect(helper: Conversation, said: bytes) -> None:
@@ -256,8 +290,10 @@ class Remote:
         """Let refs of ours point at what refs of the remote point at: theirs → ours.
 
         Raises:
-            YoloError: REMOTE_AWAY.
+            YoloError: REMOTE_AWAY; NOT_REGULAR where a ref of ours leads elsewhere.
         """
+        for ref in pairs.values():
+            _refuse_astray(self._repository, ref)
         for attempt in range(_FETCHES):
             try:
                 self._fetch(*(f"+{ref}:{into}" for ref, into in pairs.items()))
@@ -280,7 +316,7 @@ class Remote:
             lock = f"{self._repository.common_dir}/{ref}.lock"
             if time.time() - os.stat(lock).st_mtime > 2 * CALL_S:
                 os.unlink(lock)
-        return self._repository.git.run("update-ref", ref, tip, ok=_ANY).code
+        return self._repository.git.run("update-ref", "--no-deref", ref, tip, ok=_ANY).code
 
     def _fetch(self, *refspecs: str) -> None:
         self._call(
