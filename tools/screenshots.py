@@ -62,7 +62,7 @@ def main() -> int:
                         {"width": width, "height": height},
                     )
 
-        found = watch("company", open_page, at_the_end, during=at_a_gate)
+        found = watch(open_page, at_the_end, during=at_a_gate)
         print(
             f"{len(found.feed_ms)} events on the page in {share(found.feed_ms, 0.5)} ms, "
             f"p95 {share(found.feed_ms, 0.95)} ms"
@@ -92,7 +92,7 @@ def _take(
 
 
 def _demo() -> str:
-    command = [sys.executable, "-m", "yolo_fs", "demo", "--play", "company", "--speed", "20"]
+    command = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "20"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(command, capture_output=True, check=True, env=environment)
     return "\n".join(done.stdout.decode().splitlines()[:44])

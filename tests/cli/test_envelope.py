@@ -15,7 +15,7 @@ import pytest
 from yolo_fs.cli.main import run
 from yolo_fs.reasons import Exit
 
-RUN = Path(__file__).parents[2] / "yolo_fs/demo/plays/product"
+RUN = Path(__file__).parents[2] / "fixtures/product"
 FIRST = "documents/handoffs/handoff_5b0f7f52-6c1d-4a38-9e44-2d9a7c31e806_user_to_orchestrator_20260504T080000Z.json"
 
 

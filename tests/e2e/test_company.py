@@ -1,6 +1,6 @@
 """Three departments through the real daemon: gates, state files, department status and the order of commits.
 
-The plays of `demo` are acted; what is asserted here is asked of git and of yolo-fs, not of the
+The play of `demo` is acted, and `plays/hold.toml`, in which a test fails at first; what is asserted here is asked of git and of yolo-fs, not of the
 play.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.support import forked
-from yolo_fs.demo.play import PLAYS, Play, PlayAct, PlayScene
+from yolo_fs.demo.play import COMPANY, FOLDER, Play, PlayAct, PlayScene, load_play
 from yolo_fs.demo.player import Pace, Player, SceneResult
 from yolo_fs.demo.stage import Stage, stage_for
 from yolo_fs.edges.git.repository import Repository
@@ -33,7 +34,7 @@ from yolo_fs.services.progress.gates import Gates, gates_at
 from yolo_fs.services.progress.state_files import STATE_FILES
 from yolo_fs.services.workspace import load
 
-PLAY_OF = {play.name: play for play in PLAYS}
+PLAYS = Path(__file__).parent / "plays"
 PHASE = ".yolo-planning/phases/01-auth"
 DEPARTMENTS = ("backend", "frontend", "uiux")
 
@@ -117,21 +118,24 @@ class Played:
         return subprocess.CompletedProcess(arguments, code, out.decode(), err.decode())
 
 
-def _played(name: str) -> Iterator[Played]:
-    with stage_for(PLAY_OF[name], keep=False) as stage:
-        found = Played(PLAY_OF[name], stage)
+def _played(play: Play) -> Iterator[Played]:
+    with stage_for(play, keep=False) as stage:
+        found = Played(play, stage)
         assert found.differences == ()
         yield found
 
 
 @pytest.fixture(scope="module")
 def company() -> Iterator[Played]:
-    yield from _played("company")
+    yield from _played(COMPANY)
 
 
 @pytest.fixture(scope="module")
-def hold() -> Iterator[Played]:
-    yield from _played("hold")
+def hold(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    folder = tmp_path_factory.mktemp("hold")
+    shutil.copytree(str(FOLDER / "company"), folder, dirs_exist_ok=True)
+    shutil.copy(PLAYS / "test-results-failing.jsonl", folder / "3-frontend")
+    yield from _played(load_play(PLAYS / "hold.toml", folder))
 
 
 @pytest.fixture(params=["company", "hold"])

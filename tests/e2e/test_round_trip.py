@@ -28,7 +28,6 @@ from tests.e2e.round_trip import (
     path_of,
 )
 from yolo_fs.cli.main import run
-from yolo_fs.demo.play import PLAYS
 from yolo_fs.protocol.departments import Mode
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
@@ -36,6 +35,10 @@ from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.schemas.state import ExecutionState
 
 COMPANY = {"departments": {"frontend": True}, "department_workflow": "parallel"}
+PLANNED = """\
+{"p":"01","n":"02","t":"Login page","w":1,"d":[],"xd":[],"mh":{"tr":["Whoever logged in stays logged in"],"ar":[],"kl":[]},"obj":"Users can log in"}
+{"id":"T1","tp":"auto","a":"Set the cookie","f":["src/a.ts"],"v":"npm test","done":"It is set"}
+"""
 BOTH = pytest.mark.parametrize(
     "mode", [Mode.SINGLE, Mode.MULTI], ids=["single-department", "multi-department"]
 )
@@ -51,9 +54,7 @@ class Company:
         self.messages: list[dict[str, Any]] = []
         several = COMPANY if mode is Mode.MULTI else {}
         repo.file(f"{PLANNING}/config.json", json.dumps(several))
-        play = next(one for one in PLAYS if one.files == "escalation")
-        plan = play.read("plan.jsonl")
-        repo.file(f"{PHASE}/{'fe-' if several else ''}{PLAN}.plan.jsonl", plan)
+        repo.file(f"{PHASE}/{'fe-' if several else ''}{PLAN}.plan.jsonl", PLANNED)
 
     def run(self, *words: str) -> dict[str, Any]:
         """Run a command in this process, which saves the start of another, and return its envelope."""

@@ -203,7 +203,7 @@ _INIT = (
 )
 _REMOTE = ("remote.git*", "repo/.git/refs/remotes*", "repo/.git/logs/refs/remotes*")
 _PAGE = ("repo/report.html",)
-PRODUCT = _example("../../yolo_fs/demo/plays/product/01_user_to_orchestrator.json")
+PRODUCT = _example("../product/01_user_to_orchestrator.json")
 _NOTE = _example("messages/dev_progress/ok/document.json")
 _BLOCKER = _example("messages/dev_blocker/ok/document.json")
 _DONE = _example("messages/task_complete/ok/document.json")

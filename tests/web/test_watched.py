@@ -37,7 +37,7 @@ def test_every_event_appears_at_once_and_every_moment_can_be_seen_again(open_pag
             _, status = found.stage.ask("status", "--at", commit)
             assert cells(page) == cells_of(dict(status), "01-auth")
 
-    found = watch("company", open_page, scrub)
+    found = watch(open_page, scrub)
     for name, taken in (
         ("events to their lines", found.feed_ms),
         ("events to the board, as the page measures it", list(found.own_ms.values())),

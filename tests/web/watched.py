@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.web.served import Client
 from yolo_fs.cli.demo import Silence
-from yolo_fs.demo.play import PLAYS, PlayScene
+from yolo_fs.demo.play import COMPANY, PlayScene
 from yolo_fs.demo.player import Pace, Player, SceneResult
 from yolo_fs.demo.stage import Stage, stage_for
 from yolo_fs.edges.journal import PREFIX, Journal
@@ -115,7 +115,6 @@ def board_process(root: str) -> Iterator[Client]:
 
 
 def watch(
-    name: str,
     open_page: Callable[[Client], Any],
     then: Callable[[Watched, Any], None],
     *,
@@ -123,8 +122,7 @@ def watch(
     during: Callable[[Watched, Any, PlayScene], None] = lambda *_: None,
 ) -> Watched:
     """Play with a page open from the first file to the last. `during`: called after scenes; `then`: at the end."""
-    play = next(one for one in PLAYS if one.name == name)
-    with stage_for(play, keep=False) as stage:
+    with stage_for(COMPANY, keep=False) as stage:
         stage.open()
         with board_process(stage.root) as client:
             found = Watched(client, stage.root, stage)
@@ -132,7 +130,9 @@ def watch(
             page.evaluate(WATCHING)
             scenes: list[PlayScene] = []
             player = Player(stage, Pace.of(speed), Calls(scenes.append))
-            thread = threading.Thread(target=lambda: setattr(found, "findings", player.play(play)))
+            thread = threading.Thread(
+                target=lambda: setattr(found, "findings", player.play(COMPANY))
+            )
             branch = threading.Thread(target=_follow_branch, args=(found, thread))
             thread.start()
             branch.start()

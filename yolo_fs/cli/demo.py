@@ -11,28 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
-from yolo_fs.demo.play import PLAYS, Play, PlayAct, PlayScene
+from yolo_fs.demo.play import COMPANY, Play, PlayAct, PlayScene
 from yolo_fs.demo.player import Mark, Pace, Player, SceneResult
 from yolo_fs.demo.proofs import DemoProof, prove
-from yolo_fs.demo.stage import stage_for
+from yolo_fs.demo.stage import Stage, stage_for
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.reasons import Exit, Finding, Reason, safe
+from yolo_fs.reasons import Exit, Finding, Reason
 from yolo_fs.services.progress.state_files import STATE_FILES
 
 if TYPE_CHECKING:
     from rich.status import Status
 
-DEFAULT = PLAYS[:3]
-"""Played when no play is named: a phase that ships, the same on hold, one with every mishap."""
-
-NAMES = tuple(dict.fromkeys(play.name for play in PLAYS))
-
 CLAIMS_ON_A_LINE = 3
 
 _SIGNS = {
     Mark.COMMITTED: ("✔", "ok", "green"),
-    Mark.REFUSED: ("✘", "no", "red"),
-    Mark.HELD: ("‖", "==", "yellow"),
     Mark.WAITING: ("…", "..", "yellow"),
     Mark.YES: ("✔", "ok", "green"),
     Mark.NO: ("‖", "==", "yellow"),
@@ -48,11 +41,8 @@ NEXT = (
 )
 
 
-@verb("demo", example="yolo-fs demo --play login --speed 3")
-@click.option("--play", "named", type=click.Choice(NAMES), help="One play; default: three.")
-@click.option(
-    "--keep", is_flag=True, help="Keep the temporary repositories and say where they are."
-)
+@verb("demo", example="yolo-fs demo --speed 3")
+@click.option("--keep", is_flag=True, help="Keep the temporary repository and say where it is.")
 @click.option(
     "--speed",
     type=click.FloatRange(0.1, 100),
@@ -60,42 +50,19 @@ NEXT = (
     show_default=True,
     help="How fast it plays.",
 )
-def demo(asked: Invocation, *, named: str | None, keep: bool, speed: float) -> Reply:
-    """Watch scripted agents work while the real daemon commits, rejects and holds their files.
+def demo(asked: Invocation, *, keep: bool, speed: float) -> Reply:
+    """Watch scripted agents of three departments work while the real daemon commits their files.
 
-    \b
-    company     three departments, the gates between them, and the sign-off
-    hold        the same with a failing test: no sign-off until it passes
-    login       one department, with every kind of mishap
-    product     the agents of the product workflow hand over to each other
-    escalation  a blocked Dev's question goes up to the user, level by level,
-                and the decision comes down; once for one department, once for several
-    machines    two clones of one remote: a contract agreed across, one machine
-                frozen and taken over, and the sign-off on either
-
-    Without --play, the first three. Temporary repositories are used and removed in the end.
-    Exit code 1 when anything differs from the play.
+    They wait for each other at gates and sign off in the end. A temporary repository is used and
+    removed in the end. Exit code 1 when anything differs from the play.
     """
     shows = not (asked.as_json or asked.quiet)
-    data: list[dict[str, Any]] = []
-    findings: tuple[Finding, ...] = ()
     with _ended_cleanly():
-        for play in chosen(named):
-            found, happened = _play(
-                play, Pace.of(speed), keep=keep, screen=PlayScreen(play) if shows else None
-            )
-            findings += found
-            data.append(happened)
-            if findings:
-                break
+        screen = PlayScreen(COMPANY) if shows else None
+        findings, data = _play(COMPANY, Pace.of(speed), keep=keep, screen=screen)
     if shows:
-        show_next([one["repository"] for one in data if one["repository"]])
-    return Reply({"plays": data}, findings, Exit.FINDINGS if findings else Exit.DONE)
-
-
-def chosen(name: str | None) -> tuple[Play, ...]:
-    """Return the plays of a name, in their order; those of the default for none."""
-    return tuple(play for play in PLAYS if play.name == name) or DEFAULT
+        show_next(data["repository"])
+    return Reply(data, findings, Exit.FINDINGS if findings else Exit.DONE)
 
 
 def _play(
@@ -111,10 +78,10 @@ def _play(
         stage.open()
         findings = player.play(play)
         if not findings:
-            proofs = tuple(prove(play, stage, player))
+            proofs = tuple(prove(play, stage))
         history = stage.git.text("log", "--oneline", "--no-decorate").splitlines()
         if screen:
-            screen.end(player, proofs, history)
+            screen.end(stage, proofs)
     broken = tuple(
         Finding(
             Reason.INTERNAL_ERROR, message=proof.evidence or "it does not", expected=proof.claim
@@ -123,29 +90,15 @@ def _play(
         if not proof.holds
     )
     data = {
-        "play": play.name,
         "commits": [
             {"commit": event.commit, "path": event.path, "subject": event.subject}
-            for event in player.commits
+            for event in stage.commits
         ],
-        "refusals": _scenes(player, "refuses"),
-        "held": _scenes(player, "holds", "waits"),
         "proofs": [{"claim": proof.claim, "holds": proof.holds} for proof in proofs],
         "history": history,
         "repository": repository,
     }
     return findings + broken, data
-
-
-def _scenes(player: Player, *expectations: str) -> list[dict[str, str]]:
-    """Return the scenes that went as expected, of those that expect one of these."""
-    scenes = []
-    for scene, result in player.results:
-        name, *_ = scene.expect
-        if name in expectations and result.mark is not Mark.DIFFERENT:
-            path = scene.expect[name]
-            scenes.append({"who": scene.who, "does": scene.does, "path": path, "said": result.text})
-    return scenes
 
 
 @contextmanager
@@ -195,17 +148,12 @@ class PlayScreen:
         """Say what is about to be seen."""
         from rich.text import Text
 
-        before = "" if self._play is DEFAULT[0] else "\n"
-        self._console.print(
-            Text.assemble((f"{before}Play {self._play.name}: ", "bold"), self._play.intro)
-        )
+        self._console.print(Text(self._play.intro, style="bold"))
 
     def act(self, act: PlayAct) -> None:
-        """Print the heading of a step; a play of one act needs none."""
+        """Print the heading of a step."""
         from rich.text import Text
 
-        if len(self._play.acts) == 1:
-            return
         step = STEP_BY_KEY.get(act.step)
         name = (
             f"\nStep {step.number}  {step.key.replace('_', ' ')}"
@@ -255,15 +203,10 @@ class PlayScreen:
         )
         self._console.print(row)
 
-    def end(self, player: Player, proofs: Sequence[DemoProof], history: Sequence[str]) -> None:
-        """Print what is left of the play: history, counts and proofs."""
+    def end(self, stage: Stage, proofs: Sequence[DemoProof]) -> None:
+        """Print what is left of the play: counts and proofs."""
         self.close()
-        if self._play.shows_log:
-            self._head("git log --oneline")
-            for line in history:
-                commit, _, subject = line.partition(" ")
-                self._styled(f"  {commit} ", "yellow", safe(subject))
-        self._head(_counted(player))
+        self._head(_counted(stage))
         for holds, claims in _grouped(proofs):
             sign, plain, style = _SIGNS[Mark.COMMITTED if holds else Mark.DIFFERENT]
             self._styled(f"  {sign if self._fancy else plain} ", style, claims)
@@ -277,20 +220,11 @@ class PlayScreen:
         self._console.print(Text.assemble((words, style), plain))
 
 
-def _counted(player: Player) -> str:
+def _counted(stage: Stage) -> str:
     """Return in one line what became of everything that was written."""
-    states = (
-        sum(event.path.endswith(STATE_FILES) for event in player.commits)
-        if player.keeps_states
-        else 0
-    )
-    refused, held = (
-        sum(result.mark is mark for _, result in player.results)
-        for mark in (Mark.REFUSED, Mark.HELD)
-    )
-    counts = [f"{len(player.commits) - states} artifacts committed"]
+    states = sum(event.path.endswith(STATE_FILES) for event in stage.commits)
+    counts = [f"{len(stage.commits) - states} artifacts committed"]
     counts += [f"{states} state files committed by the daemon itself"] if states else []
-    counts += [f"{refused} refused, {held} held for a while"] if refused or held else []
     return ", ".join(counts)
 
 
@@ -303,20 +237,16 @@ def _grouped(proofs: Sequence[DemoProof]) -> Iterator[tuple[bool, str]]:
         yield proof.holds, proof.claim
 
 
-def show_next(kept: Sequence[str]) -> None:
-    """Print what to try next, and where the repositories are."""
+def show_next(kept: str | None) -> None:
+    """Print what to try next, and where the repository is kept."""
     console = console_for(sys.stdout)
     console.print("\nNext", style="bold")
     for command, does in NEXT:
         console.print(f"  {command:16}{does}")
-    for repository in kept:
-        console.print(f"\nThe repository is {repository}.")
-    if not kept:
-        console.print(
-            "'yolo-fs demo --keep' keeps the repositories, '--play product' shows the "
-            "handoffs of a product,"
-        )
-        console.print("'--play escalation' a blocked task's way up to the user and back.")
+    if kept:
+        console.print(f"\nThe repository is {kept}.")
+    else:
+        console.print("'yolo-fs demo --keep' keeps the repository.")
 
 
 def _can_print(signs: str) -> bool:

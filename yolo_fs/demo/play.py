@@ -1,4 +1,4 @@
-"""A play as data: `plays/NAME.toml`, read into acts and scenes.
+"""A play as data: `plays/company.toml`, read into acts and scenes.
 
 A scene says who does what (`do`, a list of actions, see `stage.ACTIONS`) and what must come of it
 (`expect`, see `player.EXPECTATIONS`). The path and subject of a commit that an action leads to
@@ -11,13 +11,10 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
 FOLDER = files("yolo_fs.demo") / "plays"
-FILES = (
-    "company", "hold", "login", "product", "escalation_single", "escalation_multi", "machines",
-)  # fmt: skip
-"""Every play, in the order in which they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +33,6 @@ class PlayScene:
     """Longest wait for what is expected."""
     at_once: bool = False
     """Whether the actions are those of several agents who work at the same time."""
-    at: str = ""
-    """Machine where it happens, of a play with several; empty for the first."""
 
 
 class PlayAct(NamedTuple):
@@ -53,24 +48,16 @@ class PlayAct(NamedTuple):
 class Play:
     """A whole story, from an ordinary repository to the sign-off."""
 
-    name: str
-    """As in `yolo-fs demo --play NAME`; plays of one name are played one after the other."""
     intro: str
     acts: tuple[PlayAct, ...]
+    folder: Traversable
+    """Where the files are that its agents write."""
     opening: tuple[Mapping[str, Any], ...] = ()
     """Actions that make the repository before the daemon starts."""
-    files: str = ""
-    """Folder of the files that its agents write."""
     leaves: tuple[str, ...] = ()
     """What `git status --porcelain` shows at the end: what the user left open, nothing else."""
     keeps_states: bool = False
     """Whether the daemon writes and commits state files of its own in between."""
-    shows_log: bool = True
-    """Whether the history is shown at the end."""
-    machines: tuple[str, ...] = ()
-    """Names of the clones that a team of several machines has; empty for one repository."""
-    policy: Mapping[str, Any] = field(default_factory=dict)
-    """What the user's own configuration allows the daemon."""
 
     @property
     def scenes(self) -> Iterator[PlayScene]:
@@ -79,24 +66,20 @@ class Play:
 
     def read(self, content: str) -> str:
         """Return a file of the play. `content`: its path relative to the play's folder."""
-        return (FOLDER / self.files).joinpath(*content.split("/")).read_text(encoding="utf-8")
+        return self.folder.joinpath(*content.split("/")).read_text(encoding="utf-8")
 
 
-def load_play(file: str) -> Play:
-    """Return the play of `plays/FILE.toml`."""
-    text = FOLDER.joinpath(f"{file}.toml").read_text(encoding="utf-8")
-    raw = tomllib.loads(text)
+def load_play(story: Traversable, folder: Traversable) -> Play:
+    """Return the play of a TOML file, whose agents write the files of `folder`."""
+    raw = tomllib.loads(story.read_text(encoding="utf-8"))
     value = _filled(raw, raw.pop("names", {}))
-    name = file.partition("_")[0]
-    value.setdefault("files", name)
     value["opening"] = tuple(value["opening"])
     value["leaves"] = tuple(value.get("leaves", ()))
-    value["machines"] = tuple(value.get("machines", ()))
     value["acts"] = tuple(
         PlayAct(act["step"], act["title"], tuple(_scene(scene) for scene in act["scenes"]))
         for act in value["acts"]
     )
-    return Play(name=name, **value)
+    return Play(folder=folder, **value)
 
 
 def _scene(value: dict[str, Any]) -> PlayScene:
@@ -124,4 +107,4 @@ def _filled(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-PLAYS = tuple(load_play(file) for file in FILES)
+COMPANY = load_play(FOLDER / "company.toml", FOLDER / "company")

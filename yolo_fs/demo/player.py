@@ -13,10 +13,9 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from yolo_fs.demo.play import Play, PlayAct, PlayScene
-from yolo_fs.demo.processes import DaemonEvent, described
+from yolo_fs.demo.processes import DaemonEvent
 from yolo_fs.demo.stage import Stage
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.progress.state_files import STATE_FILES
 
 START_S = 30.0
@@ -24,23 +23,18 @@ START_S = 30.0
 POLL_S = 0.02
 """Between two questions to git or yolo-fs."""
 QUIET_WITHIN_S = 60.0
-"""Longest wait for what the last scene led to on other machines."""
-STILL_S = 0.5
-"""How long nothing may change before all has come."""
+"""Longest wait for what the last scene led to."""
 MAX_NAMED = 3
 """Commits of one scene that are listed by their subjects."""
 STARTED = "daemon.started"
 COMMITTED = "artifact.committed"
 REJECTED = "artifact.rejected"
-HELD = "artifact.held"
 
 
 class Mark(Enum):
     """What became of a scene."""
 
     COMMITTED = "committed"
-    REFUSED = "refused"
-    HELD = "held"
     WAITING = "waiting"
     YES = "yes"
     """A question is answered, and the team goes on."""
@@ -100,38 +94,24 @@ class Player:
 
     def __init__(self, stage: Stage, pace: Pace, audience: Audience):
         self._stage = stage
-        self._machines = stage.machines or {"": stage}
         self._pace = pace
         self._audience = audience
         self._until = 0.0
         """Deadline of the scene, monotonic clock."""
-        self.results: list[tuple[PlayScene, SceneResult]] = []
         self.keeps_states = False
-        self.open_changes: tuple[bytes, bytes] | None = None
-        """What the user staged and left unstaged, when the play has the user do so."""
-
-    @property
-    def commits(self) -> list[DaemonEvent]:
-        """Every commit that a daemon has reported."""
-        return [event for stage in self._machines.values() for event in stage.commits]
 
     def play(self, play: Play) -> tuple[Finding, ...]:
         """Play until the end, or until something differs; return what differed."""
         self.keeps_states = play.keeps_states
         try:
             self._until = time.monotonic() + START_S
-            self._machines = self._stage.machines or {"": self._stage}
-            for stage in reversed(self._machines.values()):
-                self._stage = stage
-                self._event("", "its start", lambda event: event.name == STARTED)
+            self._event("its start", lambda event: event.name == STARTED)
             for act in play.acts:
                 self._audience.act(act)
                 for scene in act.scenes:
                     self._perform(scene)
             self._await_the_rest(play)
-            for stage in self._machines.values():
-                self._stage = stage
-                self._stop_daemon()
+            self._stop_daemon()
         except DifferentError as difference:
             return (Finding(difference.reason, message=str(difference)),)
         except YoloError as error:
@@ -139,24 +119,13 @@ class Player:
         return ()
 
     def _await_the_rest(self, play: Play) -> None:
-        """Wait until what the last scene led to is committed on every machine."""
-        until, before = time.monotonic() + QUIET_WITHIN_S, [""]
-        while time.monotonic() < until:
-            now = [artifacts_of(stage) for stage in self._machines.values()]
-            is_still = len(now) == 1 or now == before
-            if is_still and len(set(now)) == 1 and self.left_open() == play.leaves:
-                return
-            before = now
-            time.sleep(STILL_S)
-
-    def left_open(self) -> tuple[str, ...]:
-        """Return the open changes of every work tree, as `git status` lists them."""
-        said = (stage.git.text("status", "--porcelain") for stage in self._machines.values())
-        return tuple(line for each in said for line in each.splitlines())
+        """Wait until what the last scene led to is committed."""
+        until = time.monotonic() + QUIET_WITHIN_S
+        while self._stage.open_changes() != play.leaves and time.monotonic() < until:
+            time.sleep(POLL_S)
 
     def _perform(self, scene: PlayScene) -> None:
         self._audience.scene(scene)
-        self._stage = self._machines[scene.at] if scene.at else next(iter(self._machines.values()))
         if scene.do:  # a question takes its time by itself
             time.sleep(self._pace.scene_s)
         self._until = time.monotonic() + scene.deadline_s
@@ -164,10 +133,10 @@ class Player:
             self._act(scene)
             result = self._check(scene.expect)
         except (DifferentError, YoloError) as difference:
-            self._note(scene, SceneResult(Mark.DIFFERENT, str(difference)))
+            self._audience.result(scene, SceneResult(Mark.DIFFERENT, str(difference)))
             message = f"{scene.who} {scene.does}: {difference}"
             raise DifferentError(message, difference.reason) from None
-        self._note(scene, result)
+        self._audience.result(scene, result)
 
     def _check(self, expect: Mapping[str, Any]) -> SceneResult:
         name = next(key for key in expect if key in EXPECTATIONS)
@@ -189,10 +158,6 @@ class Player:
         if not self.keeps_states:
             self._poll(lambda: "" if self._stage.index_has_followed() else "the index lags behind")
 
-    def _note(self, scene: PlayScene, result: SceneResult) -> None:
-        self.results.append((scene, result))
-        self._audience.result(scene, result)
-
     def _commits(self, subjects: Mapping[str, str]) -> SceneResult:
         """Each file is committed as it is now, under its subject, in any order."""
         left = {path: (self._stage.blob(path), subject) for path, subject in subjects.items()}
@@ -208,69 +173,30 @@ class Player:
         commit = ""
         while left:
             _, subject = next(iter(left.values()))
-            event = self._event("", f"a commit {subject!r}", is_wanted, is_earlier_content)
+            event = self._event(f"a commit {subject!r}", is_wanted, is_earlier_content)
             commit = event.commit
             del left[event.path]
         text = _summed_up(tuple(subjects.values()))
         return SceneResult(Mark.COMMITTED, text, commit if len(subjects) == 1 else "")
 
-    def _adds(self, path: str, *, subject: str) -> SceneResult:
-        """The daemon itself changes a file and commits it."""
-        event = self._event(
-            path,
-            f"a commit {subject!r}",
-            lambda event: event.name == COMMITTED and event.subject == subject,
-        )
-        return SceneResult(Mark.COMMITTED, safe(event.subject), event.commit)
-
-    def _refuses(self, path: str, *, reason: str, line: int, at: str) -> SceneResult:
-        """The daemon rejects the file and names the place."""
-
-        def named(event: DaemonEvent) -> list[Finding]:
-            place = (reason, line, at)
-            return [
-                each for each in event.findings if (each.reason.value, each.line, each.at) == place
-            ]
-
-        event = self._event(
-            path,
-            f"a refusal: line {line} {at} {reason}",
-            lambda event: event.name == REJECTED and bool(named(event)),
-        )
-        return SceneResult(Mark.REFUSED, described(named(event)[0]))
-
-    def _holds(self, path: str, *, reason: str) -> SceneResult:
-        """The file is valid, but is not committed now."""
-        event = self._event(
-            path, f"it held: {reason}", lambda event: event.name == HELD and event.reason == reason
-        )
-        why = f"{reason}: {Reason.of(reason).sentence}"
-        if event.findings:
-            first = event.findings[0]
-            why = f"{first.reason.value} on line {first.line}: {safe(first.message)}"
-        return SceneResult(Mark.HELD, f"held: {why}")
-
     def _event(
         self,
-        path: str,
         wanted: str,
         fits: Callable[[DaemonEvent], bool],
         is_allowed: Callable[[DaemonEvent], bool] = lambda _: False,
     ) -> DaemonEvent:
-        """Return the first event that fits, about one path or any.
+        """Return the first event that fits.
 
         Raises:
             DifferentError: another commit or rejection came that is not allowed, or none in time.
         """
         last = "nothing"
         while event := self._stage.daemon.next(self._until):
-            self._stage.told.add(event.name)
             if event.name == COMMITTED:
                 self._stage.commits.append(event)
-            is_here = path in ("", event.path)
-            if is_here and fits(event):
+            if fits(event):
                 return event
-            is_expected = (is_here and is_allowed(event)) or self._comes_by_itself(event)
+            is_expected = is_allowed(event) or self._comes_by_itself(event)
             if event.name in (COMMITTED, REJECTED) and not is_expected:
                 raise DifferentError(f"expected {wanted}; the daemon reported: {event}")
             last = str(event)
@@ -278,11 +204,9 @@ class Player:
         raise DifferentError(message, Reason.DEADLINE_PASSED)
 
     def _comes_by_itself(self, event: DaemonEvent) -> bool:
-        """Return whether the daemon committed a state file of its own, or what another clone or
-        both sides of a merge made.
-        """
+        """Return whether the daemon committed a state file of its own."""
         is_state = self.keeps_states and event.path.endswith(STATE_FILES)
-        return event.name == COMMITTED and (is_state or bool(event.origin))
+        return event.name == COMMITTED and is_state
 
     def _stop_daemon(self) -> None:
         for event in self._stage.daemon.stop():
@@ -294,50 +218,12 @@ class Player:
             code = self._stage.daemon.exit_code
             raise DifferentError(f"the daemon ended with exit code {code}")
 
-    def _arrives(self, path: str, *, said: str = "") -> SceneResult:
-        """The branch here has what every other machine has at the path."""
-
-        def differs() -> str:
-            blobs = {stage.committed_blob(path) for stage in self._machines.values()}
-            return "" if len(blobs) == 1 and all(blobs) else f"{path} is not the same everywhere"
-
-        self._poll(differs)
-        return SceneResult(Mark.COMMITTED, said or f"{path.rpartition('/')[2]} is here as well")
-
-    def _tells(self, name: str, *, said: str) -> SceneResult:
-        """The daemon reports an event."""
-        if name not in self._stage.told:  # it may have come while others were waited for
-            self._event("", f"the event {name}", lambda event: event.name == name)
-        return SceneResult(Mark.YES, said)
-
-    def _waits(self, path: str, *, reason: str) -> SceneResult:
-        """`yolo-fs status` shows the file as pending."""
-
-        def differs() -> str:
-            shown = self._stage.candidate(path)
-            state = (shown.get("standing"), shown.get("reason"))
-            if state == ("pending", reason):
-                return ""
-            return f"expected pending: {reason}; status shows {state[0]}: {state[1]}"
-
-        self._poll(differs)
-        text = f"pending: {reason}, not committed while a line is torn"
-        return SceneResult(Mark.WAITING, text)
-
     def _source(self, subject: str) -> SceneResult:
         """The agent made a commit with git, in which the daemon has no part."""
         commit = self._stage.commit_of(subject)
         if not commit:
             raise DifferentError(f"expected a commit {subject!r}; there is none")
         return SceneResult(Mark.OWN, subject, commit)
-
-    def _stages(self, text: str) -> SceneResult:
-        """What is staged now has to stay as it is to the end, to the byte."""
-        self.open_changes = self._stage.open_changes()
-        return SceneResult(Mark.OWN, text)
-
-    def _nothing(self, text: str) -> SceneResult:
-        return SceneResult(Mark.OWN, text)
 
     def _says(
         self,
@@ -362,12 +248,6 @@ class Player:
     def _keeps(self, path: str, *, data: Mapping[str, Any], said: str = "") -> SceneResult:
         """The daemon has written and committed a state file so. `data`: JSON pointer → value."""
         self._poll(lambda: difference(data, self._stage.committed_object(path)))
-        return SceneResult(Mark.YES, said)
-
-    def _agrees(self, answers: Sequence[Mapping[str, Any]], *, said: str) -> SceneResult:
-        """The branch and a command tell the same story."""
-        for answer in answers:
-            self._check(answer)
         return SceneResult(Mark.YES, said)
 
     def _sleeps(self, _: bool) -> SceneResult:
@@ -397,27 +277,13 @@ class Player:
 
 EXPECTATIONS: Mapping[str, Callable[..., SceneResult]] = {
     "commits": Player._commits,
-    "adds": Player._adds,
-    "refuses": Player._refuses,
-    "holds": Player._holds,
-    "waits": Player._waits,
     "source": Player._source,
-    "stages": Player._stages,
-    "nothing": Player._nothing,
     "says": Player._says,
     "keeps": Player._keeps,
-    "agrees": Player._agrees,
-    "arrives": Player._arrives,
-    "tells": Player._tells,
     "sleeps": Player._sleeps,
     "wakes": Player._wakes,
 }
 """Key of `expect` → what checks it; the other keys are its keyword arguments."""
-
-
-def artifacts_of(stage: Stage) -> str:
-    """Return what the branch of a stage has below the planning tree, as git lists it."""
-    return stage.git.text("ls-tree", "-r", "HEAD", "--", PLANNING_ROOT)
 
 
 def difference(wanted: Mapping[str, Any], data: Any) -> str:

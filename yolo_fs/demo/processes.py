@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import site
 import subprocess
 import sys
@@ -32,8 +31,6 @@ class DaemonEvent:
     blob: str = ""
     subject: str = ""
     reason: str = ""
-    origin: str = ""
-    """Where another clone made it, and in which commit; empty for what was written here."""
     findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
@@ -47,9 +44,7 @@ def read_event(line: bytes) -> DaemonEvent | None:
     if "event" not in value:
         return None
     data: Mapping[str, Any] = value["data"]
-    texts = {
-        key: str(data.get(key, "")) for key in ("commit", "blob", "subject", "reason", "origin")
-    }
+    texts = {key: str(data.get(key, "")) for key in ("commit", "blob", "subject", "reason")}
     findings = tuple(
         Finding(Reason.of(each["reason"]), **{key: each[key] for key in _SHOWN})
         for each in data.get("findings") or ()
@@ -105,18 +100,9 @@ class DaemonProcess:
             raise YoloError(Reason.NOT_RUNNING, message, exit_code=Exit.DEFECT)
         return read_event(line) or self.next(until)
 
-    def freeze(self) -> None:
-        """Stop it where it is, as a closed lid does."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def wake(self) -> None:
-        """Let it go on where it was frozen."""
-        self._process.send_signal(signal.SIGCONT)
-
     def stop(self) -> tuple[DaemonEvent, ...]:
         """End it, wait until it is gone, and return the events that were not read yet."""
         if self._process.poll() is None:
-            self.wake()
             self._process.terminate()
         try:
             self._process.wait(END_S)

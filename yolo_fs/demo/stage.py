@@ -1,5 +1,5 @@
 """Where a play takes place: a temporary repository, an empty home directory, the daemon; and how
-agents' tools write files: at once, by rename, line by line, torn in the middle of a line.
+agents' tools write files: at once, by rename, line by line, with a pause within a line.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from yolo_fs.credentials import RULES
 from yolo_fs.demo.play import Play
 from yolo_fs.demo.processes import DaemonEvent, DaemonProcess, GateWaiter, command, environment
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
-from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.phase.gates import integration_result
 from yolo_fs.services.progress.board import board
@@ -31,7 +30,7 @@ Rest = Callable[[], object]
 
 
 def write(path: str, data: bytes, manner: str, rest: Rest) -> None:
-    """Write `data` to the file at `path` as `MANNERS` says; `torn` writes only a part of it."""
+    """Write `data` to the file at `path` as `MANNERS` says."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     MANNERS[manner](path, data, rest)
 
@@ -64,10 +63,6 @@ def _with_a_pause(path: str, data: bytes, rest: Rest) -> None:
         file.write(data[middle:])
 
 
-def _torn(path: str, data: bytes, rest: Rest) -> None:
-    _at_once(path, data[: _middle_of_a_line(data)], rest)
-
-
 def _the_rest(path: str, data: bytes, _: Rest) -> None:
     with open(path, "ab") as file:
         file.write(data[os.path.getsize(path) :])
@@ -85,11 +80,10 @@ MANNERS: Mapping[str, Callable[[str, bytes, Rest], None]] = {
     "rename": _by_rename,
     "lines": _line_by_line,
     "slow": _with_a_pause,
-    "torn": _torn,
     "rest": _the_rest,
     "rewrite": _in_place,
 }
-"""`manner` of a play's `write` action → what it does; `rest` completes a file that was torn."""
+"""`manner` of a play's `write` action → what it does; `rest` completes a file that has a part."""
 
 
 def _middle_of_a_line(data: bytes) -> int:
@@ -113,9 +107,8 @@ GIT_REST_S = 0.05
 """Between the first two tries; each pause after it is longer by as much."""
 DAY = "2026-02-20"
 """When the plays take place."""
-SECRET = "@secret@"
-"""Placeholder in a file of a play: a made-up credential."""
-_PLACEHOLDER = re.compile(r"@(?:secret|[0-9]{2}-[0-9]{2}/T[0-9]+)@")
+_TASK = re.compile(r"@([0-9]{2}-[0-9]{2}/T[0-9]+)@")
+"""Placeholder in a file of a play: the commit that did a task."""
 
 
 @contextmanager
@@ -124,9 +117,6 @@ def stage_for(play: Play, *, keep: bool) -> Iterator[Stage]:
     with ExitStack() as cleanup:
         home = _temporary_folder(cleanup, "yolo-fs-demo-home-", keep=False)
         root = _temporary_folder(cleanup, "yolo-fs-demo-", keep=keep)
-        if play.machines:
-            root = os.path.join(root, play.machines[0])
-            os.mkdir(root)
         stage = Stage(play, root, home)
         cleanup.callback(stage.close)
         yield stage
@@ -145,17 +135,9 @@ class Stage:
     def __init__(self, play: Play, root: str, home: str):
         """Play in the empty folder `root`, with `home` as HOME."""
         self.root = root
-        self.secret = next(rule.example for rule in RULES if rule.name == "github_token")
-        """The credential that an agent pastes; it looks real, and is not."""
-        self.messages: list[Mapping[str, Any]] = []
-        """Every message that was sent in an escalation."""
         self.waiter: GateWaiter | None = None
         self.commits: list[DaemonEvent] = []
         """Every commit that its daemon has reported."""
-        self.told: set[str] = set()
-        """Names of the events that its daemon has reported."""
-        self.machines: dict[str, Stage] = {}
-        """The team's clones by name, this one included; empty for one repository."""
         self._play = play
         self._home = home
         self._environment = environment(home)
@@ -172,51 +154,13 @@ class Stage:
         self.git.run("init", "--quiet", "--template=", "--initial-branch=main")
         os.chmod(f"{self.root}/.git", 0o700)  # the daemon refuses what a lax umask opens to others
         os.mkdir(f"{self.root}/{PLANNING_ROOT}")
-        if self._play.policy:
-            self._configure(self._play.policy)
         for action in self._play.opening:
             self.do(action)
-        for name in self._play.machines:
-            self.machines[name] = self._machine(name)
-        for stage in self.machines.values() or (self,):
-            stage.start()
-
-    def _machine(self, name: str) -> Stage:
-        """Return a clone that has joined the team; all of them meet at a bare repository."""
-        team, name_of_bare = os.path.split(self.root)[0], "team.git"
-        bare = os.path.join(team, name_of_bare)
-        if not os.path.isdir(bare):
-            self.git.run(
-                "clone", "--quiet", "--bare", "--template=", self.root, bare, networked=True
-            )
-            self.git.run("remote", "add", "origin", bare)
-        stage = self
-        if name != os.path.basename(self.root):
-            stage = Stage(self._play, os.path.join(team, name), self._home)
-            stage._task_commits = self._task_commits
-            self.git.run(
-                "clone", "--quiet", "--template=", "--no-local", bare, stage.root, networked=True
-            )
-            os.chmod(f"{stage.root}/.git", 0o700)
-        stage.ask("team", "join", "origin", "--yes")
-        return stage
-
-    def start(self) -> None:
-        """Start the daemon."""
-        error_log = os.path.join(self._home, f"{os.path.basename(self.root)}.err")
+        error_log = os.path.join(self._home, "daemon.err")
         self._daemon = DaemonProcess(self.root, self._environment, error_log)
 
-    def _configure(self, policy: Mapping[str, Any]) -> None:
-        folder = os.path.join(self._environment["XDG_CONFIG_HOME"], "yolo-fs")
-        os.makedirs(folder)
-        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-            json.dump({"policy": policy}, file)
-
     def close(self) -> None:
-        """End the daemons and the process at the gate, if they run."""
-        for stage in self.machines.values():
-            if stage is not self:
-                stage.close()
+        """End the daemon and the process at the gate, if they run."""
         if self.waiter is not None:
             self.waiter.stop()
         if self._daemon is not None:
@@ -240,20 +184,10 @@ class Stage:
         *,
         content: str,
         manner: str = "plain",
-        slip: Sequence[str] = (),
     ) -> None:
-        """Write a file of the play. `slip`: a text of it, and what the agent writes instead."""
-        text = self._play.read(content)
-        if slip:
-            right, wrong = slip
-            text = text.replace(right, wrong)
-        data = _PLACEHOLDER.sub(lambda found: self._filling(found[0]), text).encode()
-        write(os.path.join(self.root, path), data, manner, rest)
-
-    def _filling(self, placeholder: str) -> str:
-        if placeholder == SECRET:
-            return self.secret.decode()
-        return self._task_commits[placeholder.strip("@")]
+        """Write a file of the play."""
+        text = _TASK.sub(lambda task: self._task_commits[task[1]], self._play.read(content))
+        write(os.path.join(self.root, path), text.encode(), manner, rest)
 
     def _run_git(self, arguments: Sequence[str], _: Rest) -> None:
         self.git.run(*arguments)
@@ -287,48 +221,25 @@ class Stage:
     def _wait_at_gate(self, gate: str, _: Rest) -> None:
         self.waiter = GateWaiter(self.root, self._environment, gate)
 
-    def _tell(self, words: Sequence[str], _: Rest, *, message: Mapping[str, Any]) -> None:
-        """Send a message to `yolo-fs escalate`."""
-        code, data = self.ask("escalate", *words, stdin=json.dumps(message).encode())
-        if code:
-            raise YoloError(Reason.STATE_CONFLICT, f"yolo-fs escalate {words[0]} exits with {code}")
-        self.messages.append(message)
-        if data["message"]:
-            self.messages.append(data["message"])
-
-    def _freeze(self, _: bool, rest: Rest) -> None:
-        self.daemon.freeze()
-        rest()
-
-    def _wake(self, _: bool, rest: Rest) -> None:
-        self.daemon.wake()
-        rest()
-
-    def ask(self, verb: str, *others: str, stdin: bytes = b"") -> tuple[int, Mapping[str, Any]]:
+    def ask(self, verb: str, *others: str) -> tuple[int, Mapping[str, Any]]:
         """Return the exit code of a command of yolo-fs, and the data that it prints."""
         done = subprocess.run(
             [*command(verb), *others, "--json"],
             cwd=self.root,
             env=self._environment,
-            input=stdin,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
         )
         return done.returncode, json.loads(done.stdout)["data"] or {}
 
-    def candidate(self, path: str) -> Mapping[str, Any]:
-        """Return what `yolo-fs status` shows of a path; empty when it does not show it."""
-        candidates = self.ask("status")[1]["candidates"]
-        return next((each for each in candidates if each["path"] == path), {})
-
     def blob(self, path: str) -> str:
         """Return the blob id of the file at a path."""
         return self.git.text("hash-object", "--no-filters", "--", path)
 
-    def committed_blob(self, path: str) -> str:
-        """Return the blob id that the branch has at a path; empty when there is none."""
-        named = self.git.run("rev-parse", "--verify", "--quiet", f"HEAD:{path}", ok=(0, 1, 128))
-        return named.out.decode().strip()
+    def open_changes(self) -> tuple[str, ...]:
+        """Return the open changes of the work tree, as `git status` lists them."""
+        return tuple(self.git.text("status", "--porcelain").splitlines())
 
     def commit_of(self, subject: str) -> str:
         """Return the latest commit under a subject; empty when none of the last 20 has it."""
@@ -337,11 +248,6 @@ class Stage:
             if its_subject == subject:
                 return commit
         return ""
-
-    def open_changes(self) -> tuple[bytes, bytes]:
-        """Return what is staged, and what is changed beyond that, as git prints it."""
-        staged = self.git.run("diff", "--cached", "--binary").out
-        return staged, self.git.run("diff", "--binary").out
 
     def index_has_followed(self) -> bool:
         """Return whether the index agrees with the branch about the planning tree."""
@@ -353,11 +259,6 @@ class Stage:
         shown = self.git.run("show", f"HEAD:{path}", ok=(0, 128))
         return json.loads(shown.out) if shown.code == 0 else {}
 
-    def versions(self, path: str) -> Iterator[Mapping[str, Any]]:
-        """Yield every committed version of a JSON object, oldest first."""
-        for commit in self.git.text("log", "--reverse", "--format=%H", "--", path).splitlines():
-            yield json.loads(self.git.run("show", f"{commit}:{path}").out)
-
 
 ACTIONS: Mapping[str, Callable[..., None]] = {
     "write": Stage._write,
@@ -365,8 +266,5 @@ ACTIONS: Mapping[str, Callable[..., None]] = {
     "code": Stage._commit_code,
     "judge": Stage._judge,
     "wait": Stage._wait_at_gate,
-    "tell": Stage._tell,
-    "freeze": Stage._freeze,
-    "wake": Stage._wake,
 }
 """First key of an action → what it does; the other keys are its keyword arguments."""

@@ -33,7 +33,7 @@ from yolo_fs.rules.handoffs.sessions import ProductSession, attempts, faults_amo
 from yolo_fs.schemas.envelope.envelope import Choice
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
-RUN = sorted((FIXTURES.parent / "yolo_fs/demo/plays/product").glob("[0-9]*.json"))
+RUN = sorted((FIXTURES / "product").glob("[0-9]*.json"))
 CONTRADICTIONS = sorted((FIXTURES / "envelopes" / "contradictions").glob("*.json"))
 EXAMPLES = sorted((FIXTURES / "examples" / "envelopes").glob("*/ok/*.json"))
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -46,13 +46,7 @@ def value(number: int) -> dict[str, Any]:
 
 
 def failed() -> dict[str, Any]:
-    return dict(
-        json.loads(
-            (FIXTURES.parent / "yolo_fs/demo/plays/product/prd_failed.json").read_text(
-                encoding="utf-8"
-            )
-        )
-    )
+    return dict(json.loads((FIXTURES / "product/prd_failed.json").read_text(encoding="utf-8")))
 
 
 def sent(written: dict[str, Any], path: str = "") -> Sent:

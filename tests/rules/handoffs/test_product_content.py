@@ -15,7 +15,7 @@ from yolo_fs.reasons import Fault, Level, Reason
 from yolo_fs.rules.handoffs.envelopes import CORE, MAY_BE_EMPTY, SENTENCES, read, sentences_in
 from yolo_fs.schemas.layout import Strictness
 
-RUN = sorted((Path(__file__).parents[3] / "yolo_fs/demo/plays/product").glob("[0-9]*.json"))
+RUN = sorted((Path(__file__).parents[3] / "fixtures/product").glob("[0-9]*.json"))
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
 

@@ -24,7 +24,7 @@ from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
 from yolo_fs.services.workspace import load
 
-RUN = Path(__file__).parents[3] / "yolo_fs/demo/plays/product"
+RUN = Path(__file__).parents[3] / "fixtures/product"
 STEPS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RUN.glob("[0-9]*.json"))]
 FAILED = json.loads((RUN / "prd_failed.json").read_text(encoding="utf-8"))
 SESSION = STEPS[0]["session_id"]

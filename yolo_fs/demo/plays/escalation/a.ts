@@ -1,1 +1,0 @@
-export const cookie = { name: "session", path: "/" };

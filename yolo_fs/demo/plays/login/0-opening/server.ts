@@ -1,3 +1,0 @@
-import express from "express";
-
-export const app = express();
