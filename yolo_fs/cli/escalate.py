@@ -20,8 +20,8 @@ from yolo_fs.rules.escalations.lines import EscalationRequest, request_of
 from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage, as_json
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.messages.catalogue import read_message
+from yolo_fs.services.escalations.command_hook import CommandHook, load_command
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
-from yolo_fs.services.escalations.sinks import Sinks, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker
 from yolo_fs.services.workspace import find_phase, load, phases_in
 
@@ -194,11 +194,9 @@ def tick(asked: Invocation) -> Reply:
     """
     with Repository(asked.start) as repository:
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
-        sinks = Sinks(load_sinks(), journal.append)
-        fired = Ticker(
-            repository, load(repository.root), journal.append, notify=sinks.notify
-        ).tick()
-        sinks.close()
+        hook = CommandHook(load_command(), journal.append)
+        fired = Ticker(repository, load(repository.root), journal.append, notify=hook.notify).tick()
+        hook.close()
         journal.close()
     return Reply([_fired(one) for one in fired], show=lambda console: show_fired(console, fired))
 

@@ -6,10 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +25,9 @@ from yolo_fs.rules.timestamps import Instant
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.schemas.messages.catalogue import read_message
+from yolo_fs.services.escalations import command_hook
+from yolo_fs.services.escalations.command_hook import CommandHook, HookCommand, load_command
 from yolo_fs.services.escalations.moves import Escalations, MoveResult
-from yolo_fs.services.escalations.sinks import Digest, Sinks, SinkSettings, load_sinks
 from yolo_fs.services.escalations.ticking import AddedLine, Ticker
 from yolo_fs.services.workspace import load
 
@@ -510,23 +509,11 @@ def test_log_that_is_a_link_is_not_written_to(tmp_path: Path) -> None:
 # --- people ---
 
 
-def test_digest_gathers_what_comes_too_early() -> None:
-    digest = Digest(10)
-    digest.put({"title": "first"})
-    assert digest.take(100) == {"title": "first", "count": 1, "notes": [{"title": "first"}]}
-    for number in range(3):
-        digest.put({"title": str(number)})
-    assert digest.take(109) is None and digest.wait_s(109) == 1
-    told = digest.take(110)
-    assert told is not None and (told["title"], told["count"]) == ("3 escalations need you", 3)
-    assert digest.take(200) is None and digest.wait_s(200) is None
-
-
-def _note(place: Office, sinks: Sinks) -> None:
+def _note(place: Office, hook: CommandHook) -> None:
     place.service.open(BLOCKER)
     (one,), _ = place.service.list(PHASE)
-    sinks.notify(one, PHASE)
-    sinks.close()
+    hook.notify(one, PHASE)
+    hook.close()
 
 
 def test_command_of_the_user_reads_what_happened(
@@ -539,61 +526,71 @@ def test_command_of_the_user_reads_what_happened(
         "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())",
         str(out),
     )
-    _note(place, Sinks(SinkSettings(command), lambda *_: None))
+    _note(place, CommandHook(HookCommand(command), lambda *_: None))
     (note,) = json.loads(out.read_text())["notes"]
     assert note["id"] == str(NAME) and note["issue"] == "The gateway strips the path"
-
-
-class _Inbox(BaseHTTPRequestHandler):
-    bodies: list[Any] = []  # noqa: RUF012 — one list for all requests is the point
-
-    def do_POST(self) -> None:
-        self.bodies.append(
-            (self.path, json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        )
-        self.send_response(302 if self.path == "/elsewhere" else 200)
-        if self.path == "/elsewhere":
-            self.send_header("Location", "/stolen")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.mark.parametrize("path, failures", [("/hook", 0), ("/elsewhere", 1)])
-def test_webhook_is_sent_to_the_configured_address_alone(
-    office: Callable[..., Office], path: str, failures: int
-) -> None:
-    _Inbox.bodies.clear()
-    failed: list[Any] = []
-    with HTTPServer(("127.0.0.1", 0), _Inbox) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        address = f"http://127.0.0.1:{server.server_port}{path}"
-        _note(office(), Sinks(SinkSettings(webhook=address), lambda *event: failed.append(event)))
-        server.shutdown()
-        thread.join()
-    assert [where for where, _ in _Inbox.bodies] == [path] and len(failed) == failures
 
 
 @pytest.mark.parametrize(
     "command", [("/nowhere/at/all",), (sys.executable, "-c", "raise SystemExit(3)")]
 )
-def test_sink_that_fails_is_told_and_stops_nothing(
+def test_command_that_fails_is_told_and_stops_nothing(
     office: Callable[..., Office], command: tuple[str, ...]
 ) -> None:
     failed: list[str] = []
-    _note(office(), Sinks(SinkSettings(command), lambda event, *_: failed.append(event)))
+    _note(office(), CommandHook(HookCommand(command), lambda event, *_: failed.append(event)))
     assert failed == ["sink.failed"]
 
 
-def test_only_the_user_names_sinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+WAITS = """\
+import os, sys, time
+while not os.path.exists(sys.argv[1]): time.sleep(0.01)
+open(sys.argv[2], "a").write(sys.stdin.read() + "\\n")
+"""
+
+
+def test_what_comes_while_the_command_runs_is_told_together(tmp_path: Path) -> None:
+    go, out = tmp_path / "go", tmp_path / "out"
+    command = (sys.executable, "-c", WAITS, str(go), str(out))
+    hook = CommandHook(HookCommand(command), lambda *_: None)
+
+    for title in ("first", "second", "third"):
+        hook.put({"title": title})
+    go.touch()
+    hook.close()
+
+    messages = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(one["title"], one["count"]) for one in messages] == [
+        ("first", 1), ("2 escalations need you", 2),
+    ]  # fmt: skip
+
+
+def test_a_command_that_does_not_end_is_ended_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command_hook, "TIMEOUT_S", 0.05)
+    failed: list[Mapping[str, Any]] = []
+    command = HookCommand((sys.executable, "-c", "import time; time.sleep(60)"))
+    hook = CommandHook(command, lambda _event, _path, data: failed.append(data))
+    hook.put({"title": "first"})
+    hook.close()
+    assert ["did not end" in one["what"] for one in failed] == [True]
+
+
+def test_only_the_user_names_a_command_and_what_is_read_no_more_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert load_sinks().is_silent
+    assert load_command() == HookCommand()
     (tmp_path / "yolo-fs").mkdir()
-    said = {"command": ["notify"], "webhook": "file:///etc/passwd", "every_s": -1}
-    (tmp_path / "yolo-fs/config.json").write_text(json.dumps({"sinks": said}))
-    assert load_sinks() == SinkSettings(("notify",), "", 10.0)
+    section = {"command": ["notify"], "webhook": "https://example.org", "every_s": 10}
+    (tmp_path / "yolo-fs/config.json").write_text(json.dumps({"sinks": section}))
+    said = load_command()
+    assert said.words == ("notify",)
+    assert [(one.reason, one.at) for one in said.findings] == [
+        (Reason.UNKNOWN_KEY, "/sinks/webhook"), (Reason.UNKNOWN_KEY, "/sinks/every_s"),
+    ]  # fmt: skip
+    events: list[str] = []
+    CommandHook(said, lambda event, *_: events.append(event))
+    assert events == ["config.rejected", "config.rejected"]
 
 
 @pytest.mark.parametrize("target", ["/nowhere", "/etc/hostname"])

@@ -31,7 +31,7 @@ from yolo_fs.services.daemon.duties import Duty, Schedule
 from yolo_fs.services.daemon.health import WarmKeeper, write_health
 from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
-from yolo_fs.services.escalations.sinks import Sinks, load_sinks
+from yolo_fs.services.escalations.command_hook import CommandHook, load_command
 from yolo_fs.services.escalations.ticking import LoopEscalator, Ticker
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
@@ -95,7 +95,7 @@ class Daemon:
         self._emit = emit
         self._stamps = stamps_of(repository.root)
         self._settings = load(repository.root)
-        self._sinks = Sinks(load_sinks(), emit)
+        self._hook = CommandHook(load_command(), emit)
         self._build()
         self._queue = EventQueue()
         self._watch_set = WatchSet(repository.root, self._queue)
@@ -130,9 +130,9 @@ class Daemon:
         self._projector = Projector(repository, settings, team, emit)
         self._contexts = ContextStore(repository, settings, team)
         self._states = States(repository, settings, team)
-        self._ticker = Ticker(repository, settings, emit, notify=self._sinks.notify)
+        self._ticker = Ticker(repository, settings, emit, notify=self._hook.notify)
         self._escalator = LoopEscalator(repository, settings, team, emit)
-        self._crew = AgentAlerts(repository, observer, emit, self._sinks.put)
+        self._crew = AgentAlerts(repository, observer, emit, self._hook.put)
 
     # --- life ---
 
@@ -189,7 +189,7 @@ class Daemon:
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
             parts.callback(self._packs.end)
-            for part in (self._team_link, self._coordinator, self._sinks, self._warm):
+            for part in (self._team_link, self._coordinator, self._hook, self._warm):
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():
@@ -290,6 +290,7 @@ class Daemon:
             if self._watch_set.watch(self._settings.roots):
                 self._schedule.hasten("rescan")
             self._watch_set.check()
+            self._hook.look()
         return CHECK_EVERY_S
 
     def _reload(self) -> None:

@@ -25,6 +25,7 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.health import health
+from yolo_fs.services.escalations.command_hook import load_command
 from yolo_fs.services.surveyor import misnamed_files
 from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace import CONFIG, load, lock_path, own_files
@@ -113,6 +114,8 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
         load(repository.root)
     except YoloError as error:
         yield Symptom(Finding(error.reason, CONFIG, message=error.message, hint=error.hint))
+    for finding in load_command().findings:
+        yield Symptom(finding)
 
 
 def _branch(repository: Repository) -> Iterator[Symptom]:
