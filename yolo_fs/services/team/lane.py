@@ -80,7 +80,7 @@ class Lane:
         emit: EventSink,
         bell: Bell | None = None,
     ):
-        """`bell` rings for each push that the remote took, and carries the signs of life."""
+        """`bell` rings for each push that the remote took."""
         self._repository = repository
         self._membership = membership
         self._emit = emit
@@ -227,7 +227,7 @@ class Lane:
 
         Nobody's wall clock takes part: the same sign has to be there for `ttl_s` of our own time.
         """
-        watch = _SilentLease(lease, self._signs(lease.dept), time.monotonic())
+        watch = _SilentLease(lease, self._signs(lease.dept))
         while not watch.is_over:
             rest(min(1.0, lease.ttl_s / 4))
             if self._signs(lease.dept) != watch.signs:
@@ -257,7 +257,7 @@ class Lane:
             signs = self._signs(lease.dept)
             watch = self._watched.get(lease.dept)
             if watch is None or watch.signs != signs:
-                self._watched[lease.dept] = _SilentLease(lease, signs, self._seen_at(lease, signs))
+                self._watched[lease.dept] = _SilentLease(lease, signs)
             elif watch.is_over:
                 with contextlib.suppress(YoloError):  # somebody else was first: look again
                     passed = self._replace(lease, lease.lent_to(self._membership.clone))
@@ -265,15 +265,6 @@ class Lane:
                     taken = True
                 del self._watched[lease.dept]
         return taken
-
-    def _seen_at(self, lease: TeamLease, signs: Mapping[str, str]) -> float:
-        """Return since when the remote has these signs, as far as we know: NATS may have brought
-        the same one before there was a reason to look. What it says of others says nothing.
-        """
-        notes = [_note_of(lease, sign) for sign in signs.values()]
-        if self._bell and len(notes) == 1 and (at := self._bell.noted_at(lease.dept, notes[0])):
-            return at
-        return time.monotonic()
 
     def _signs(self, dept: str) -> dict[str, str]:
         return self._remote.tips(*(root + dept for root in _SIGN_ROOTS))
@@ -336,8 +327,6 @@ class Lane:
                     self._sign_root = _SIGN_ROOTS[1]
                     self._emit("team.signs_in_branches", "", {"why": error.message})
                 else:
-                    if self._bell:
-                        self._bell.note(lease.dept, _note_of(lease, sign.oid))
                     return
 
     def _fetch(self) -> bool:
@@ -421,18 +410,13 @@ def _departments(changes: Sequence[PathChange]) -> set[str]:
     return {department_of(place) for place in places if place} - {""}
 
 
-def _note_of(lease: TeamLease, sign: str) -> bytes:
-    """Return what NATS carries of a sign of life: whose it is, and what the remote shows then."""
-    return f"{lease.holder} {lease.epoch} {sign}".encode()
-
-
 class _SilentLease:
     """A lease whose holder has given no other sign since we began to watch it."""
 
-    def __init__(self, lease: TeamLease, signs: Mapping[str, str], seen_at: float):
+    def __init__(self, lease: TeamLease, signs: Mapping[str, str]):
         self.lease = lease
         self.signs = signs
-        self.over_at = seen_at + lease.ttl_s
+        self.over_at = time.monotonic() + lease.ttl_s
 
     @property
     def is_over(self) -> bool:
