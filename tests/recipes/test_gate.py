@@ -11,8 +11,8 @@ ROW = """\
     Gate(name="recipe-example", needs=(Need.RECIPE_EXAMPLE,), requires=(Dept.FRONTEND,)),
 """
 PREDICATE = """\
-def _recipe_example(source: GateSource) -> Iterator[MissingEvidence]:
-    if not any(says(row, "r", "PASS") for row in source.rows("security-audit")):
+def _recipe_example(phase: Phase) -> Iterator[MissingEvidence]:
+    if not any(line.get("r") == "PASS" for line in phase.facts.lines_of("security-audit")):
         yield MissingEvidence("no audit says PASS", "security-audit.jsonl", 0, SHOW)
 
 
@@ -26,10 +26,10 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("gate"))
     made.insert("protocol/gates.py", "    SOME_STATUS =", NEED)
     made.insert("protocol/gates.py", '    Gate(\n        name="all-depts"', ROW)
-    needs = "rules/phase/gates.py"
+    needs = "rules/phase/gate_needs.py"
     made.insert(needs, "NEEDS: Mapping[", PREDICATE)
     made.insert(
-        needs, "    Need.SOME_STATUS: lambda", "    Need.RECIPE_EXAMPLE: _recipe_example,\n"
+        needs, "    Need.SOME_STATUS: _status", "    Need.RECIPE_EXAMPLE: _recipe_example,\n"
     )
     made.insert(
         needs, "    Need.SOME_STATUS: ()", '    Need.RECIPE_EXAMPLE: ("security-audit",),\n'

@@ -14,19 +14,20 @@ from typing import Any
 from yolo_fs.compat.script_io import (
     Folder,
     UsageError,
+    first,
     folder_to_write,
     now,
     parse,
     print_json,
     read_object,
     require_folder,
+    says,
     warn,
 )
 from yolo_fs.edges.store import SHARED, write_json
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.phase.gate_sources import first, says
 from yolo_fs.rules.phase.waves import section
 
 STEPS = (

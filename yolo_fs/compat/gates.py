@@ -9,29 +9,41 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.compat.script_io import (
     Folder,
     Given,
+    Row,
     UsageError,
     object_of,
     parse,
     print_json,
     read_object,
     require_folder,
+    says,
     warn,
 )
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING, WORKING_NAMES, Dept
-from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES, INTEGRATION_CHECKS, Gate
+from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, PREFIXES, WORKING, WORKING_NAMES, Dept
+from yolo_fs.protocol.gates import (
+    GATE_BY_NAME,
+    GATE_TIMEOUT_MINUTES,
+    GATES,
+    INTEGRATION_CHECKS,
+    SENTINELS,
+    Gate,
+    Need,
+)
 from yolo_fs.reasons import YoloError, safe
-from yolo_fs.rules.phase.gate_sources import STATUS, FolderEvidence, has_handed_over, says
-from yolo_fs.rules.phase.gates import integration_checks, lacking
 from yolo_fs.rules.phase.waves import Routing, routing, section, waves
 
 CONFIG = ".yolo-planning/config.json"
+STATUS = ".dept-status-"
+SUMMARY = ".summary.jsonl"
+RESULTS = "test-results.jsonl"
 _OTHERS = tuple(row for row in WORKING if not row.is_default)
 KEYS = (
     "multi_dept",
@@ -158,7 +170,7 @@ def dept_gate(arguments: Sequence[str]) -> int:
         _seconds(given, "--poll-interval", POLL_S),
     )
     if "--no-poll" in given.switches:
-        return 1 if lacking(GATE_BY_NAME[name], FolderEvidence(folder)) else 0
+        return 1 if _lacking(GATE_BY_NAME[name], folder) else 0
     return _wait(GATE_BY_NAME[name], folder, timeout_s, poll_s)
 
 
@@ -189,10 +201,71 @@ def _wait(gate: Gate, folder: Folder, timeout_s: float, poll_s: float) -> int:
 
 def _lacking(gate: Gate, folder: Folder) -> Sequence[str]:
     """Return what is missing; everything, when the directory itself went away while we waited."""
+    if not set(gate.needs) <= set(FILES_MEET):
+        return _lacking_in_history(gate, folder)
     try:
-        return lacking(gate, FolderEvidence(folder))
+        return [need for need in gate.needs if not FILES_MEET[need](folder)]
     except OSError:
         return gate.needs
+
+
+def _lacking_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
+    """Return what a gate that the reference does not know lacks: it is open by commits alone."""
+    from yolo_fs.edges.git.repository import Repository
+    from yolo_fs.services.history.team import Team
+    from yolo_fs.services.progress.gates import gates_at
+    from yolo_fs.services.workspace import load
+
+    phase = PhaseId.parse(os.path.basename(folder.path))
+    if phase is None:
+        return gate.needs
+    with Repository(folder.path) as repository:
+        team, tip = Team(repository, load(repository.root)), repository.head().tip
+        return [
+            lack.what for lack in gates_at(repository, team, phase, tip).named(gate.name).missing
+        ]
+
+
+def _files(kind: str) -> list[str]:
+    return [f"{prefix}{kind}.jsonl" for prefix in PREFIXES]
+
+
+def _has(folder: Folder, kind: str) -> bool:
+    return any(map(folder.has, _files(kind)))
+
+
+def _is_readable(folder: Folder, kind: str) -> bool:
+    files = [name for name in _files(kind) if folder.has(name)]
+    return bool(files) and all(map(folder.is_json, files))
+
+
+def _rows(folder: Folder, kind: str) -> list[Row]:
+    return [row for name in _files(kind) for row in folder.rows(name)]
+
+
+def _has_ux_sentinel(folder: Folder) -> bool:
+    gates = [gate for gate in GATES if Need.UX_SENTINEL in gate.needs]
+    return any(folder.stands(file) for gate in gates for file in gate.sentinels)
+
+
+def _are_complete(folder: Folder) -> bool:
+    files = folder.names(STATUS, ".json")
+    return all(folder.object(name).get("status") == "complete" for name in files)
+
+
+FILES_MEET: Mapping[Need, Callable[[Folder], bool]] = {
+    Need.UX_SENTINEL: _has_ux_sentinel,
+    Need.DESIGN_HANDOFF: lambda folder: _is_readable(folder, "design-handoff"),
+    Need.DESIGN_TOKENS: lambda folder: _has(folder, "design-tokens"),
+    Need.COMPONENT_SPECS: lambda folder: _is_readable(folder, "component-specs"),
+    Need.CONTRACT_AGREED: lambda folder: any(
+        says(row, "status", "agreed") for row in _rows(folder, "api-contracts")
+    ),
+    Need.SOME_STATUS: lambda folder: bool(folder.names(STATUS, ".json")),
+    Need.ALL_COMPLETE: _are_complete,
+    Need.SOME_SUMMARY: lambda folder: bool(folder.names("", SUMMARY)),
+}
+"""What the reference script looks at: files, committed or not, and less than our gates ask."""
 
 
 INTEGRATION_TIMEOUT_S = 300
@@ -255,8 +328,46 @@ def _statuses(folder: Folder, departments: Sequence[Dept]) -> dict[str, str]:
 def _checks(
     folder: Folder, departments: Sequence[Dept], config: Mapping[str, Any]
 ) -> dict[str, str]:
-    checks = integration_checks(FolderEvidence(folder, departments), _off(config))
-    return {key: result for key, (result, _) in checks.items()}
+    wanted = section(section(config, "integration_gate"), "checks")
+    return {
+        row.key: _result(row.key, folder, departments)
+        if wanted.get(row.config) is not False and row.applies_to(departments)
+        else "skip"
+        for row in INTEGRATION_CHECKS
+    }
+
+
+def _result(key: str, folder: Folder, departments: Sequence[Dept]) -> str:
+    """Return pass, fail or skip, by what the reference script looks at."""
+    if key == "api":
+        rows = _rows(folder, "api-contracts")
+        # An unreadable line may be a contract that is still disputed.
+        is_met = not any(row is None or says(row, "status", "proposed", "disputed") for row in rows)
+        return _word_of(_has(folder, "api-contracts"), is_met)
+    if key == "design":
+        is_ready = any(says(row, "status", "ready") for row in _rows(folder, "design-handoff"))
+        is_met = not is_ready or bool(folder.names("", SUMMARY))
+        return _word_of(_has(folder, "design-handoff"), is_met)
+    if key == "handoffs":
+        return _word_of(True, all(has_handed_over(folder, each) for each in departments))
+    # The reference knows one file of results, and no department's own.
+    return _word_of(folder.has(RESULTS), not any(map(_fails, folder.rows(RESULTS))))
+
+
+def _word_of(applies: bool, is_met: bool) -> str:
+    if not applies:
+        return "skip"
+    return "pass" if is_met else "fail"
+
+
+def _fails(row: Row) -> bool:
+    failed = row.get("fl") if row is not None else 1
+    return isinstance(failed, int | float) and failed > 0
+
+
+def has_handed_over(folder: Folder, department: Dept) -> bool:
+    """Return whether the department's sentinel is there; of two spellings one is enough."""
+    return any(folder.stands(row.file) for row in SENTINELS if row.department is department)
 
 
 def _timeout(given: Given, settings: Mapping[str, Any]) -> int:
@@ -267,12 +378,6 @@ def _timeout(given: Given, settings: Mapping[str, Any]) -> int:
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
     raise UsageError(f"ERROR: --timeout: not a whole number of seconds: {text}")
-
-
-def _off(config: Mapping[str, Any]) -> frozenset[str]:
-    """Return the checks that the configuration turns off."""
-    wanted = section(section(config, "integration_gate"), "checks")
-    return frozenset(row.key for row in INTEGRATION_CHECKS if wanted.get(row.config) is False)
 
 
 def pre_integration_check(arguments: Sequence[str]) -> int:

@@ -13,14 +13,14 @@ import os
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from yolo_fs.edges.files import read
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.timestamps import iso
 
-if TYPE_CHECKING:
-    from yolo_fs.rules.phase.gate_sources import Row
+Row = Mapping[str, Any] | None
+"""The object on one line; None where the line is not a JSON object."""
 
 
 class UsageError(YoloError):
@@ -190,7 +190,10 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 class Folder:
-    """One directory; see `rules.phase.gate_sources.PhaseFolder`."""
+    """One directory, whether or not it lies in a repository.
+
+    A file "is there" when it is regular; a sentinel is an empty file and only has to be there.
+    """
 
     def __init__(self, path: str):
         self.path = path
@@ -201,17 +204,21 @@ class Folder:
         return found if isinstance(found, Finding) else found.data
 
     def stands(self, name: str) -> bool:
+        """Return whether a regular file has this name."""
         return isinstance(self.content(name), bytes)
 
     def has(self, name: str) -> bool:
+        """Return whether a regular file has this name and content."""
         data = self.content(name)
         return isinstance(data, bytes) and bool(data)
 
     def is_json(self, name: str) -> bool:
+        """Return whether all of it parses, on as many lines as it likes."""
         data = self.content(name)
         return isinstance(data, bytes) and bool(data) and _is_stream(data)
 
     def names(self, beginning: str, ending: str) -> Sequence[str]:
+        """Return the names of files that begin and end so, sorted."""
         if not os.path.isdir(self.path):
             return ()
         matching = sorted(
@@ -222,14 +229,26 @@ class Folder:
         return [name for name in matching if os.path.isfile(os.path.join(self.path, name))]
 
     def rows(self, name: str) -> Sequence[Row]:
+        """Return the lines of a file; a single None if it cannot be read."""
         data = self.content(name)
         if isinstance(data, Finding):
             return () if data.reason is Reason.FILE_MISSING else (None,)
         return [object_of(line) for line in data.split(b"\n") if line.strip()]
 
     def object(self, name: str) -> Mapping[str, Any]:
+        """Return the one JSON object of a file; empty when there is none."""
         data = self.content(name)
         return (object_of(data) or {}) if isinstance(data, bytes) else {}
+
+
+def first(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Return the first line; empty when there is none, or when it is not a JSON object."""
+    return (rows[0] if rows else None) or {}
+
+
+def says(row: Row, key: str, *values: object) -> bool:
+    """Return whether a line has one of the values under a key."""
+    return row is not None and row.get(key) in values
 
 
 def object_of(data: bytes) -> dict[str, Any] | None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from yolo_fs.compat.script_io import Folder, UsageError, parse, print_json
+from yolo_fs.compat.script_io import Folder, UsageError, first, parse, print_json, says
 from yolo_fs.ids import PlanId
 from yolo_fs.reasons import safe
-from yolo_fs.rules.phase.gate_sources import PhaseFolder, first, says
 
 USAGE = "validate.sh --type gates --step STEP --phase-dir PATH"
 
@@ -34,33 +33,33 @@ def _missing(step: str, path: str) -> Sequence[str]:
 
 PLAN = ".plan.jsonl"
 
-Lacks = Callable[[PhaseFolder], Iterator[str]]
+Lacks = Callable[[Folder], Iterator[str]]
 
 
-def _status(folder: PhaseFolder, step: str) -> object:
+def _status(folder: Folder, step: str) -> object:
     steps = folder.object(".execution-state.json").get("steps")
     state = steps.get(step) if isinstance(steps, dict) else None
     return state.get("status") if isinstance(state, dict) else None
 
 
-def _nothing(_: PhaseFolder) -> Iterator[str]:
+def _nothing(_: Folder) -> Iterator[str]:
     yield from ()
 
 
 def _file(name: str, unless_skipped: str) -> Lacks:
-    def lacks(folder: PhaseFolder) -> Iterator[str]:
+    def lacks(folder: Folder) -> Iterator[str]:
         if not folder.has(name) and _status(folder, unless_skipped) != "skipped":
             yield name
 
     return lacks
 
 
-def _some_plan(folder: PhaseFolder) -> Iterator[str]:
+def _some_plan(folder: Folder) -> Iterator[str]:
     if not folder.names("", PLAN):
         yield "*.plan.jsonl"
 
 
-def _specs(folder: PhaseFolder) -> Iterator[str]:
+def _specs(folder: Folder) -> Iterator[str]:
     yield from _some_plan(folder)
     for name in folder.names("", PLAN):
         tasks = folder.rows(name)[1:]
@@ -74,13 +73,13 @@ def _specs(folder: PhaseFolder) -> Iterator[str]:
             yield f"{name}: tasks missing spec field ({', '.join([*lacking, *torn])})"
 
 
-def _red_tests(folder: PhaseFolder) -> Iterator[str]:
+def _red_tests(folder: Folder) -> Iterator[str]:
     yield from _specs(folder)
     if _status(folder, "test_authoring") == "complete" and not folder.has("test-plan.jsonl"):
         yield "test-plan.jsonl (test_authoring step completed)"
 
 
-def _summaries(folder: PhaseFolder) -> Iterator[str]:
+def _summaries(folder: Folder) -> Iterator[str]:
     yield from _some_plan(folder)
     for name in folder.names("", PLAN):
         header = first(folder.rows(name))
@@ -93,7 +92,7 @@ def _summaries(folder: PhaseFolder) -> Iterator[str]:
             yield f"{plan}.summary.jsonl"
 
 
-def _approved(folder: PhaseFolder) -> Iterator[str]:
+def _approved(folder: Folder) -> Iterator[str]:
     verdict = first(folder.rows("code-review.jsonl")).get("r", "")
     if not folder.has("code-review.jsonl"):
         yield "code-review.jsonl"
@@ -101,7 +100,7 @@ def _approved(folder: PhaseFolder) -> Iterator[str]:
         yield f"code-review.jsonl: r must be 'approve' (got '{verdict}')"
 
 
-def _signoff(folder: PhaseFolder) -> Iterator[str]:
+def _signoff(folder: Folder) -> Iterator[str]:
     yield from _file("security-audit.jsonl", "security")(folder)
     yield from _approved(folder)
 
@@ -109,7 +108,7 @@ def _signoff(folder: PhaseFolder) -> Iterator[str]:
 def _recorded(level: str, step: str) -> Lacks:
     name = ".qa-gate-results.jsonl"
 
-    def lacks(folder: PhaseFolder) -> Iterator[str]:
+    def lacks(folder: Folder) -> Iterator[str]:
         if not folder.has(name):
             yield from _file(name, step)(folder)
         elif not any(says(row, "gl", level) for row in folder.rows(name)):

@@ -40,7 +40,7 @@ from yolo_fs.rules.evidence import (
     plans_of,
     texts,
 )
-from yolo_fs.rules.phase.gate_sources import MissingEvidence
+from yolo_fs.rules.phase.gate_needs import MissingEvidence
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.phase.waves import dispatch, waves
 
