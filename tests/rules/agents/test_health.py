@@ -9,9 +9,7 @@ import tracemalloc
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import chain, count
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +27,11 @@ from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.agents.circuit import (
     Breaker,
     BreakerPolicy,
-    Breakers,
     OutcomeEvent,
     as_of,
     in_order,
     left_by,
+    turned,
 )
 from yolo_fs.rules.agents.health import AgentSign, crew, instance_of, judged, seen_in, shutdowns
 from yolo_fs.rules.agents.stalls import CAUSES, StallInput, stalls, turns_of
@@ -54,7 +52,6 @@ START = datetime(2026, 2, 17, 10, tzinfo=UTC)
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "30"))
 """Sets the size of what is generated."""
 WRITTEN = START - timedelta(hours=1)
-MEASURED = [f"{FOLDER}/01-0{plan}.summary.jsonl" for plan in range(1, 5)]
 
 
 def cases(kind: str) -> Any:
@@ -202,78 +199,15 @@ def test_outcomes_of_a_thousand_files_take_little_memory_while_they_are_told() -
             for path, second in zip(paths, moments, strict=False)
         }
         known.append(LoopFacts(PhaseFacts(PHASE, filed, Switches(Config())), 0, versions))
-    turned = Breakers([Dept.BACKEND], BreakerPolicy(3, 60))
     tracemalloc.start()
     try:
-        (one,) = turned.turn(known, ())
+        (one,) = turned([Dept.BACKEND], BreakerPolicy(3, 60), known, ())
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
 
     assert one.failures == 9 * 990
     assert most / 990 < 1_500
-
-
-def test_breakers_that_are_turned_on_are_those_that_are_turned_anew() -> None:
-    """Whatever comes or goes between two looks; what only came later is all that is folded."""
-    seed = 20261126
-    print(f"seed {seed}, {10 * HISTORIES} histories")
-    dice = random.Random(seed)
-    patience, spared = BreakerPolicy(2, 10), 0
-    for _ in range(10 * HISTORIES):
-        kept, history = Breakers([Dept.BACKEND], patience), object()
-        versions = dict[str, tuple[Version, ...]]()
-        told = set[OutcomeEvent]()
-        second = order = 0
-        for _ in range(12):
-            change = dice.choice(
-                ("on",) * 9 + ("clock", "side", "told", "gone", "untold", "rewritten")
-            )
-            for _ in range(dice.randint(0, 4)):
-                order, second = order + 1, second + dice.randint(0, 2)
-                at_s = second - dice.randint(0, 9) * (change == "clock")
-                at = order if change != "side" else dice.randint(1, order)
-                path, value = dice.choice(MEASURED), dice.choice(("failed", "complete"))
-                one = Version(({"s": value},), int(START.timestamp()) + at_s, at)
-                entered = (*versions.get(path, ()), one)
-                versions[path] = tuple(sorted(entered, key=attrgetter("order")))
-            if change == "told" or dice.random() < 0.3:
-                on = START + timedelta(
-                    seconds=dice.randint(0, second) if change == "told" else second
-                )
-                told.add(
-                    OutcomeEvent(on, Dept.BACKEND, dice.random() < 0.5, f"{len(told)}", "once")
-                )
-            if change == "gone" and versions:
-                del versions[dice.choice(sorted(versions))]
-            if change == "untold" and told:
-                told.remove(dice.choice(sorted(told)))
-            if change == "rewritten":
-                history, lines = object(), ({"s": dice.choice(("failed", "complete"))},)
-                versions = {
-                    path: (*each[:-1], each[-1]._replace(lines=lines))
-                    for path, each in versions.items()
-                }
-            filed = (
-                Filed(place, versions[path][-1].lines, valid=True)
-                for path in versions
-                if (place := classify(path))
-            )
-            known = LoopFacts(PhaseFacts(PHASE, tuple(filed), Switches(Config())), 0, versions)
-            looked_at, anew = list[object](), list[object]()
-
-            turned = kept.turn([known], told, history, partial(noting, looked_at))
-
-            fresh = Breakers([Dept.BACKEND], patience)
-            assert turned == fresh.turn([known], told, history, partial(noting, anew))
-            spared += len(anew) - len(looked_at)
-    assert spared > 30 * HISTORIES
-
-
-def noting(seen: list[object], items: Iterable[Any]) -> Iterable[Any]:
-    for one in items:
-        seen.append(one)
-        yield one
 
 
 def plain_machine(

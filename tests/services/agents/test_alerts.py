@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 
 from tests.support.clocks import Clock
-from tests.support.teams import CLAIM, Team
+from tests.support.teams import Team
 from yolo_fs.edges import heartbeats
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason
-from yolo_fs.rules.agents import circuit
-from yolo_fs.rules.agents.circuit import OutcomeEvent
 from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.timestamps import Instant
 from yolo_fs.schemas.messages.catalogue import read_message
@@ -319,35 +317,6 @@ def test_a_circuit_opens_by_failures_and_half_opens_by_the_steady_clock(
         "half-open",
         "closed",
     ]
-
-
-def test_a_look_after_one_more_outcome_folds_none_of_those_before(
-    crew: Callable[[], Crew], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place, folded = crew(), list[str]()
-    in_order = circuit.in_order
-
-    def noting(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[tuple[OutcomeEvent, ...]]:
-        for together in in_order(series):
-            folded.extend(one.what for one in together)
-            yield together
-
-    monkeypatch.setattr(circuit, "in_order", noting)
-    undone = CLAIM | {"tc": 0, "ch": [], "dv": ["Redis is not reachable"], "tst": "no_tests"}
-    place.team.plan_one()
-    for second, told in enumerate(("failed", "partial", "failed", "partial", "failed")):
-        place.team.artifact("01-01.summary.jsonl", json.dumps(undone | {"s": told}) + "\n")
-        path = ".yolo-planning/phases/01-auth/01-01.summary.jsonl"
-        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-02-19T11:00:0{second}Z")
-        place.team.user_commits(f"docs(01-01): {told} {second}", path)
-        if second == 2:
-            place.tick()
-            folded.clear()
-    place.tick()
-    assert folded == ["01-01.summary.jsonl says failed"] * 2  # the last known one, and the new one
-    folded.clear()
-    place.tick()
-    assert not folded
 
 
 # --- trouble ---

@@ -4,11 +4,10 @@ in a row, half-open after a time. Pure; nothing of it is stored. See docs/source
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import merge
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -30,7 +29,6 @@ from yolo_fs.rules.loops.facts import LoopFacts
 from yolo_fs.rules.timestamps import iso, moment
 
 _AT = attrgetter("at")
-_ORDER = attrgetter("order")
 _SHOWN = 3
 """Failures that are told in words; the others are only counted."""
 
@@ -103,64 +101,22 @@ class Breaker(NamedTuple):
         }
 
 
-class Breakers:
-    """The breakers as the last outcome left them: each outcome turns them once, as it comes.
+def turned(
+    departments: Iterable[Dept],
+    patience: BreakerPolicy,
+    phases: Sequence[LoopFacts],
+    told: Iterable[OutcomeEvent],
+    paused: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+) -> tuple[Breaker, ...]:
+    """Return the breakers of departments as the last outcome left them.
 
-    Where one comes that is older than others, or one goes, or history was rewritten, all turn them
-    anew.
+    `told`: all outcomes that are no versions of an artifact; `paused`: what takes long goes through
+    it.
     """
-
-    def __init__(self, departments: Iterable[Dept], patience: BreakerPolicy):
-        self._closed = tuple(Breaker(department) for department in departments)
-        self._patience = patience
-        self._restart(None)
-
-    def _restart(self, history: object) -> None:
-        self._history = history
-        self._left = self._closed
-        """As they were before the latest moment: more may be told of that one."""
-        self._latest: tuple[OutcomeEvent, ...] = ()
-        self._told: frozenset[OutcomeEvent] = frozenset()
-        """All that turned them, and is no version of an artifact."""
-        self._versions: dict[str, int] = {}
-        """Path → how many of its versions turned them."""
-        self._order = -1
-        """Position in history of the last of these."""
-
-    def turn(
-        self,
-        phases: Sequence[LoopFacts],
-        told: Iterable[OutcomeEvent],
-        history: object = None,
-        paused: Callable[[Iterable[Any]], Iterable[Any]] = iter,
-    ) -> tuple[Breaker, ...]:
-        """Return the breakers after all that is known by now.
-
-        `told`: all outcomes that are no versions; `history`: another one once it was rewritten;
-        `paused`: what takes long goes through it.
-        """
-        told = frozenset(told)
-        series = {one.path: one for facts in phases for one in paused(_series(facts))}
-        counted = ((path, one.count(self._order)) for path, one in paused(series.items()))
-        known = {path: count for path, count in counted if count}
-        is_more = known == self._versions and self._told <= told
-        if history is not self._history or not is_more:
-            self._restart(history)
-            known = {}
-        begins = self._latest[0].at if self._latest else None
-        grown = [one for path, one in series.items() if known.get(path, 0) < len(one.versions)]
-        fresh = [self._latest, sorted(told - self._told, key=_AT)]
-        fresh += (one.beyond(known.get(one.path, 0)) for one in grown)
-        left, latest = self._left, ()
-        for together in paused(in_order(fresh)):
-            if begins and together[0].at < begins:
-                self._restart(history)
-                return self.turn(phases, told, history, paused)
-            left, latest = left_by(latest, left, self._patience), together
-        self._left, self._latest, self._told = left, latest, told
-        self._versions = known | {one.path: len(one.versions) for one in grown}
-        self._order = max((one.versions[-1].order for one in grown), default=self._order)
-        return left_by(latest, left, self._patience)
+    closed = (Breaker(department) for department in departments)
+    series = (_of_versions(*one) for facts in phases for one in paused(_series(facts)))
+    moments = in_order([sorted(told, key=_AT), *series])
+    return left_by(chain.from_iterable(paused(moments)), closed, patience)
 
 
 def left_by(
@@ -252,38 +208,21 @@ def outcomes(facts: LoopFacts, done: Mapping[str, SourceCommit]) -> Iterator[Out
     yield from _of_blockers(facts.phase)
 
 
-class _Series(NamedTuple):
-    """An artifact each version of which is one outcome."""
-
-    row: Measure
-    filed: Filed
-    versions: Sequence[Version]
-
-    @property
-    def path(self) -> str:
-        return self.filed.place.path
-
-    def count(self, order: int) -> int:
-        """Return how many versions there are up to a position in history."""
-        is_all = self.versions[-1].order <= order
-        return len(self.versions) if is_all else bisect_right(self.versions, order, key=_ORDER)
-
-    def beyond(self, count: int) -> Iterable[OutcomeEvent]:
-        """Return the outcomes after so many, oldest first."""
-        versions = self.versions[count:] if count else self.versions
-        times_s = (version.at_s for version in versions)
-        told = _told(self.row, self.filed, versions)
-        is_in_order = all(before <= after for before, after in pairwise(times_s))
-        return told if is_in_order else sorted(told, key=_AT)
-
-
-def _series(facts: LoopFacts) -> Iterator[_Series]:
+def _series(facts: LoopFacts) -> Iterator[tuple[Measure, Filed, Sequence[Version]]]:
+    """Yield the artifacts each version of which is one outcome."""
     for row in MEASURES:
         if row.each:
             continue
         for filed in facts.phase.of_kind(row.of):
             if versions := facts.versions.get(filed.place.path):
-                yield _Series(row, filed, versions)
+                yield row, filed, versions
+
+
+def _of_versions(row: Measure, filed: Filed, versions: Sequence[Version]) -> Iterable[OutcomeEvent]:
+    """Return the outcomes of an artifact's versions, oldest first."""
+    told = _told(row, filed, versions)
+    is_in_order = all(before.at_s <= after.at_s for before, after in pairwise(versions))
+    return told if is_in_order else sorted(told, key=_AT)
 
 
 def _told(row: Measure, filed: Filed, versions: Iterable[Version]) -> Iterator[OutcomeEvent]:

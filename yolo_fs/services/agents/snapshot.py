@@ -21,12 +21,12 @@ from yolo_fs.reasons import Finding
 from yolo_fs.rules.agents.circuit import (
     Breaker,
     BreakerPolicy,
-    Breakers,
     OutcomeEvent,
     as_of,
     disappearances,
     outcomes,
     outcomes_told,
+    turned,
 )
 from yolo_fs.rules.agents.health import AT_WORK, AgentHealth, Shutdown, crew, judged, shutdowns
 from yolo_fs.rules.agents.stalls import Stall, StallInput, StepTurn, awaited, stalls, turns_of
@@ -106,8 +106,7 @@ class AgentsObserver:
         self._phases: tuple[_OpenPhase, ...] = ()
         self._said = Recorded()
         self._agents: tuple[AgentHealth, ...] = ()
-        departments = Switches(settings.config).departments
-        self._breakers = Breakers(departments, self._patience)
+        self._departments = Switches(settings.config).departments
         self._asked: tuple[tuple[Shutdown, ...], tuple[Finding, ...]] = ((), ())
         self.record = AgentJournal(repository.own_dir, settings.limits)
 
@@ -179,14 +178,14 @@ class AgentsObserver:
         """Return the breakers as the last outcome left them."""
         gone = tuple(one for one in agents if one.health is Health.DISAPPEARED)
 
-        def turned() -> tuple[Breaker, ...]:
+        def left() -> tuple[Breaker, ...]:
             told = [disappearances(gone), *(one.told for one in phases)]
             told += (outcomes_told(one.phase.facts, said.seen) for one in phases if said.seen)
-            paused, history = self._team.paused, self._team.history_index.reading
-            loops, each = [one.loops for one in phases], paused(chain.from_iterable(told))
-            return self._breakers.turn(loops, each, history, paused)
+            paused, loops = self._team.paused, [one.loops for one in phases]
+            each = paused(chain.from_iterable(told))
+            return turned(self._departments, self._patience, loops, each, paused)
 
-        return self._team.derive_from((phases, said, gone), "breakers", turned)
+        return self._team.derive_from((phases, said, gone), "breakers", left)
 
     @property
     def _patience(self) -> BreakerPolicy:
