@@ -382,13 +382,18 @@ def test_a_setting_is_read_anew_once_its_file_has_changed(user: User, engine: En
 def test_a_setting_of_an_included_file_is_read_anew_each_time(
     user: User, engine: Engines, tmp_path: Path
 ) -> None:
-    before = engine(user).repository.filters_off()  # what the machine's own git has, such as LFS
+    before = engine(user).repository.programs_off(
+        also_own_filters=True
+    )  # what the machine's own git has, such as LFS
     user.git("config", "include.path", str(tmp_path / "more"))
     repository = engine(user).repository
     for driver in ("cat", "tac"):
         (tmp_path / "more").write_text(f'[filter "A b.C"]\n\tclean = {driver}\n[x]\n\tvoid\n')
         assert repository.config("FILTER.A b.C.Clean") == driver
-        assert repository.filters_off() == {**before, "filter.A b.C.clean": ""}
+        assert repository.programs_off(also_own_filters=True) == {
+            **before,
+            "filter.A b.C.clean": "",
+        }
         assert repository.config("x.void") == ""
 
 

@@ -280,7 +280,7 @@ class IndexSync:
     def _begin(self, basis: Stamp) -> None:
         """Let git read the index for the next draft: starting and reading take most of the time."""
         with contextlib.suppress(OSError, YoloError):
-            settings = self._repository.filters_off()
+            settings = self._repository.programs_off(also_own_filters=True)
             self._copy(basis)
             more = {"GIT_INDEX_FILE": self._draft_path}
             writer = self._repository.git.converse(*_UPDATE, settings=settings, more=more)
@@ -291,7 +291,8 @@ class IndexSync:
         begun, self._begun = self._begun, None
         if begun is None:
             return False
-        if (begun.basis, begun.settings) != (basis, self._repository.filters_off()):
+        settings = self._repository.programs_off(also_own_filters=True)
+        if (begun.basis, begun.settings) != (basis, settings):
             begun.writer.kill()
             return False
         with contextlib.suppress(YoloError):
@@ -389,7 +390,7 @@ class IndexSync:
         try:
             # Writing the index, git compares every file as young as the index itself, through its
             # filter: none may run.
-            settings = self._repository.filters_off()
+            settings = self._repository.programs_off(also_own_filters=True)
             self._repository.git.run(
                 *_UPDATE, given=self._lines(entries), settings=settings, more=more
             )

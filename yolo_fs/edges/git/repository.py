@@ -37,8 +37,6 @@ _LONGEST_CHAIN = 5
 """Symbolic refs that git itself follows."""
 _COMMITS_KEPT = 1_000
 _BRANCHES = "refs/heads/"
-_FILTER = re.compile(r"filter\..*\.(clean|smudge|process|required)", re.DOTALL)
-"""A setting under which git runs a content filter."""
 _PROGRAM = re.compile(
     r"(?:filter|merge|diff|tar|trailer)\..*\."
     r"(?:clean|smudge|process|required|driver|command|cmd|textconv)"
@@ -126,7 +124,7 @@ class Repository:
         found = discover(start)
         self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
-        self.git.programs_off = self._programs_off
+        self.git.programs_off = self.programs_off
         self._refuse_pipes()
         self.trusted_users = self._trusted_users()
         self._configured: tuple[Setting, ...] = ()
@@ -360,19 +358,16 @@ class Repository:
         part, dot, name = rest.rpartition(".")
         return self._settings().get(f"{section.lower()}.{part}{dot}{name.lower()}", "").strip()
 
-    def filters_off(self) -> dict[str, str]:
-        """Return the settings under which git runs no content filter of the configuration (F57)."""
-        return {
-            key: _no_program(key) for key in sorted(filter(_FILTER.fullmatch, self._settings()))
-        }
-
-    def _programs_off(self) -> dict[str, str]:
+    def programs_off(self, *, also_own_filters: bool = False) -> dict[str, str]:
         """Return the settings under which git runs no program that this repository names; those of
-        the user's own configuration stay (F57).
+        the user's own configuration stay (F57). `also_own_filters`: these filters do not.
         """
-        settings = self.settings()
-        own = {each.key: each.value for each in settings if not each.is_of_repository}
-        named = {each.key for each in settings if each.is_of_repository}
+        own, named = dict[str, str](), set[str]()
+        for each in self.settings():
+            if each.is_of_repository or (also_own_filters and each.key.startswith("filter.")):
+                named.add(each.key)
+            else:
+                own[each.key] = each.value
         return {
             key: own.get(key, _no_program(key)) for key in sorted(filter(_PROGRAM.fullmatch, named))
         }
