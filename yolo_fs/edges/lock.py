@@ -23,6 +23,7 @@ from yolo_fs.edges.system import (
     try_lock,
     wait_lock,
 )
+from yolo_fs.edges.warm_path import owners_of
 from yolo_fs.reasons import Reason, YoloError
 
 _PROBE_S = 0.05
@@ -129,7 +130,7 @@ def _open_own(path: str, root: str | None) -> int:
     reason = None
     if status.st_nlink > 1:
         reason = Reason.HARD_LINKED
-    elif status.st_uid != os.geteuid():
+    elif status.st_uid not in owners_of(path):
         reason = Reason.FOREIGN_OWNER
     if reason:
         os.close(descriptor)

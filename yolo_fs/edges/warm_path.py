@@ -187,12 +187,30 @@ def _connect(folder: str, patience_s: float = PATIENCE_S) -> _socket.socket | No
             connection.close()
 
 
+_TRUSTED: dict[str, frozenset[int]] = {}
+"""Git directory → the users that git trusts in its repository."""
+
+
+def trust_in(git_dir: str, users: frozenset[int]) -> None:
+    """Let what lies in a git directory belong to whoever git trusts there."""
+    _TRUSTED[git_dir] = users
+
+
+def owners_of(path: str) -> frozenset[int]:
+    """Return the users to whom something of ours may belong: this one, and whoever git trusts in
+    the repository that it lies in, once that was opened.
+    """
+    known = (users for place, users in _TRUSTED.items() if path.startswith(f"{place}/"))
+    return frozenset((os.geteuid(),)).union(*known)
+
+
 class ForeignFolderError(OSError):
     """A folder that should be ours belongs to another user."""
 
 
 def open_own(folder: str) -> int:
-    """Open a folder of ours, which is no link and this user's; others may not even pass it then.
+    """Open a folder of ours, which is no link and belongs to one of its `owners_of`; others may not
+    even pass it then.
 
     Raises:
         ForeignFolderError: it belongs to another user.
@@ -200,10 +218,10 @@ def open_own(folder: str) -> int:
     """
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     status = os.fstat(place)
-    if status.st_uid != os.geteuid():
+    if status.st_uid not in owners_of(folder):
         os.close(place)
         raise ForeignFolderError(f"it belongs to user {status.st_uid}")
-    if not is_private(status):
+    if status.st_mode & 0o077:
         try:
             os.fchmod(place, 0o700)
         except OSError:

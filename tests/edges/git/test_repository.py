@@ -17,6 +17,8 @@ from tests.edges.git.conftest import NEEDS_REF_FILES, Engines, Make, User
 from yolo_fs.edges.git import repository as repositories
 from yolo_fs.edges.git import runner
 from yolo_fs.edges.git.repository import FALLBACK_IDENTITY, Head, Repository
+from yolo_fs.edges.lock import hold
+from yolo_fs.edges.warm_path import owners_of
 from yolo_fs.reasons import Reason, YoloError
 
 
@@ -353,6 +355,38 @@ def test_a_repository_of_somebody_else_is_not_opened_unless_the_user_calls_it_sa
     (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {user.root}\n")
     with Repository(str(user.root)) as repository:
         assert repository.tip("refs/heads/main") == tip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_whoever_git_trusts_in_a_repository_may_own_our_folder_there_and_nobody_else(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    own = user.root / ".git/yolo-fs"
+    own.mkdir(mode=0o700)
+    (own / "daemon.lock").touch()
+
+    def fails(owner: int) -> Reason | None:
+        for path in (own, own / "daemon.lock"):
+            os.chown(path, owner, owner)
+        try:
+            with Repository(str(user.root)) as repository:
+                repository.make_own_dir()
+                held = hold(f"{repository.own_dir}/daemon.lock")
+                assert held is not None
+                held.release()
+        except YoloError as error:
+            return error.reason
+        return None
+
+    (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {user.root}\n")
+    assert fails(1234) is Reason.FOREIGN_OWNER  # the repository is this user's own
+    for path in (user.root, user.root / ".git"):
+        os.chown(path, 1234, 1234)
+    assert fails(1234) is None
+    assert fails(4321) is Reason.FOREIGN_OWNER
+    assert owners_of(str(tmp_path / "elsewhere")) == {0}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

@@ -27,6 +27,7 @@ from yolo_fs.edges.git.runner import (
 )
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.edges.store import private_directory
+from yolo_fs.edges.warm_path import trust_in
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
@@ -430,6 +431,8 @@ class Repository:
                     f"--global --add safe.directory {shlex.quote(safe(self.root))}",
                     exit_code=Exit.NOT_HERE,
                 )
+        for folder in (self.git_dir, self.common_dir) if len(trusted) > 1 else ():
+            trust_in(folder, frozenset(trusted))
         return frozenset(trusted)
 
     def _refuse_pipes(self) -> None:

@@ -26,6 +26,7 @@ from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.lock import holder
 from yolo_fs.edges.store import RefusedError, open_regular, read_json, write_json
 from yolo_fs.edges.system import try_lock
+from yolo_fs.edges.warm_path import owners_of
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 POLL_S = 0.05
@@ -70,7 +71,7 @@ def _is_private(folder: str) -> bool:
         status = os.lstat(folder)
     except OSError:
         return False
-    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid in owners_of(folder)
     return is_ours and not status.st_mode & 0o022
 
 
