@@ -50,6 +50,60 @@ def test_what_only_a_command_writes_is_refused_in_each_way_to_write_it(
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        {"path": f"{PHASE}/.dept-status-backend.json", "content": "x"},
+        {"uri": f"file:///etc/../{PHASE}/.handoff-ux-complete".replace("/etc/../", "ROOT/")},
+        {"edits": [{"deep": {"file": f"{PHASE}/%2Edept-status-backend.json"}}]},
+        {"many": [["x"] * 2_000, f"{PHASE}/.dept-status-backend.json"]},
+    ],
+)
+def test_a_servers_tool_is_refused_what_only_a_command_writes(
+    root: Path, given: dict[str, Any]
+) -> None:
+    named = json.loads(json.dumps(given).replace("//ROOT", f"//{root}"))
+    for tool in ("mcp__fs__write_file", "MCP:write_file"):
+        told = {"tool_name": tool, "tool_input": named}
+        assert is_refused(hook_late.answer_late(("pre-tool-use", "claude", str(root), told))[0])
+        text = f"see {PHASE}/critique.jsonl and .dept-status-backend.json"
+        told = {"tool_name": tool, "tool_input": {"path": f"{PHASE}/critique.jsonl", "text": text}}
+        assert not is_refused(hook_late.answer_late(("pre-tool-use", "claude", str(root), told))[0])
+
+
+DEEP = "[" * 600 + "]" * 600
+
+
+@pytest.mark.parametrize("host", ["claude", "cursor"])
+@pytest.mark.parametrize(
+    ("event", "told", "is_denied"),
+    [
+        ("pre-tool-use", '{"tool_name": "Write", "tool_input": DEEP}', True),
+        ("pre-tool-use", '{"tool_input": DEEP, "tool_name":"mcp__fs__write_file"}', True),
+        ("pre-tool-use", '{"tool_input": {"tool_name": "Read", "x": DEEP}, "tool_name": "Bash"}', True),
+        ("pre-tool-use", '{"tool_input": DEEP}', True),
+        ("pre-tool-use", '{"tool_name": "Bash", "tool_input": {"x": "HUGE"}}', True),
+        ("pre-tool-use", '{"tool_name": "Read", "tool_input": {"x": "HUGE"}}', True),
+        ("", '{"hook_event_name": "PreToolUse", "tool_name": "Write", "tool_input": DEEP}', True),
+        ("before-shell-execution", '{"command": "x", "y": DEEP}', True),
+        ("pre-tool-use", '{"tool_name": "Read", "tool_input": DEEP}', False),
+        ("post-tool-use", '{"tool_name": "Write", "tool_input": DEEP}', False),
+        ("pre-tool-use", "", False),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused_where_it_may_write_or_run(
+    root: Path, event: str, told: str, host: str, *, is_denied: bool
+) -> None:
+    data = told.replace("DEEP", DEEP).replace("HUGE", "x" * hook_fast.LIMIT_BYTES)
+    words = [sys.executable, "-m", "yolo_fs", "hook", *([event] if event else []), "--host", host]
+    env = {**os.environ, "YOLO_FS_COLD": "1"}
+    for start, expected in ((root, is_denied), (root.parent, False)):
+        done = subprocess.run(words, cwd=start, env=env, input=data.encode(), capture_output=True)
+        assert done.returncode == 0
+        assert is_refused(json.loads(done.stdout)) is expected
+        assert not data or b"nothing was checked" in done.stderr
+
+
+@pytest.mark.parametrize(
     "command", ["rm -rf .git", "rm -r -f ./.yolo-planning/", "rm -rf '.yolo-planning'"]
 )
 def test_the_tree_and_the_repository_are_not_removed(root: Path, command: str) -> None:

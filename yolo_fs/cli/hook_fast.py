@@ -86,10 +86,17 @@ class OutOfTimeError(BaseException):
 
 def main(arguments: Sequence[str]) -> int:
     """Answer one hook: print one object, and return the exit code."""
+    said: Question
     try:
         event, host, start = _options(arguments)
-        asked, note = understand(_input(), event, host, start)
-        said, complaint, code = in_time(asked) if asked else ({}, note, 0)
+        data = _input()
+        asked, note = understand(data, event, host, start)
+        if asked is None and _is_unread(data, event, start):
+            from yolo_fs.cli.hook_late import answer_unread
+
+            said, complaint, code = answer_unread(host, note)
+        else:
+            said, complaint, code = in_time(asked) if asked else ({}, note, 0)
     except Exception as defect:  # whatever it is, it is ours and not the session's
         said, complaint, code = {}, f"yolo-fs hook: {type(defect).__name__}: {defect!s:.300}", 0
     try:
@@ -131,11 +138,11 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     """
     try:
         said = parse(data, LIMIT_BYTES, DEEPEST) if data.strip() else {}
-        told = _as_names(said, data)
-    except (ValueError, RecursionError):
-        told = None
+        told, why = _as_names(said, data), "stdin is not a JSON object"
+    except (ValueError, RecursionError) as error:
+        told, why = None, f"stdin is not a JSON object that can be read, {error!s:.100}"
     if not isinstance(told, dict):
-        return None, "yolo-fs hook: stdin is not a JSON object; nothing was checked"
+        return None, f"yolo-fs hook: {why}; nothing was checked"
     named = _event(event) or _event(told.get("hook_event_name"))
     if named not in NEEDS:
         name = (event or str(told.get("hook_event_name", "")))[:80]
@@ -147,6 +154,22 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     if root and _has_tree(told, cwd, root):
         _note_life(told, named, root)
     return (named, host or _host(told), cwd, told), ""
+
+
+_NAMED = r'"%s"\s{0,9}:\s{0,9}"([^"\\]{0,200})"'
+
+
+def _is_unread(data: bytes, event: str, start: str) -> bool:
+    """Return whether a guard is asked, where there is a planning tree, about a tool that may write
+    or run, or that cannot be told: the agent decides how large and how deep it asks.
+    """
+    if not data.strip() or not _has_tree({}, "", find_root(os.path.abspath(start or os.curdir))):
+        return False
+    text = data[:LIMIT_BYTES].decode("utf-8", "replace")
+    named = re.search(_NAMED % "hook_event_name", text)
+    tools = set(re.findall(_NAMED % "tool_name", text))
+    is_reader = bool(tools) and tools.issubset(_READERS) and len(data) <= LIMIT_BYTES
+    return (_event(event) or _event(named[1] if named else "")) == GUARD and not is_reader
 
 
 _NO_NAME = (b"\\ud", b"\\uD", b"\\u0000", b"\xed", b"\0")
@@ -239,10 +262,7 @@ def _options(arguments: Sequence[str]) -> tuple[str, str, str]:
 def _input() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         return b""
-    data = sys.stdin.buffer.read(LIMIT_BYTES + 1)
-    if len(data) > LIMIT_BYTES:
-        raise ValueError(f"more than {LIMIT_BYTES} bytes on stdin; nothing was checked")
-    return data
+    return sys.stdin.buffer.read(LIMIT_BYTES + 1)  # what is larger is understood by nobody
 
 
 def _event(name: object) -> str:
@@ -306,7 +326,7 @@ def _before(told: Question, cwd: str, root: str) -> bool:
     given = read_given(told)
     if may_destroy(given) and _has_tree(told, cwd, root):
         return True
-    if _is_mcp(told) and _has_tree(told, cwd, root) and _is_argument(given, cwd, root):
+    if is_mcp(told) and _has_tree(told, cwd, root) and _is_argument(given, cwd, root):
         return True
     if _is_named(given, cwd) or is_one_of_ours(told, root):
         return True
@@ -342,31 +362,40 @@ def _is_named(given: Question, cwd: str) -> bool:
     )
 
 
-def _is_mcp(told: Question) -> bool:
+def is_mcp(told: Question) -> bool:
     name = told.get("tool_name")
     return isinstance(name, str) and (name.startswith(_MCP) or name in _RESOURCE_READERS)
 
 
 def _is_argument(given: Question, cwd: str, root: str) -> bool:
     """Return whether an argument of a server's tool, however deep, may name a file of ours."""
-    left, seen = list(given.values()), 0
-    while left:
-        value = left.pop()
-        seen += 1
-        if seen > _MOST_TEXTS:
+    texts = texts_of(given)
+    for value in texts or ():
+        if PLANNING in value or HANDOFF in value or "%" in value:
             return True
-        if isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-        elif isinstance(value, str) and (PLANNING in value or HANDOFF in value or "%" in value):
-            return True
-        elif isinstance(value, str) and len(value) <= 4_096:
+        if len(value) <= 4_096:
             path = os.path.expanduser(value)
             places = (os.path.realpath(os.path.join(base, path)) for base in (cwd, root))
             if any(f"/{PLANNING}" in place for place in places):
                 return True
-    return False
+    return texts is None
+
+
+def texts_of(given: Question) -> list[str] | None:
+    """Return the texts among the arguments of a server's tool, however deep; None of very many."""
+    left, seen, texts = list(given.values()), 0, []
+    while left:
+        value = left.pop()
+        seen += 1
+        if seen > _MOST_TEXTS:
+            return None
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, str):
+            texts.append(value)
+    return texts
 
 
 def may_destroy(given: Question) -> bool:

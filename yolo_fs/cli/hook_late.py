@@ -14,10 +14,12 @@ from yolo_fs.cli import hook_fast
 from yolo_fs.cli.hook_fast import (
     PATHS,
     find_root,
+    is_mcp,
     is_one_of_ours,
     may_destroy,
     read_command_of,
     read_given,
+    texts_of,
 )
 
 TYPE_CHECKING = False
@@ -33,6 +35,7 @@ _NAMES = (
 files."""
 GUARDED_NAME = re.compile(_NAMES)
 _TREE = ".yolo-planning"
+_LONGEST_PATH = 4_096
 _TARGET = re.compile(r"(?:>\s*+|\*\*\* (?:Add|Update|Delete) File: )([^\s>]*+)")
 """What a redirection or a patch writes."""
 _QUOTES = "\"'"
@@ -66,8 +69,19 @@ def answer_late(
         is_told = not is_cursor and may_destroy(read_given(told))
         told_agent = _context(UNKEPT) if is_told else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
+    return _refusal(host, first, instead)
+
+
+def answer_unread(host: str, note: str) -> tuple[Mapping[str, Any], str, int]:
+    """Return the answer to a question that cannot be read; `note`: why."""
+    first = "It is not known what this does: what the host told of it is too large or too deep."
+    instead = "write less at once, in several calls"
+    return _refusal(host, first, instead)[0], note, 0
+
+
+def _refusal(host: str, first: str, instead: str) -> tuple[dict[str, Any], str, int]:
     reason = f"{first}\nInstead: {instead}."
-    if is_cursor:
+    if host == "cursor":
         return {"permission": "deny", "user_message": first, "agent_message": reason}, "", 0
     denied = {"permissionDecision": "deny", "permissionDecisionReason": reason}
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **denied}}, "", 0
@@ -87,12 +101,27 @@ def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
                 f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command "
                 "of yolo-fs writes"
             )
+    if is_mcp(told):
+        texts = texts_of(given)
+        if texts is None or any(_is_guarded_argument(cwd, text) for text in texts):
+            return "a file that only a command of yolo-fs writes may be among the arguments"
     text = read_command_of(given)
     if any(map(_is_below_tree, _TARGET.findall(text))):
         return "a file that only a command of yolo-fs writes would be written"
     if _REMOVED.fullmatch(text) and os.path.isdir(os.path.join(cwd, _TREE)):
         return "the planning tree or the repository itself would be removed"
     return ""
+
+
+def _is_guarded_argument(cwd: str, text: str) -> bool:
+    """Return whether an argument of a server's tool is the path or address of a guarded file."""
+    from urllib.parse import unquote
+
+    if len(text) > _LONGEST_PATH or _TREE not in unquote(text):
+        return False
+    path = unquote(text).removeprefix("file://")
+    root = find_root(cwd) or cwd
+    return any(_is_guarded(os.path.join(base, path)) for base in (cwd, root))
 
 
 def _is_below_tree(target: str) -> bool:
