@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,22 @@ def test_fifty_edits_of_the_configuration_cost_no_artifact(repo: Repo, start: St
 
 def loaded(daemon: Daemon) -> int:
     return sum(event.get("event") == "config.loaded" for event in daemon.mailbox.events)
+
+
+def test_keys_of_the_user_that_nobody_reads_any_more_are_named_and_stop_nothing(
+    repo: Repo, start: Start
+) -> None:
+    folder = Path(repo.env["XDG_CONFIG_HOME"], "yolo-fs")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text('{"sinks": {"webhook": "https://example.org"}}')
+    daemon = start(repo)
+    made = artifact("plan", 0)
+    repo.write(made)
+    daemon.wait_committed([made])
+    rejected = [one for one in daemon.mailbox.events if one.get("event") == "config.rejected"]
+    assert [one["data"]["at"] for one in rejected] == ["/sinks/webhook"]
+    assert "sinks.webhook has no effect" in repo.yolo_fs("doctor", ok=(0, 1)).stderr.decode()
+    assert daemon.stop() == 0
 
 
 def test_a_switch_to_a_branch_without_planning_tree_and_back(repo: Repo, start: Start) -> None:

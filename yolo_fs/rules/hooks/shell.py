@@ -3,6 +3,9 @@ them. Pure.
 
 Quotes, expansions, redirections and here-documents are read as a POSIX shell or bash reads them.
 What only running the command would tell, such as the output of `$(…)`, becomes `UNKNOWN`.
+
+No parser library does it: tree-sitter-bash 0.25 takes for errors what bash runs, such as `a=1 > b`,
+`rm a <> b`, `cat<<E>f` or two here-documents of one command, and those have to be judged as well.
 """
 
 from __future__ import annotations
