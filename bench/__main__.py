@@ -18,7 +18,7 @@ from functools import partial
 from bench.goals import overview
 from bench.options import Options
 from bench.table import Table, load, machine, render
-from yolo_fs.edges.warm_path import COLD
+from yolo_fs.edges.ask import COLD
 
 NAMES = (
     "commit",
@@ -148,7 +148,7 @@ def _forget_the_user(place: str) -> None:
     os.makedirs(home, exist_ok=True)
     os.environ["HOME"] = home
     os.environ.pop("XDG_CONFIG_HOME", None)
-    os.environ[COLD] = "1"  # what is measured beside a daemon is measured without its warm process
+    os.environ[COLD] = "1"  # what is measured beside a daemon is measured without its observer
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a command costs in the warm process beside the daemon, and by itself; each as a multiple of
+"""What a command costs by the observer beside the daemon, and by itself; each as a multiple of
 a bare interpreter.
 """
 
@@ -21,8 +21,8 @@ from bench.daemon import process
 from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Goal, Table, goal_table, ms, times
+from yolo_fs.edges.ask import COLD, answers
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.warm_path import COLD, answers
 
 PASS = "python -I -S -c pass"
 ARTIFACT = ".yolo-planning/phases/01-bench/01-00.summary.jsonl"
@@ -79,7 +79,7 @@ def run(options: Options) -> Iterator[Table]:
 
 @contextlib.contextmanager
 def warm(*roots: str) -> Iterator[None]:
-    """Let daemons run, each with its warm process, which answers."""
+    """Let daemons run, each with its observer, which answers."""
     kept = os.environ.pop(COLD, None)
     try:
         with contextlib.ExitStack() as daemons:
@@ -97,7 +97,7 @@ def _wait(root: str) -> None:
         deadline = time.monotonic() + _START_S
         while not answers(repository.own_dir):
             if time.monotonic() > deadline:
-                raise TimeoutError("the warm process does not answer")
+                raise TimeoutError("the observer does not answer")
             time.sleep(0.05)
 
 

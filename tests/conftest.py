@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-# A warm process beside each daemon would cost the suite minutes; `tests/e2e/test_warm.py` has them.
+# An observer beside each daemon would cost the suite minutes; `tests/e2e/test_observer.py` has them.
 os.environ.setdefault("YOLO_FS_COLD", "1")
 
 gc.disable()  # each full collection walks over all tests there are

@@ -26,6 +26,7 @@ FLOORS = {
     "demo": 6,
     "compat": 6,
     "cli": 6,
+    "observer": 6,
     "mcp": 6,
     "web": 6,
     "__main__": 7,

@@ -7,7 +7,7 @@ import os
 import sys
 
 from yolo_fs.cli.entry import finish, run_here
-from yolo_fs.edges.warm_path import ends_soon, run_warm
+from yolo_fs.edges.ask import ends_soon, run_by_observer
 
 COLLECTED_AFTER = 500_000
 """Objects after which a command that ends soon looks for garbage: imports alone make many, and
@@ -39,7 +39,10 @@ def main() -> int:
     _open_closed_streams()
     arguments = sys.argv[1:]
     if arguments[:1] != ["hook"]:  # most of whose answers cost less than to ask for them
-        code = run_warm(arguments)
+        try:
+            code = run_by_observer(arguments)
+        except KeyboardInterrupt:
+            return 130
         if code is not None:
             return code
     return run_here(arguments)

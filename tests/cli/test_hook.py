@@ -479,6 +479,7 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
         "yolo_fs.edges",
         "yolo_fs.edges.heartbeats",
         "yolo_fs.foreign_json",
+        "yolo_fs.edges.ask",
         "yolo_fs.edges.warm_path",
     }
     assert not loaded & {"click", "pydantic", "git", "typing"}

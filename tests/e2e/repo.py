@@ -28,7 +28,7 @@ def environment(home: Path) -> dict[str, str]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
         "PYTHONWARNINGS": "error",
-        "YOLO_FS_COLD": "1",  # a warm process beside each daemon would cost the suite minutes; test_warm has them
+        "YOLO_FS_COLD": "1",  # an observer beside each daemon would cost the suite minutes; test_observer has them
         **{name: os.environ[name] for name in (PORTABLE,) if name in os.environ},
     }
 

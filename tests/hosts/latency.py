@@ -1,4 +1,4 @@
-"""How long our hooks take as the real hosts themselves tell it: with the daemon and its warm process, and without;
+"""How long our hooks take as the real hosts themselves tell it: with the daemon and its observer, and without;
 one session, and three in one repository at once.
 
 Claude Code writes the time of each hook into its log. Codex says when a hook begins and when it has ended; the times
@@ -21,12 +21,12 @@ from tests.e2e.daemon import until
 from tests.hosts.install import Programs
 from tests.hosts.model import Say, Shell, Step, Write
 from tests.hosts.stage import PHASE, Session, Stage
-from yolo_fs.edges.warm_path import answers
+from yolo_fs.edges.ask import answers
 
 HOSTS = ("claude", "codex")
 AT_ONCE = 3
 HEATS = ("warm", "cold")
-"""With a daemon whose warm process answers; with none, so that each hook imports what it needs."""
+"""With a daemon whose observer answers; with none, so that each hook imports what it needs."""
 WRITES = 2
 """Commands, and artifacts, of each session."""
 
@@ -62,7 +62,7 @@ def _played(stage: Stage, rounds: int) -> Iterator[Taken]:
         if heat == "cold":
             stage.ours("stop")
         else:
-            until(lambda: answers(str(stage.root / ".git/yolo-fs")), "the warm process answers")
+            until(lambda: answers(str(stage.root / ".git/yolo-fs")), "the observer answers")
         for _ in range(rounds):
             for count in (1, AT_ONCE):
                 for session in _sessions(stage, [next(numbers) for _ in range(count)]):
@@ -126,7 +126,7 @@ def _table(host: str, taken: Sequence[Taken]) -> Table:
         rows,
         (
             f"{how}; 1, {AT_ONCE}: sessions in one repository at once; n: how many",
-            "warm: the daemon's warm process answers; cold: no daemon runs",
+            "warm: the daemon's observer answers; cold: no daemon runs",
         ),
     )
 

@@ -455,7 +455,7 @@ DUTIES_SEEN: Mapping[str, str] = {
     "escalations": "the log of escalations",
     "crew": "the signs of life of agents",
     "health": "the file that tells how the daemon is",
-    "warm": "the warm process, and its socket",
+    "observer": "the observer, and its socket",
     "history": "the cache of history",
     "memory": "nothing of the repository",
 }

@@ -40,7 +40,7 @@ SHOWN_RAW = (
     "yolo-fs://artifacts/{+path}",
 )
 """Doors whose answer is a file as it is; where that is one of the repository, `threats.md` says so."""
-_STAYS = ("start", "restart", "warm")
+_STAYS = ("start", "restart", "observer")
 
 
 class Fault(NamedTuple):

@@ -64,7 +64,7 @@ PEOPLE = (
 
 
 class Work:
-    """What the owner has at work: a daemon with its warm process, a board, and an agent's server."""
+    """What the owner has at work: a daemon with its observer, a board, and an agent's server."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -74,8 +74,8 @@ class Work:
         self.started: list[subprocess.Popen[bytes]] = []
         self.daemon = self.begin("run", "--json")
         until(
-            lambda: (place.own / "warm.sock").exists(),
-            "the daemon and its warm process are there",
+            lambda: (place.own / "observer.sock").exists(),
+            "the daemon and its observer are there",
             PATIENCE_S,
         )
         self.board = self.begin("board", "--no-open", stdout=subprocess.PIPE)
@@ -268,7 +268,7 @@ def tries(work: Work) -> Mapping[str, Callable[[], object]]:
         "write the journal": writes(own / "events.jsonl"),
         "write the membership": writes(own / "team.json"),
         "hold the daemon's lock": locks(own / "daemon.lock"),
-        "connect to warm.sock": connects(own / "warm.sock"),
+        "connect to observer.sock": connects(own / "observer.sock"),
         "write the planning tree": makes(beside),
         "write an artifact": writes(beside / "critique.jsonl"),
         "write a lease": makes(place.base / "remote.git/refs/heads"),

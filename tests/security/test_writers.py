@@ -297,7 +297,7 @@ NAMES = (
     "index-draft",
     "index-draft.lock",
     "index-draft.before",
-    "warm.sock",
+    "observer.sock",
 )
 """Further names in our folder, beside those that `own_files` names."""
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from tests.security.canaries import CANARIES, SILENT_HOOKS, Cage, by_worktree_config, plant
 from tests.security.doors import PHASE, PLANNING
 from tests.security.place import Place
+from yolo_fs.edges.ask import SOCKET
 from yolo_fs.edges.git.obstacles import COMMITTING
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.warm_path import SOCKET
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.hooks import HOSTS
 from yolo_fs.services.hooks.script import HINTED
@@ -82,7 +82,7 @@ _PLANTED = {
 
 def _membership() -> Iterator[Thing]:
     def planted(place: Place) -> None:
-        for name in ("team.json", "team-lane.json", "warm.json"):
+        for name in ("team.json", "team-lane.json"):
             (place.own / name).unlink(missing_ok=True)
         (place.own / "team.json").write_text(json.dumps(_PLANTED))
         (place.own / "team.json").chmod(0o600)

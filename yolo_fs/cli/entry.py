@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HOOK_IN_FULL = "hook-in-full"
-"""What a hook asks of the warm process once it is clear that something of ours is touched."""
+"""What a hook asks of the observer once it is clear that something of ours is touched."""
 ASKED_BY_GIT = "asked-by-git"
 """What the script in git's hooks asks of it."""
 

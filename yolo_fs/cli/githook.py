@@ -71,8 +71,8 @@ def __getattr__(attribute: str) -> click.Command:
 
 if __name__ == "__main__":
     from yolo_fs.cli.entry import ASKED_BY_GIT
-    from yolo_fs.edges.warm_path import run_warm
+    from yolo_fs.edges.ask import run_by_observer
 
-    answered = run_warm([ASKED_BY_GIT, *sys.argv[1:]])
+    answered = run_by_observer([ASKED_BY_GIT, *sys.argv[1:]])
     refused = (answer(sys.argv[1], sys.argv[2:]) if answered is None else answered) == 1
     sys.exit(75 if refused else 0)  # REFUSED of the script, whose every import would cost time

@@ -15,9 +15,8 @@ import re
 import sys
 
 from yolo_fs.cli.entry import HOOK_IN_FULL
-from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.heartbeats import active_agent, append_heartbeat
-from yolo_fs.edges.warm_path import own_folder, quick_stamp, run_warm
+from yolo_fs.edges.warm_path import own_folder, quick_stamp
 from yolo_fs.foreign_json import parse
 
 TYPE_CHECKING = False
@@ -110,7 +109,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def main_in_full(arguments: Sequence[str]) -> int:
-    """In the warm process: print the answer to a question on stdin, a list of three parts."""
+    """In the observer: print the answer to a question on stdin, a list of three parts."""
     from yolo_fs.cli.hook import fully
 
     event, host, cwd = arguments
@@ -187,7 +186,7 @@ def _as_names(told: Any, data: bytes) -> Any:
 
 
 def in_time(asked: Asked) -> Answer:
-    """Answer in full, in the warm process if any; a guard, before the host goes on without it."""
+    """Answer in full, by the observer if any; a guard, before the host goes on without it."""
     if asked[0] != GUARD:
         return _where_needed(asked)
 
@@ -211,7 +210,7 @@ def in_time(asked: Asked) -> Answer:
 
 
 def _where_needed(asked: Asked) -> Answer:
-    return (_warm(asked) or _fully(asked)) if is_needed(asked) else ({}, "", 0)
+    return (_by_observer(asked) or _fully(asked)) if is_needed(asked) else ({}, "", 0)
 
 
 def _answer_late(asked: Asked, failure: str = "") -> Answer:
@@ -220,22 +219,16 @@ def _answer_late(asked: Asked, failure: str = "") -> Answer:
     return answer_late(asked, failure)
 
 
-def _warm(asked: Asked) -> Answer | None:
-    """Return the answer of the warm process, None without one."""
-    if not IS_LINUX:
-        return None
+def _by_observer(asked: Asked) -> Answer | None:
+    """Return what the observer answers, None without one."""
+    from yolo_fs.edges.ask import ask
+
     event, host, cwd, told = asked
-    with (
-        open(os.memfd_create("question"), "w+b") as question,
-        open(os.memfd_create("answer"), "w+b") as taken,
-    ):
-        question.write(json.dumps(told).encode())
-        question.seek(0)
-        streams = (question.fileno(), taken.fileno(), 2)
-        if run_warm((HOOK_IN_FULL, event, host, cwd), cwd, streams) != 0:
-            return None
-        taken.seek(0)
-        said, complaint, code = json.loads(taken.read())
+    given = json.dumps(told).encode()
+    answer = ask((HOOK_IN_FULL, event, host, cwd), cwd, given)
+    if answer is None or answer.code != 0:
+        return None
+    said, complaint, code = json.loads(answer.of(1))
     return said, complaint, code
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.ask import answers
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
 from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
-from yolo_fs.services.daemon.health import WarmState, warm_state
 from yolo_fs.services.hooks import githooks
 from yolo_fs.services.hooks.doctor import examine_hosts
 from yolo_fs.services.install.doctor import Symptom, examine_repository
@@ -169,21 +169,23 @@ def doctor(asked: Invocation, *, fix: bool, dry_run: bool) -> Reply:
         for symptom in mended:
             if symptom.mend is not None and not dry_run:
                 symptom.mend()
-        warm = warm_state(repository)
+        is_observed = answers(repository.own_dir)
     left = symptoms if dry_run else tuple(symptom for symptom in symptoms if symptom not in mended)
     findings = [symptom.finding for symptom in left]
     data = {
         "symptoms": len(symptoms),
         "mended": [symptom.mending for symptom in mended],
         "dry_run": dry_run,
-        "warm": warm,
+        "observer": is_observed,
     }
     code = Exit.FINDINGS if errors(findings) else Exit.DONE
     return Reply(
         data,
         findings,
         code,
-        lambda console: _show_symptoms(console, symptoms, mended, warm, dry_run=dry_run),
+        lambda console: _show_symptoms(
+            console, symptoms, mended, is_observed=is_observed, dry_run=dry_run
+        ),
     )
 
 
@@ -191,8 +193,8 @@ def _show_symptoms(
     console: Console,
     symptoms: tuple[Symptom, ...],
     mended: list[Symptom],
-    warm: WarmState,
     *,
+    is_observed: bool,
     dry_run: bool,
 ) -> None:
     if not symptoms:
@@ -201,9 +203,5 @@ def _show_symptoms(
         console.print(f"{'would ' if dry_run else ''}{safe(symptom.mending)}")
     if not mended and any(symptom.mend for symptom in symptoms):
         console.print("some of this can be mended: yolo-fs doctor --fix --dry-run")
-    state = "answers" if warm.answers else "does not answer, so that each command starts by itself"
-    console.print(f"the warm process {state}", soft_wrap=True)
-    if warm.why:
-        console.print(
-            f"its last refusal, {safe(warm.refused_at)}: {safe(warm.why)}", soft_wrap=True
-        )
+    state = "answers" if is_observed else "does not answer: each command starts by itself"
+    console.print(f"the observer {state}", soft_wrap=True)

@@ -8,12 +8,13 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from yolo_fs.edges import PROC
+from yolo_fs.edges import IS_LINUX, PROC
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 NETWORK_FILESYSTEMS = frozenset(
@@ -105,6 +106,20 @@ def return_free_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when the one that started it ends, also one that is stopped.
+
+    Elsewhere than on Linux nothing happens: there a process has to notice by itself.
+    """
+    import ctypes
+
+    if IS_LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def is_running(pid: int) -> bool:

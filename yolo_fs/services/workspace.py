@@ -288,7 +288,6 @@ OVERRIDES = OwnFile(
     "handoff-overrides.json", {"overrides": [_OVERRIDE]}, "which handoffs you accepted with errors"
 )
 ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
-WARM = OwnFile("warm.json", {"at": str, "why": str})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
     OwnFile("agents.1.jsonl", loss="the agents' older signs of life"),
@@ -328,7 +327,6 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
         OVERRIDES,
         TEAM,
         ACCEPTED,
-        WARM,
     )
     yield from (setup_file(f"{host}{part}") for host in hosts for part in SETUP_PARTS)
     yield from _OTHERS

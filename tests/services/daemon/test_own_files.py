@@ -64,7 +64,6 @@ CONTENT: dict[str, dict[str, Any]] = {
     ".git/yolo-fs/handoff-accepted.json": {"stamps": {"a": "b"}, "roles": ["executor"]},
     ".git/yolo-fs/team-lane.json": {"reason": "x", "what": "y", "at": "z", "round_trip_s": 0.5},
     ".git/yolo-fs/team.json": {"team": "a", "clone": "b", "remote": "origin"},
-    ".git/yolo-fs/warm.json": {"at": "x", "why": "y"},
 }  # fmt: skip
 """Files of JSON, and what a whole one may hold."""
 LINES: dict[str, dict[str, Any]] = {

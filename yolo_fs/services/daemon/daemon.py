@@ -28,7 +28,7 @@ from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.coordinator import Coordinator
 from yolo_fs.services.daemon.duties import Duty, Schedule
-from yolo_fs.services.daemon.health import WarmKeeper, write_health
+from yolo_fs.services.daemon.health import ObserverKeeper, write_health
 from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
 from yolo_fs.services.escalations.command_hook import CommandHook, load_command
@@ -51,6 +51,8 @@ PAUSE_EVERY_S = 0.005
 """Between two looks for what is written while a duty reads much."""
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watchers and the repository itself."""
+OBSERVER_EVERY_S = 0.5
+"""Between two looks whether the observer lives."""
 BLIND_RESCAN_S = 2.0
 """The shortest rest between two scans while folders are unwatched: only a scan finds what is
 written there."""
@@ -104,7 +106,7 @@ class Daemon:
         self._own_identity = _identity(repository.own_dir)
         self._team_link = TeamLink(repository, emit, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
-        self._warm = WarmKeeper(repository.own_dir, repository.root)
+        self._observer = ObserverKeeper(repository.own_dir, repository.root)
         self._is_stopping = False
         self._due: dict[str, float] = {}
         """Path that something was seen of → when it is to be checked, on the monotonic clock."""
@@ -189,7 +191,7 @@ class Daemon:
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
             parts.callback(self._packs.end)
-            for part in (self._team_link, self._coordinator, self._hook, self._warm):
+            for part in (self._team_link, self._coordinator, self._hook, self._observer):
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():
@@ -426,9 +428,9 @@ class Daemon:
         self._crew.tick(self._coordinator.unsettled)
         return CREW_EVERY_S
 
-    def _keep_warm(self) -> float:
-        self._warm.keep()
-        return CHECK_EVERY_S
+    def _keep_observer(self) -> float:
+        self._observer.keep()
+        return OBSERVER_EVERY_S
 
     def _keep_history(self) -> float:
         self._team.history_index.keep()
@@ -499,7 +501,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
         is_wanted=lambda daemon: daemon._reported is None,
         rest=LOOK_REST,
     ),
-    Duty("warm", Daemon._keep_warm),
+    Duty("observer", Daemon._keep_observer),
     Duty("history", Daemon._keep_history, rest=LOOK_REST),
     Duty("memory", Daemon._return_memory),
 )

@@ -1,6 +1,6 @@
 """How the daemon of a work tree is: what it says of itself in one file, and what its lock proves;
-and how a process becomes that one daemon. Beside it a warm process is kept, which runs commands
-without their imports and ends with the daemon.
+and how a process becomes that one daemon. Beside it an observer is kept, which answers what
+commands ask and ends with the daemon.
 
 See docs/faults.md#f13, #f40, #f41 and #f46.
 """
@@ -14,20 +14,20 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from yolo_fs.edges import IS_LINUX
+from yolo_fs.edges.ask import COLD, FAILPOINTS, SOCKET
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold, holder
 from yolo_fs.edges.store import remove, write_json
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, Degraded, filesystem_type
-from yolo_fs.edges.warm_path import COLD, FAILPOINTS, SOCKET, answers
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
 from yolo_fs.services.daemon.duties import Trouble
-from yolo_fs.services.workspace import HEALTH, WARM, lock_path
+from yolo_fs.services.workspace import HEALTH, lock_path
 
 
 def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
@@ -169,30 +169,15 @@ def _read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:
 _REASONS = frozenset(reason.value for reason in Reason)
 
 
-LONGEST_PAUSE_S = 300.0
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+SHORT_LIFE_S = 2.0
+"""Who ends sooner than that is started again after a pause, twice as long each time."""
 _END_S = 5.0
 
 
-class WarmState(NamedTuple):
-    """How the warm process of a work tree is."""
-
-    answers: bool
-    refused_at: str = ""
-    """When it last left a command to the process that asked, UTC; empty when it never did."""
-    why: str = ""
-
-
-def warm_state(repository: Repository) -> WarmState:
-    """Return whether commands are run by a warm process here, and why the last one was not."""
-    is_there = answers(repository.own_dir)
-    match WARM.read(repository):
-        case {"at": str(at), "why": str(why)}:
-            return WarmState(is_there, at, why)
-    return WarmState(is_there)
-
-
-class WarmKeeper:
-    """Starts the warm process, and starts it again when it has ended."""
+class ObserverKeeper:
+    """Starts the observer, and starts it again when it has ended."""
 
     def __init__(self, folder: str, root: str):
         """Keep one for the work tree `root`, whose `.git/yolo-fs` is `folder`."""
@@ -200,7 +185,8 @@ class WarmKeeper:
         self._root = root
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
-        self._pause_s = 1.0
+        self._ended_at = 0.0
+        self._pause_s = 0.0
 
     def keep(self) -> None:
         """Start it where it does not run; one that soon ends waits longer and longer."""
@@ -209,16 +195,12 @@ class WarmKeeper:
         if self._process is not None:
             if self._process.poll() is None:
                 return
-            age_s = time.monotonic() - self._started_at
-            if age_s < self._pause_s:
-                return
-            self._pause_s = (
-                1.0 if age_s > LONGEST_PAUSE_S else min(LONGEST_PAUSE_S, 2 * self._pause_s)
-            )
-        self.close()
+            self._note_end(time.monotonic())
+        if time.monotonic() - self._ended_at < self._pause_s:
+            return
         self._started_at = time.monotonic()
         # -P: what lies in the user's repository must not be imported instead of us.
-        module = ("-P", "-m", "yolo_fs.cli.warm_server")
+        module = ("-P", "-m", "yolo_fs.observer")
         self._process = subprocess.Popen(
             [sys.executable, *module, self._folder, self._root],
             stdin=subprocess.PIPE,
@@ -228,7 +210,7 @@ class WarmKeeper:
 
     def close(self) -> None:
         """End it, and wait for that: its stdin is a pipe that only this process holds open."""
-        process, self._process = self._process, None
+        process = self._process
         if process is None or process.stdin is None:
             return
         process.stdin.close()
@@ -237,5 +219,12 @@ class WarmKeeper:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        self._process = None
         with contextlib.suppress(OSError, YoloError):
             remove(os.path.join(self._folder, SOCKET))
+
+    def _note_end(self, now: float) -> None:
+        self.close()
+        self._ended_at = now
+        is_short = now - self._started_at < SHORT_LIFE_S
+        self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s)) * is_short

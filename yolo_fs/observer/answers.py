@@ -1,0 +1,273 @@
+"""One command after the other, each from the text of a request to the text of an answer.
+
+What a command knows of the branch stays for the next one. A command that is not answered here, or
+fails in a way of its own, is left to the process that asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import os
+import shutil
+import sys
+import threading
+import time
+from typing import Any, NamedTuple, NoReturn
+
+from yolo_fs.cli.entry import ASKED_BY_GIT, HOOK_IN_FULL, run_here
+from yolo_fs.edges.ask import STREAMS, frame, package_folder
+from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.services.agents.snapshot import AgentsObserver
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.board import board
+from yolo_fs.services.progress.drift import asides
+from yolo_fs.services.reports.status import report
+from yolo_fs.services.surveyor import Surveyor
+from yolo_fs.services.workspace import load
+
+ANSWERED = frozenset(
+    (
+        HOOK_IN_FULL, ASKED_BY_GIT, "agent answers", "agent circuits", "agent list",
+        "agent stalls", "compat phase-detect", "compat resolve-departments",
+        "compat resolve-task-deps", "compat validate", "compat validate-commit",
+        "compat validate-config", "compat validate-frontmatter", "compat validate-gates",
+        "compat validate-naming", "compat validate-plan", "compat validate-send-message",
+        "compat validate-summary", "dept show", "envelope check", "envelope choose",
+        "envelope show", "escalate list", "events", "forecast", "gate check", "gate list",
+        "gate why", "handoff parse", "handoff report", "kept list", "may", "message check",
+        "message route", "phase list", "resume", "schema list", "schema show", "status",
+        "task claims", "task summary", "team status", "validate", "workflow next",
+        "workflow routes", "workflow show",
+    )
+)  # fmt: skip
+"""Verbs that only read: those that write run in the process of whoever typed them."""
+ANSWERS_MOST = 2_000
+"""After so many a worker ends, and another takes its place: what a command leaves behind is not
+gathered for ever."""
+
+
+REFUSAL = frame("R", 0)
+"""Whoever asked has to run the command in a process of its own."""
+
+
+class NotHereError(Exception):
+    """Whoever asked has to run the command in a process of its own."""
+
+
+class InputWantedError(BaseException):
+    """A command reads an input that was not sent with it; passes by whoever catches errors."""
+
+
+class _Stream(NamedTuple):
+    """How a stream of the client writes."""
+
+    encoding: str
+    errors: str
+    line_buffering: bool
+    write_through: bool
+    isatty: bool
+
+    @classmethod
+    def parse(cls, field: bytes) -> _Stream:
+        encoding, errors, *flags = field.decode("ascii").split(",")
+        return cls(encoding, errors, *(flag == "1" for flag in flags))
+
+    def writing(self, letter: str, printed: list[bytes]) -> io.TextIOWrapper:
+        raw: Any = _Printed(letter, printed, isatty=self.isatty)
+        buffer = raw if self.write_through else io.BufferedWriter(raw)
+        by_line, through = self.line_buffering, self.write_through
+        return io.TextIOWrapper(buffer, self.encoding, self.errors, "\n", by_line, through)
+
+    def reading(self, given: bytes | None) -> io.TextIOWrapper:
+        raw: Any = _Given(given, isatty=self.isatty)
+        return io.TextIOWrapper(io.BufferedReader(raw), self.encoding, self.errors)
+
+
+class _Printed(io.RawIOBase):
+    """Keeps what is written as parts of an answer, in order with what the other stream writes."""
+
+    def __init__(self, letter: str, printed: list[bytes], *, isatty: bool):
+        self._letter = letter
+        self._printed = printed
+        self._isatty = isatty
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._isatty
+
+    def write(self, data: Any) -> int:
+        text = bytes(data)
+        if text:
+            self._printed += (frame(self._letter, len(text)), text)
+        return len(text)
+
+
+class _Given(io.RawIOBase):
+    """The input of a command; without one, whoever reads it ends the command."""
+
+    def __init__(self, given: bytes | None, *, isatty: bool):
+        self._given = None if given is None else io.BytesIO(given)
+        self._isatty = isatty
+
+    def readable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._isatty
+
+    def fileno(self) -> NoReturn:
+        raise InputWantedError
+
+    def readinto(self, room: Any) -> int:
+        if self._given is None:
+            raise InputWantedError
+        return self._given.readinto(room)
+
+
+class Request(NamedTuple):
+    """One command, and what it reads of the process that asks."""
+
+    package: str
+    folder: bytes
+    place: bytes
+    """Device and inode of the folder, which another container may have under that name."""
+    size: tuple[int, int]
+    """Columns and lines of the terminal; zero without one."""
+    streams: tuple[_Stream, ...]
+    given: bytes | None
+    arguments: tuple[str, ...]
+    environment: dict[bytes, bytes]
+
+    @classmethod
+    def parse(cls, text: bytes) -> Request:
+        """Return what a client sent.
+
+        Raises:
+            ValueError: it is not what `ask` sends.
+        """
+        length, rest = int.from_bytes(text[:4], "big"), text[8:]
+        package, folder, place, size, *fields = rest[:length].split(b"\0")
+        columns, lines = map(int, size.split(b","))
+        streams = tuple(map(_Stream.parse, fields[:3]))
+        given = rest[length:] if fields[3] == b"1" else None
+        count, fields = int(fields[4]), fields[5:]
+        pairs = (entry.partition(b"=") for entry in fields[count:])
+        return cls(
+            os.fsdecode(package),
+            folder,
+            place,
+            (columns, lines),
+            streams,
+            given,
+            tuple(map(os.fsdecode, fields[:count])),
+            {name: value for name, _, value in pairs},
+        )
+
+    @property
+    def verb(self) -> str:
+        """The name of the verb in `ANSWERED`; empty where it is none of them."""
+        names = (" ".join(self.arguments[:count]) for count in (1, 2))
+        return next((name for name in names if name in ANSWERED), "")
+
+
+class Answerer:
+    """Runs commands for others, and remembers what they read of the branch."""
+
+    def __init__(self, root: str):
+        self._root = root
+        self._head: Head | None = None
+        self._path = os.environ.get("PATH", "")
+        self._git = shutil.which("git")
+        self._answered = 0
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether another process should go on: this one has run many commands, or one of them has
+        left a thread behind.
+        """
+        return self._answered >= ANSWERS_MOST or threading.active_count() > 1
+
+    def follow(self) -> None:
+        """Read and fold what the branch has by now, for the commands to come; whatever is wrong,
+        they will say.
+        """
+        with contextlib.suppress(Exception), Repository(self._root) as repository:
+            head = repository.head()
+            if head == self._head:
+                return
+            settings = load(repository.root)
+            with Surveyor(repository, settings) as surveyor:
+                surveyor.hold()
+            report(repository, settings)
+            team = Team(repository, settings)
+            found = board(repository, settings, head.tip, team)
+            for phase in found.phases:
+                phase.work_out()
+            AgentsObserver(repository, settings, team).look({}, head.tip)
+            asides(repository.root, settings, found, team)
+            team.hold()
+            gc.collect()
+            gc.freeze()
+            self._head = head
+
+    def answer(self, text: bytes) -> bytes:
+        """Return the parts of an answer; that the client runs the command, where it is odd."""
+        self._answered += 1
+        try:
+            request = Request.parse(text)
+            is_ours = bool(request.verb) and request.package == package_folder()
+            return self._run(request) if is_ours else REFUSAL
+        except (Exception, InputWantedError):
+            return REFUSAL
+        finally:
+            os.chdir("/")
+
+    def _run(self, request: Request) -> bytes:
+        os.chdir(request.folder)
+        here = os.stat(os.curdir)
+        if b"%d,%d" % (here.st_dev, here.st_ino) != request.place:
+            raise NotHereError
+        self._put_on(request.environment)
+        printed: list[bytes] = []
+        given = (sys.stdin, sys.stdout, sys.stderr, os.get_terminal_size, sys.argv)
+        try:
+            sys.stdin = request.streams[0].reading(request.given)
+            sys.stdout = request.streams[1].writing("O", printed)
+            sys.stderr = request.streams[2].writing("E", printed)
+            os.get_terminal_size = _terminal_of(request.size)
+            sys.argv = ["yolo-fs", *request.arguments]
+            try:
+                code = run_here(request.arguments) & 0xFF
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 1
+            for name in STREAMS[1:]:
+                getattr(sys, name).flush()
+        finally:
+            sys.stdin, sys.stdout, sys.stderr, os.get_terminal_size, sys.argv = given
+        return b"".join((*printed, frame("C", code)))
+
+    def _put_on(self, environment: dict[bytes, bytes]) -> None:
+        """Take over the environment of a client, whose git has to be ours."""
+        zone = os.environ.get("TZ")
+        os.environ.clear()
+        os.environb.update(environment)
+        if os.environ.get("TZ") != zone:
+            time.tzset()
+        path = os.environ.get("PATH", "")
+        if path != self._path and shutil.which("git") != self._git:
+            raise NotHereError
+
+
+def _terminal_of(size: tuple[int, int]) -> Any:
+    """Return what stands in for `os.get_terminal_size`: here there is no terminal to be asked."""
+
+    def get_terminal_size(_descriptor: int = 1) -> os.terminal_size:
+        if not size[0]:
+            raise OSError("no terminal")
+        return os.terminal_size(size)
+
+    return get_terminal_size

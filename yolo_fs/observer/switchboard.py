@@ -1,0 +1,384 @@
+"""Takes questions from clients to workers, and answers back. It never works by itself, so that it
+always answers: a worker that hangs or ends is replaced, and whoever waits for it is sent away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn
+
+from yolo_fs.edges import ask
+from yolo_fs.edges.ask import HELLO, LONGEST_BYTES, SOCKET, frame, package_folder
+from yolo_fs.edges.system import end_with_parent, package_stamp
+from yolo_fs.edges.warm_path import is_private
+from yolo_fs.observer.answers import REFUSAL
+
+WORKERS = 2
+"""So that a slow question does not hold up a quick one."""
+BACKLOG = 128
+LIMIT_S = 10.0
+"""How long a worker may work at one question."""
+PATIENCE_S = 0.25
+"""How long a question waits until a worker is free."""
+REQUEST_S = 2.0
+"""How long a client may take to say what it wants, and to take the answer."""
+TICK_S = 0.1
+"""Between two looks at who waits for whom, while anybody does."""
+WAIT_ON_S = 0.5
+"""Between two words to a client whose question is being answered."""
+QUIET_S = 1.0
+"""How long nobody has asked for anything when the branch is read on: who asks meanwhile would find
+a worker busy."""
+READ_ON_S = 300.0
+"""The same where nobody has asked for long: who asks after a busy hour would wait for all of it."""
+STAMP_EVERY_S = 1.0
+"""Between two looks at the whole installed package; at its folder itself each question looks."""
+RECEIVED = 1 << 18
+FOLLOW = b""
+"""What a worker is asked for to read the branch on."""
+
+Serve = Callable[[socket.socket], NoReturn]
+"""What a worker does with its end of the line."""
+
+
+class Line:
+    """One end of a connection: what is still to be sent, and what has come."""
+
+    def __init__(self, connection: socket.socket):
+        self.connection = connection
+        self.heard = bytearray()
+        self.unsent = bytearray()
+        self.is_closed = False
+        connection.setblocking(False)
+
+    def receive(self) -> None:
+        try:
+            part = self.connection.recv(RECEIVED)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            part = b""
+        self.is_closed |= not part
+        self.heard += part
+
+    def send(self, data: bytes = b"") -> None:
+        """Send more, or what is still unsent; what has no room is sent later."""
+        self.unsent += data
+        try:
+            while self.unsent:
+                del self.unsent[: self.connection.send(self.unsent)]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.is_closed = True
+            self.unsent.clear()
+
+
+class Client(Line):
+    """Somebody with one question."""
+
+    def __init__(self, connection: socket.socket):
+        super().__init__(connection)
+        self.since_s = time.monotonic()
+        """When it came, when it had asked, or when it was told something last."""
+        self.question: bytes | None = None
+        self.is_answered = False
+
+    def read(self) -> bool:
+        """Return whether the question has come whole by now.
+
+        Raises:
+            ValueError: it is longer than any.
+        """
+        if len(self.heard) < 8:
+            return False
+        length = 8 + sum(int.from_bytes(self.heard[at : at + 4], "big") for at in (0, 4))
+        if length > LONGEST_BYTES:
+            raise ValueError
+        if len(self.heard) < length:
+            return False
+        self.question = bytes(self.heard[:length])
+        return True
+
+
+class Worker(Line):
+    """A process that answers one question after the other."""
+
+    def __init__(self, pid: int, connection: socket.socket):
+        super().__init__(connection)
+        self.pid = pid
+        self.client: Client | None = None
+        self.began_s: float | None = None
+        """When it was given what it works at; None while it is free."""
+
+    def give(self, question: bytes, client: Client | None) -> None:
+        self.client, self.began_s = client, time.monotonic()
+        self.send(len(question).to_bytes(4, "big") + question)
+
+    def taken(self) -> bytes | None:
+        """Return the answer when it has come whole, and be free then."""
+        length = 4 + int.from_bytes(self.heard[:4], "big")
+        if len(self.heard) < max(4, length):
+            return None
+        answer = bytes(self.heard[4:length])
+        del self.heard[:length]
+        self.client, self.began_s = None, None
+        return answer
+
+
+class Switchboard:
+    """Serves below one folder until its lifeline ends or the installed package changes."""
+
+    def __init__(self, folder: str, lifeline: int, serve: Serve):
+        self._folder = folder
+        self._lifeline = lifeline
+        self._serve = serve
+        self._stamp, self._seen = _stamp(), _quick_stamp()
+        self._stamped_s = time.monotonic()
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._selector = selectors.DefaultSelector()
+        self._clients: dict[int, Client] = {}
+        self._waiting: deque[Client] = deque()
+        self._workers: list[Worker] = []
+        self._is_listening = False
+        self._asked_s = time.monotonic()
+        self._follows: list[Worker] = []
+        """Workers that have still to read the branch on."""
+
+    def run(self) -> None:
+        """Serve until there is nobody left to serve for."""
+        for _ in range(WORKERS):
+            self._hire()
+        self._selector.register(self._lifeline, selectors.EVENT_READ)
+        while self._turn():
+            continue
+
+    def _turn(self) -> bool:
+        """Do what there is to do, and return whether to go on."""
+        for key, _ in self._selector.select(self._sleep_s()):
+            if key.fileobj == self._lifeline:
+                return False
+            if key.fileobj is self._listener:
+                self._accept()
+            elif isinstance(key.data, Worker):
+                self._hear_worker(key.data)
+            else:
+                self._hear_client(key.data)
+        self._look_at_the_clock()
+        while self._waiting and (worker := self._free()) is not None:
+            client = self._waiting.popleft()
+            worker.give(client.question or b"", client)
+            client.since_s = time.monotonic()
+        self._watch_for_room()
+        return self._is_current()
+
+    def _sleep_s(self) -> float:
+        is_busy = self._clients or any(one.began_s is not None for one in self._workers)
+        return TICK_S if is_busy else QUIET_S
+
+    def _free(self) -> Worker | None:
+        return next((one for one in self._workers if one.began_s is None), None)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = self._listener.accept()
+            if not _may_ask(connection):
+                connection.close()
+                return
+            client = Client(connection)
+            self._clients[connection.fileno()] = client
+            self._selector.register(connection, selectors.EVENT_READ, client)
+            client.send(HELLO)
+
+    def _hear_client(self, client: Client) -> None:
+        client.send()
+        client.receive()
+        try:
+            if client.question is None and client.read():
+                self._asked_s = client.since_s = time.monotonic()
+                self._waiting.append(client)
+        except ValueError:
+            client.is_closed = True
+        if client.is_closed or (client.is_answered and not client.unsent):
+            self._part(client)
+
+    def _answer(self, client: Client, answer: bytes) -> None:
+        client.is_answered, client.since_s = True, time.monotonic()
+        client.send(answer)
+        if not client.unsent:
+            self._part(client)
+
+    def _part(self, client: Client) -> None:
+        """Forget a client; a worker that works for it finishes first."""
+        if self._clients.pop(client.connection.fileno(), None) is None:
+            return
+        self._selector.unregister(client.connection)
+        client.connection.close()
+        with contextlib.suppress(ValueError):
+            self._waiting.remove(client)
+        for worker in self._workers:
+            if worker.client is client:
+                worker.client = None
+
+    def _hear_worker(self, worker: Worker) -> None:
+        worker.send()
+        worker.receive()
+        client = worker.client
+        answer = worker.taken() if worker.began_s is not None else None
+        if answer is not None:
+            if not self._is_listening:  # the first of them has read the branch
+                self._listen()
+            if client is not None:
+                self._asked_s, self._follows = time.monotonic(), list(self._workers)
+                self._answer(client, answer)
+        elif worker.is_closed:
+            self._replace(worker)
+
+    def _replace(self, worker: Worker) -> None:
+        """Let another process take the place of one that has ended, or hangs."""
+        self._dismiss(worker)
+        if worker.client is not None:
+            self._answer(worker.client, REFUSAL)
+        self._hire()
+
+    def _dismiss(self, worker: Worker) -> None:
+        self._workers.remove(worker)
+        self._selector.unregister(worker.connection)
+        worker.connection.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker.pid, signal.SIGKILL)
+        os.waitpid(worker.pid, 0)
+
+    def _hire(self) -> None:
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            self._become(theirs)
+        theirs.close()
+        worker = Worker(pid, ours)
+        self._workers.append(worker)
+        self._selector.register(ours, selectors.EVENT_READ, worker)
+        worker.give(FOLLOW, None)
+
+    def _become(self, connection: socket.socket) -> NoReturn:
+        try:
+            end_with_parent()
+            keep = connection.fileno()
+            os.closerange(3, keep)
+            os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX") if keep > 1_000 else 1_024)
+            connection.setblocking(True)
+            self._serve(connection)
+        finally:
+            os._exit(1)
+
+    def _look_at_the_clock(self) -> None:
+        now = time.monotonic()
+        for worker in list(self._workers):
+            if worker.began_s is not None and now - worker.began_s > LIMIT_S:
+                self._replace(worker)
+        for client in list(self._waiting):
+            if now - client.since_s > PATIENCE_S:
+                self._answer(client, REFUSAL)
+        working = [one.client for one in self._workers]
+        for client in list(self._clients.values()):
+            silent_s = now - client.since_s
+            if client in working:
+                if silent_s > WAIT_ON_S:
+                    client.since_s = now
+                    client.send(frame("W", 0))
+            elif silent_s > REQUEST_S:
+                self._part(client)
+        self._read_on(now)
+
+    def _read_on(self, now: float) -> None:
+        """Let one worker after the other read what the branch has by now, while nobody asks."""
+        quiet_s = now - self._asked_s
+        if quiet_s > READ_ON_S:
+            self._asked_s, self._follows = now - QUIET_S, list(self._workers)
+        is_idle = all(one.began_s is None for one in self._workers)
+        if self._follows and is_idle and quiet_s > QUIET_S:
+            worker = self._follows.pop()
+            if worker in self._workers:
+                worker.give(FOLLOW, None)
+
+    def _watch_for_room(self) -> None:
+        """Be woken where something unsent has room by now."""
+        for line in (*self._clients.values(), *self._workers):
+            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if line.unsent else 0)
+            if self._selector.get_key(line.connection).events != wanted:
+                self._selector.modify(line.connection, wanted, line)
+
+    def _is_current(self) -> bool:
+        """Return whether the installed code is still what runs here; whoever asks is sent away if
+        not, and another process takes this one's place.
+        """
+        now = time.monotonic()
+        is_current = _quick_stamp() == self._seen
+        if is_current and now - self._stamped_s > STAMP_EVERY_S and self._clients:
+            self._stamped_s, is_current = now, _stamp() == self._stamp
+        if not is_current:
+            for client in list(self._clients.values()):
+                self._answer(client, REFUSAL)
+        return is_current
+
+    def close(self) -> None:
+        """End the workers."""
+        for worker in list(self._workers):
+            self._dismiss(worker)
+        self._listener.close()
+        self._selector.close()
+
+    def _listen(self) -> None:
+        """Appear under the name that clients know, in one step, in place of a killed one."""
+        place = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        if not is_private(os.fstat(place)):
+            raise SystemExit(f"{self._folder} is open to others")
+        fresh = f"{SOCKET}.{os.getpid()}"
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh, dir_fd=place)
+        before = os.umask(0o177)
+        self._listener.bind(f"/proc/self/fd/{place}/{fresh}")
+        os.umask(before)
+        self._listener.listen(BACKLOG)
+        self._listener.setblocking(False)
+        os.replace(fresh, SOCKET, src_dir_fd=place, dst_dir_fd=place)
+        os.close(place)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._is_listening = True
+
+
+def _may_ask(connection: socket.socket) -> bool:
+    """Return whether a client is the same user, and sees the same files under their names."""
+    pid, user = ask.peer_of(connection)
+    if user != os.geteuid():
+        return False
+    try:
+        return _sees(str(pid)) == _sees("self")
+    except OSError:
+        return False
+
+
+def _sees(process: str) -> tuple[str, str]:
+    return os.readlink(f"/proc/{process}/ns/mnt"), os.readlink(f"/proc/{process}/root")
+
+
+_stamp = partial(package_stamp, sys.path)
+
+
+def _quick_stamp() -> tuple[int, ...]:
+    """Return what changes when the package is installed anew."""
+    said: tuple[int, ...] = ()
+    with contextlib.suppress(OSError):
+        for path in (package_folder(), f"{package_folder()}/__init__.py"):
+            status = os.stat(path)
+            said += (status.st_mtime_ns, status.st_ino)
+    return said
