@@ -17,7 +17,8 @@ from yolo_fs.edges.git.repository import Repository
     "agent",
     default="",
     metavar="AGENT",
-    help="Whose rights hold for every call, such as yolo-dev; by itself whom each call names.",
+    help="Whose rights hold for every call, such as yolo-dev; by itself whom each call names, "
+    "which nobody proves.",
 )
 def mcp(asked: Invocation, *, agent: str) -> Reply:
     """Serve a Model Context Protocol host on stdin and stdout: ten tools, and resources that
