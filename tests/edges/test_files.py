@@ -28,6 +28,7 @@ from yolo_fs.edges.files import (
     Writer,
     always,
     content_of,
+    is_pipe,
     read,
     stamp_of,
     walk,
@@ -475,6 +476,12 @@ def test_of_what_git_and_the_user_have_only_files_within_the_limit_are_read(tmp_
     for odd in (pipe, tmp_path / "sparse", tmp_path, tmp_path / "none", Path("/dev/zero")):
         assert content_of(str(odd)) == b""
     assert content_of("a\0b") == b""
+    assert [is_pipe(str(each)) for each in (pipe, file, tmp_path / "none", "a\0b")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_lease_breaks_can_be_ignored_altogether() -> None:

@@ -540,7 +540,7 @@ def is_pipe(path: str) -> bool:
     """Return whether a named pipe is at a path itself: whoever opens it waits for its writer."""
     try:
         return stat.S_ISFIFO(os.lstat(path).st_mode)
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 

@@ -72,7 +72,7 @@ def test_a_branch_that_is_packed_twice_between_two_looks_is_not_read_as_it_was(
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "name",
-    [".gitattributes", ".gitignore", ".mailmap", ".git/config", ".git/index", ".git/packed-refs", ".git/info/exclude"],
+    [".gitattributes", ".gitignore", ".mailmap", ".git/HEAD", ".git/config", ".git/index", ".git/packed-refs", ".git/info/exclude"],
 )  # fmt: skip
 def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, name: str) -> None:
     (user.root / name).unlink(missing_ok=True)
@@ -82,6 +82,20 @@ def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, 
         Repository(str(user.root))
     assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
     assert time.monotonic() - began < runner.TIMEOUT_S  # no git was asked
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "../../config"])
+def test_a_pipe_in_the_git_directory_of_a_linked_work_tree_is_refused(
+    user: User, name: str
+) -> None:
+    user.git("worktree", "add", "-q", "../linked")
+    place = user.root / ".git/worktrees/linked" / name
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root.parent / "linked"))
+    assert raised.value.reason is Reason.NOT_REGULAR
 
 
 @NEEDS_REF_FILES

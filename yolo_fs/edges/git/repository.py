@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from yolo_fs.edges.files import MOST_BYTES, content_of, is_pipe, stamp_at
+from yolo_fs.edges.files import MOST_BYTES, content_of, stamp_at
 from yolo_fs.edges.git.commit_object import read_commit_object
 from yolo_fs.edges.git.object_format import ObjectFormat
 from yolo_fs.edges.git.objects import ObjectStore
@@ -24,6 +24,7 @@ from yolo_fs.edges.git.runner import (
     config_texts,
     discover,
     is_trusted_by_git,
+    refuse_pipes,
 )
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.edges.store import private_directory
@@ -444,13 +445,7 @@ class Repository:
         folders = dict.fromkeys((self.git_dir, self.common_dir))
         named = [f"{self.root}/{name}" for name in _READ_IN_WORK_TREE]
         named += [f"{folder}/{name}" for folder in folders for name in _READ_IN_GIT_DIR]
-        if found := next(filter(is_pipe, named), None):
-            raise YoloError(
-                Reason.NOT_REGULAR,
-                f"{safe(found)}: a named pipe is where git reads a file, and waits for ever",
-                hint="Look at what it is, then replace it by a file.",
-                exit_code=Exit.NOT_HERE,
-            )
+        refuse_pipes(named)
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository that others may write to.

@@ -15,11 +15,11 @@ import re
 import select
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
-from yolo_fs.edges.files import content_of
+from yolo_fs.edges.files import content_of, is_pipe
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 if TYPE_CHECKING:
@@ -449,9 +449,10 @@ def open_repository(start: str) -> git_python.Repo:
     """Return the repository that `start` lies in, to be closed by the caller.
 
     Raises:
-        YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree.
+        YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree; NOT_REGULAR.
     """
     forget_inherited_environment()
+    refuse_pipes(_read_to_find(os.path.abspath(start)))
     git = load_git_python()
     try:
         found: git_python.Repo = git.Repo(
@@ -466,6 +467,33 @@ def open_repository(start: str) -> git_python.Repo:
         found.close()
         raise YoloError(Reason.BARE_REPOSITORY, exit_code=Exit.NOT_HERE)
     return found
+
+
+def refuse_pipes(places: Iterable[str]) -> None:
+    """Refuse what every git would wait at for ever, as GitPython does.
+
+    Raises:
+        YoloError: NOT_REGULAR.
+    """
+    if found := next(filter(is_pipe, places), None):
+        raise YoloError(
+            Reason.NOT_REGULAR,
+            f"{safe(found)}: a named pipe is where git reads a file, and waits for ever",
+            hint="Look at what it is, then replace it by a file.",
+            exit_code=Exit.NOT_HERE,
+        )
+
+
+def _read_to_find(place: str) -> Iterator[str]:
+    """Yield the files that are read to find the repository of a folder."""
+    while not os.path.lexists(f"{place}/.git") and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    yield f"{place}/.git"
+    said = os.fsdecode(content_of(f"{place}/.git", 4096)).removeprefix("gitdir: ").strip()
+    git_dir = os.path.join(place, said or ".git")
+    shared = ("../../HEAD", "../../config") if said else ()  # of a linked work tree
+    for name in ("HEAD", "commondir", "config", *shared):
+        yield f"{git_dir}/{name}"
 
 
 def discover(start: str) -> RepositoryPaths:
