@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -28,6 +29,8 @@ TIMEOUT_S = 10.0
 _MOST_SHOWN = 20
 """Notes of one run that are spelled out; the rest are counted."""
 _MOST_WAITING = 1_000
+_LAST_BYTES = 200
+"""Of what a failed command printed on stderr, that are told."""
 
 Note = Mapping[str, Any]
 
@@ -109,9 +112,10 @@ class CommandHook:
     def close(self) -> None:
         """Tell what waits; whoever does not take it in time is left."""
         self.look()
-        while self._process:
+        until = time.monotonic() + TIMEOUT_S
+        while self._process and time.monotonic() < until:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(max(0.0, self._ends_at - time.monotonic()))
+                self._process.wait(max(0.0, min(self._ends_at, until) - time.monotonic()))
             self.look()
 
     def _run(self, message: Mapping[str, Any]) -> None:
@@ -142,8 +146,9 @@ class CommandHook:
         return True
 
     def _last_words(self) -> str:
-        self._errors.seek(0)
-        return self._errors.read()[-200:].decode(errors="replace")
+        size = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, size - _LAST_BYTES))
+        return self._errors.read(_LAST_BYTES).decode(errors="replace")
 
     def _fail(self, what: str) -> None:
         self._emit("sink.failed", "", {"sink": "command", "what": safe(what)})
