@@ -102,12 +102,13 @@ def test_imports_only_go_down(path: Path) -> None:
 
 ROOMS = {
     "rules": (
-        "timestamps", "report", "claims", "kept", "adoption", "artifacts", "team", "evidence", "escalations", "loops",
+        "timestamps", "report", "claims", "kept", "adoption", "artifacts", "team", "evidence", "judged", "escalations",
+        "loops",
         "handoffs",
         "authz", "phase", "states", "agents", "context", "hooks", "decide", "resume_report",
     ),
     "services": (
-        "workspace", "kept", "history", "checking", "surveyor", "team", "escalations", "tasks", "context", "handoffs", "agents",
+        "workspace", "kept", "history", "checking", "surveyor", "team", "escalations", "tasks", "decisions", "context", "handoffs", "agents",
         "progress", "daemon", "reports", "install", "hooks", "moments",
     ),
 }  # fmt: skip

@@ -163,7 +163,7 @@ def is_reviewed(cast: Cast) -> None:
     cast.writes("code-review.jsonl", *nit, *major, *again, *third)
     cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
     cast.writes("decisions.jsonl", {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "It is rare",
-                                    "dec": "Accept 01-01 with known issues"})  # fmt: skip
+                                    "dec": "Ship 01-01 as it is", "kind": "accept", "of": "01-01"})  # fmt: skip
     cast.turn("dev", "code review 01-02: minor findings")
     cast.commits("src/c.ts", "fix(01-02): a better name")
 

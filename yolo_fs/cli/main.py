@@ -69,6 +69,7 @@ VERBS = (
     Verb("message", "messages between agents: what they are, and where they may go"),
     Verb("handoff", "handoffs between roles and between agents"),
     Verb("escalate", "escalations: up the chain, and the decision down again"),
+    Verb("decide", "decisions that open a step: accept a plan, accept a risk"),
     Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("hook", "called by agent hosts, not by people: answer one hook event (see setup)"),

@@ -275,7 +275,7 @@ STEPS = (
         commits=(Subject("docs({phase}): security audit"),),
         entry=(EntryGate.QA_DONE,),
         exit=(ExitGate.SECURITY_AUDIT, ExitGate.SECURITY_FAIL_STOPS, ExitGate.SECURITY_WARN_PAUSES),
-        skips=(Skip.SKIP_SECURITY, Skip.TURBO, Skip.FAST, Skip.SECURITY_OFF),
+        skips=(Skip.SKIP_SECURITY, Skip.SECURITY_OFF),
     ),
     Step(
         number="11",

@@ -27,6 +27,11 @@ from yolo_fs.schemas.contradictions import contradicted
 _Answer = TypeVar("_Answer")
 
 
+NOWHERE = -1
+"""Position of what the branch does not have. All others count its first parents from 0 on: what a
+merge brings has the position of the merge, and what came later has a greater one."""
+
+
 class Filed(NamedTuple):
     """One artifact as the branch has it."""
 
@@ -39,6 +44,8 @@ class Filed(NamedTuple):
     """The commit that gave it this content; empty when unknown."""
     at_s: int = 0
     """When that commit was made, seconds since the epoch."""
+    position: int = NOWHERE
+    """Place of that commit in the order of the branch."""
 
 
 class SourceCommit(NamedTuple):
@@ -50,6 +57,8 @@ class SourceCommit(NamedTuple):
     """Paths that it changed."""
     at_s: int
     """Committer time, seconds since the epoch."""
+    position: int = NOWHERE
+    """Its place in the order of the branch."""
 
 
 class Version(NamedTuple):
@@ -59,7 +68,9 @@ class Version(NamedTuple):
     at_s: int
     """When, seconds since the epoch."""
     order: int
-    """Position of the commit in the branch's history, which clocks do not tell."""
+    """Length of the longest way from the commit to a root: clocks do not tell what came later."""
+    position: int = NOWHERE
+    """Place of the commit in the order of the branch."""
 
 
 class Work(NamedTuple):
@@ -68,6 +79,11 @@ class Work(NamedTuple):
     plan: str
     at_s: int
     order: int
+    position: int = NOWHERE
+    """Place of the commit in the order of the branch."""
+    files: frozenset[str] = frozenset()
+    """Paths that it changed; what is not known touches whatever the plan names."""
+    commit: str = ""
 
 
 class Switches(NamedTuple):
@@ -103,7 +119,8 @@ class PhaseFacts:
     commits: Mapping[str, SourceCommit] = field(default_factory=dict)
     """Hash as a summary spells it → the commit, where the branch contains it."""
     task_commits: Mapping[str, str] = field(default_factory=dict)
-    """`NN-MM/Tk` → the commit whose subject names that task."""
+    """`NN-MM/Tk` → the commit whose subject names that task; with the department in front
+    (`frontend 01-01/T1`) where two have a plan of that number."""
     handed_over: str = ""
     """The handoff of the phase before, an input of Critic and Architect; empty without one."""
     earlier_plans: Mapping[str, bool] = field(default_factory=dict)
@@ -209,6 +226,16 @@ def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, .
     return tuple(plan for plan in facts.plans if plan.department == department)
 
 
+def is_work_of(work: Work, department: Dept, plans: Iterable[Plan]) -> bool:
+    """Return whether a source commit is of a department: two may have plans of one number, and then
+    the files tell whose it is.
+    """
+    named = [plan for plan in plans if str(plan.id) == work.plan]
+    if len({plan.department for plan in named}) > 1 and work.files:
+        named = [plan for plan in named if touches(plan.files, work.files)]
+    return any(plan.department == department for plan in named)
+
+
 def _plan(filed: Filed) -> Plan:
     header, *tasks = filed.lines
     assert filed.place.plan is not None
@@ -300,16 +327,16 @@ def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[Pl
 
 
 def _every_plan(facts: PhaseFacts) -> tuple[PlanStatus, ...]:
-    standing = {str(plan.id): _standing(facts, plan) for plan in plans_of(facts)}
+    standing = {(plan.department, str(plan.id)): _standing(facts, plan) for plan in facts.plans}
     return tuple(
         PlanStatus(
             id=plan.id,
             department=plan.department,
             title=plan.title,
             wave=plan.wave,
-            standing=standing[str(plan.id)][0],
+            standing=standing[plan.department, str(plan.id)][0],
             tasks=_tasks(facts, plan),
-            missing=standing[str(plan.id)][1],
+            missing=standing[plan.department, str(plan.id)][1],
             blocked_by=_blockers(facts, plan, standing),
             commit=plan.commit,
         )
@@ -347,19 +374,50 @@ def _tasks(facts: PhaseFacts, plan: Plan) -> tuple[TaskProgress, ...]:
         ref = TaskRef.parse(f"{plan.id}/{task.get('id')}")
         if ref:
             layer = layer_of.get(str(task.get("id")), 0)
-            found.append(
-                TaskProgress(
-                    ref, str(task.get("a", "")), facts.task_commits.get(str(ref), ""), layer
-                )
-            )
+            commit = commit_of_task(facts, plan, task)
+            found.append(TaskProgress(ref, str(task.get("a", "")), commit, layer))
     return tuple(found)
 
 
+def commit_of_task(facts: PhaseFacts, plan: Plan, task: Mapping[str, Any]) -> str:
+    """Return the commit that did a task; empty while there is none.
+
+    A task whose files are artifacts, as of UI/UX, is done by the commits of these.
+    """
+    named = facts.task_commits.get(key_of_task(facts.plans, plan, str(task.get("id"))), "")
+    files = texts(task.get("f"))
+    if named or not files:
+        return named
+    filed = facts.ask(_valid_by_path)
+    made = [filed.get(path) for path in files]
+    return made[-1].commit if all(made) and made[-1] else ""
+
+
+def key_of_task(plans: Iterable[Plan], plan: Plan, task: str) -> str:
+    """Return what names a task in `PhaseFacts.task_commits`."""
+    departments = {each.department for each in plans if each.id == plan.id}
+    whose = f"{plan.department} " if len(departments) > 1 else ""
+    return f"{whose}{plan.id}/{task}"
+
+
+def _valid_by_path(facts: PhaseFacts) -> Mapping[str, Filed]:
+    return {one.place.path: one for one in facts.filed if one.valid}
+
+
 def _blockers(
-    facts: PhaseFacts, plan: Plan, standing: Mapping[str, tuple[PlanStanding, tuple[str, ...]]]
+    facts: PhaseFacts,
+    plan: Plan,
+    standing: Mapping[tuple[Dept, str], tuple[PlanStanding, tuple[str, ...]]],
 ) -> tuple[str, ...]:
+    """Return the plans that a plan waits for; its own department's, where two have one number."""
+    by_name: dict[str, list[PlanStanding]] = {}
+    for (department, name), (how_far, _) in standing.items():
+        if department == plan.department or (plan.department, name) not in standing:
+            by_name.setdefault(name, []).append(how_far)
     here = [
-        name for name in plan.needs if standing.get(name, (None,))[0] is not PlanStanding.COMPLETE
+        name
+        for name in plan.needs
+        if not by_name.get(name) or set(by_name[name]) != {PlanStanding.COMPLETE}
     ]
     elsewhere = [
         name
@@ -370,11 +428,10 @@ def _blockers(
 
 
 def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, ...]]:
-    summary = next(
-        (s.lines[0] for s in facts.of_kind("summary") if s.place.plan == plan.id and s.lines), None
-    )
+    summaries = facts.of_kind("summary", plan.department)
+    summary = next((s.lines[0] for s in summaries if s.place.plan == plan.id and s.lines), None)
     if summary is None:
-        started = any(facts.task_commits.get(f"{plan.id}/{task.get('id')}") for task in plan.tasks)
+        started = any(commit_of_task(facts, plan, task) for task in plan.tasks)
         return (PlanStanding.RUNNING if started else PlanStanding.PENDING), ()
     if summary.get("s") != "complete":
         return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
@@ -397,12 +454,12 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
             yield f"commit {name} is not on this branch"
         else:
             touched |= commit.files
-    if plan.files and touched and not _touches(plan.files, touched):
+    if plan.files and touched and not touches(plan.files, touched):
         yield f"none of its commits touches a file of plan {plan.id}"
     yield from _test_doubts(facts, plan, summary)
 
 
-def _touches(wanted: frozenset[str], touched: set[str]) -> bool:
+def touches(wanted: Set[str], touched: Set[str]) -> bool:
     """Return whether a changed path is one of the wanted files or lies below a wanted directory."""
     return any(
         path == file or path.startswith(file.rstrip("/") + "/")

@@ -37,12 +37,18 @@ def facts_of(case: dict[str, Any]) -> LoopFacts:
     for order, event in enumerate(case["history"], 1):
         at_s = event.get("at_s", 10 * order)
         if "works_on" in event:
-            work.append(Work(event["works_on"], at_s, order))
+            files = frozenset(event.get("files", ()))
+            work.append(Work(event["works_on"], at_s, order, order, files, f"{order:07}"))
         else:
-            versions[path_of(event["file"])].append(Version(tuple(event["lines"]), at_s, order))
+            version = Version(tuple(event["lines"]), at_s, order, order)
+            versions[path_of(event["file"])].append(version)
     switches = Switches(config_from(case.get("config", {})))
     facts = PhaseFacts(
-        phases.PHASE, tuple(latest(path, found[-1]) for path, found in versions.items()), switches
+        phases.PHASE,
+        tuple(latest(path, found[-1]) for path, found in versions.items()),
+        switches,
+        versions=dict(versions),
+        work=tuple(work),
     )
     return LoopFacts(
         facts,
@@ -59,7 +65,9 @@ def path_of(name: str) -> str:
 def latest(path: str, version: Version) -> Filed:
     place = classify(path)
     assert place is not None, path
-    return Filed(place, version.lines, valid=True, commit="c", at_s=version.at_s)
+    return Filed(
+        place, version.lines, valid=True, commit="c", at_s=version.at_s, position=version.position
+    )
 
 
 @pytest.mark.proves("002:121-123", "002:129-133", "000:603a", "000:629", "000:677", "002:140")

@@ -43,14 +43,18 @@ def test_neither_is_a_phase_whose_sign_off_a_commit_records() -> None:
 
 @pytest.mark.proves("002:101b")
 @pytest.mark.parametrize(
-    ("key", "name"), [("qa", "verification.jsonl"), ("security", "security-audit.jsonl")]
+    ("key", "name", "rule"),
+    [
+        ("qa", "verification.jsonl", "turbo"),
+        ("security", "security-audit.jsonl", "config security_audit≠true"),
+    ],
 )
-def test_no_rule_skips_a_step_that_has_failed(key: str, name: str) -> None:
+def test_no_rule_skips_a_step_that_has_failed(key: str, name: str, rule: str) -> None:
     config = config_from({"effort": "turbo", "security_audit": False})
     without = {one: lines for one, lines in complete().items() if one != name}
     step = STEP_BY_KEY[key]
 
-    assert skip_rule(View(facts(without, config=config), None), step) == "turbo"
+    assert skip_rule(View(facts(without, config=config), None), step) == rule
     failed = facts(without | {name: FAILED[name]}, config=config)
     assert skip_rule(View(failed, None), step) == ""
 

@@ -110,8 +110,8 @@ def test_a_later_step_does_not_open_before_an_earlier_one() -> None:
 SKIPPED_BY_EFFORT = {
     "thorough": set[str](),
     "balanced": set[str](),
-    "fast": {"documentation", "security"},
-    "turbo": {"critique", "research", "test_authoring", "documentation", "qa", "security"},
+    "fast": {"documentation"},
+    "turbo": {"critique", "research", "test_authoring", "documentation", "qa"},
 }
 
 
@@ -328,8 +328,10 @@ def test_major_findings_are_reviewed_again_and_then_the_lead_decides() -> None:
         {
             "ts": "2026-02-19T08:00:00Z",
             "agent": "lead",
-            "dec": "Accept 01-01 with known issues",
+            "dec": "Ship 01-01 as it is",
             "reason": "x",
+            "kind": "accept",
+            "of": "01-01",
         }
     ]
     assert reviewed((2, second), work=(FIXED,), **{"decisions.jsonl": accepted}) == ()

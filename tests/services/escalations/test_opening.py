@@ -66,7 +66,7 @@ def test_what_the_lead_accepts_ends_the_escalation_of_the_review(team: Team) -> 
     team.artifact("decisions.jsonl", json.dumps({**accepted, "dec": "I like 01-01"}) + "\n")
     team.once()
     assert len(logged(team)) == 1
-    accepted["dec"] = "Accept 01-01 with known issues"
+    accepted |= {"dec": "Ship 01-01 as it is", "kind": "accept", "of": "01-01"}
     team.artifact("decisions.jsonl", json.dumps(accepted) + "\n")
     team.once()
     last = logged(team)[-1]

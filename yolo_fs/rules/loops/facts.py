@@ -6,6 +6,7 @@ do. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,30 +14,44 @@ from typing import Any, ClassVar, NamedTuple
 
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import MEASURES
-from yolo_fs.rules.evidence import Filed, PhaseFacts, Version, Work
+from yolo_fs.rules.evidence import Filed, PhaseFacts, Version, Work, is_work_of, plans_of
 
 WITH_ROUNDS = frozenset({
     "discovery", "critique", "plan", "summary", "research", "code-review", "verification",
     "qa-code", "po-qa-verdict", "integration-gate-result", "architecture", "scope-document",
+    "security-audit", "decisions",
 })  # fmt: skip
 """Kinds of artifacts whose past tells of rounds."""
 
-LOOPS_GO_ON: Mapping[str, tuple[str, frozenset[str]]] = {
+_GOES_ON: Mapping[str, tuple[str, frozenset[str]] | None] = {
+    "discovery": None,
     "code-review": ("r", frozenset({"changes_requested"})),
     "verification": ("r", frozenset({"FAIL"})),
     "qa-code": ("r", frozenset({"FAIL"})),
     "research": ("src", frozenset({"pending"})),
     "po-qa-verdict": ("verdict", frozenset({"patch", "major"})),
     "integration-gate-result": ("r", frozenset({"FAIL"})),
+    "security-audit": ("r", frozenset({"FAIL"})),
 }
-"""Kind → the key and its values that keep a loop going."""
+"""Kind → the key and its values that keep a loop going; None: it goes on while it is there."""
+
+
+def goes_on(filed: Filed) -> bool:
+    """Return whether an artifact keeps a loop going: what it asks for is not done yet."""
+    if filed.place.artifact.kind not in _GOES_ON:
+        return False
+    asks = _GOES_ON[filed.place.artifact.kind]
+    return asks is None or any(line.get(asks[0]) in asks[1] for line in filed.lines)
+
 
 ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
-    "code-review": ("code-review", "summary", "architecture"),
+    "discovery": ("discovery",),
+    "code-review": ("code-review", "summary", "architecture", "decisions"),
     "verification": ("verification", "qa-code", "plan", "architecture"),
     "qa-code": ("verification", "qa-code", "plan", "architecture"),
     "research": ("research",),
     "integration-gate-result": ("integration-gate-result",),
+    "security-audit": ("security-audit", "decisions"),
     "po-qa-verdict": (
         "po-qa-verdict",
         "integration-gate-result",
@@ -144,10 +159,32 @@ class LoopFacts:
         for filed in self.phase.of_kind(kind, department):
             yield from self.history(filed)
 
+    def decisions(self, kind: str, of: str) -> Iterator[tuple[str, int]]:
+        """Yield who took a decision on something, and where in history that was first committed;
+        last, where its past is not known.
+        """
+        for filed in self.phase.of_kind("decisions"):
+            past = self.versions.get(filed.place.path) or (
+                Version(filed.lines, filed.at_s, sys.maxsize),
+            )
+            known: Sequence[Mapping[str, Any]] = ()
+            for version in past:
+                for line in version.lines:
+                    if line not in known and (line.get("kind"), line.get("of")) == (kind, of):
+                        yield str(line.get("agent")).lower().removeprefix("yolo-"), version.order
+                known = version.lines
+
     def is_after(self, order: int, kind: str, department: Dept | None = None) -> bool:
         """Return whether an artifact of a kind was written after a moment of history."""
         return any(version.order > order for version in self.of(kind, department))
 
-    def is_worked_on(self, order: int, plan: str) -> bool:
-        """Return whether source of a plan (any plan, if empty) was committed after a moment."""
-        return any(one.order > order and plan in ("", one.plan) for one in self.work)
+    def is_worked_on(self, order: int, department: Dept | None = None, plan: str = "") -> bool:
+        """Return whether source was committed after a moment: of a department (of any, if None),
+        and of one of its plans (of any, if empty).
+        """
+        return any(
+            one.order > order
+            and plan in ("", one.plan)
+            and (department is None or is_work_of(one, department, plans_of(self.phase)))
+            for one in self.work
+        )

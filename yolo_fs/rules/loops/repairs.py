@@ -7,7 +7,6 @@ See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,8 +15,20 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 from yolo_fs.rules.escalations.fold import as_committed
-from yolo_fs.rules.evidence import PhaseFacts, Plan, Version, plans_of, texts
+from yolo_fs.rules.evidence import (
+    NOWHERE,
+    PhaseFacts,
+    Plan,
+    Version,
+    is_work_of,
+    plans_of,
+    texts,
+)
+from yolo_fs.rules.judged import later_than
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
+
+ACCEPT = "accept"
+"""Kind of the decision by which a Lead lets a plan pass with known issues."""
 
 _SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
 _CLASSIFY, _MINOR, _MAJOR, _CYCLE_2, _LEAD = REVIEW_REMEDIES
@@ -33,6 +44,8 @@ class Review(NamedTuple):
     day: str
     at_s: int
     order: int
+    position: int = NOWHERE
+    """Place of its commit in the order of the branch."""
 
     @property
     def weight(self) -> Weight:
@@ -47,11 +60,11 @@ class Review(NamedTuple):
         )  # fmt: skip
 
 
-def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Review]:
+def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
     """Return the reviews of a plan in the order in which they were committed."""
     found: list[Review] = []
-    for version in facts.of("code-review", department):
-        for header, body in _blocks(version.lines, plan):
+    for version in facts.of("code-review", plan.department):
+        for header, body in _blocks(version.lines, str(plan.id)):
             findings = tuple((str(line.get("sev")), str(line.get("issue"))) for line in body)
             cycle = header.get("cycle")
             number = cycle if isinstance(cycle, int) else 1
@@ -62,6 +75,7 @@ def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Rev
                 str(header.get("dt")),
                 version.at_s,
                 version.order,
+                version.position,
             )
             if any(one.is_same(other) for other in found):
                 continue
@@ -71,9 +85,13 @@ def reviews_of(facts: LoopFacts, plan: str, department: Dept | None) -> list[Rev
     return found
 
 
-def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: str) -> bool:
+def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
     """Return whether a review was only written anew: the same cycle, and no work in between."""
-    between = any(one.plan == plan and before.order < one.order < after.order for one in facts.work)
+    done = (one for one in facts.work if before.order < one.order < after.order)
+    plans = plans_of(facts.phase)
+    between = any(
+        one.plan == str(plan.id) and is_work_of(one, plan.department, plans) for one in done
+    )
     return before.cycle == after.cycle and before.order != after.order and not between
 
 
@@ -103,20 +121,24 @@ class ReviewStage(NamedTuple):
 
 
 APPROVED = "approved"
+OLDER = "older than"
 AFTER_FIX = "approved after the fix"
 ESCALATED = "escalated to the Lead"
 ACCEPTED = "accepted with known issues"
 AT_ARCHITECT = "escalated to the Architect"
 
 
-def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewStage:
+def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewStage:
     """Return how far a plan's review is: minor findings ask for a fix, major ones for a review."""
     if not reviews:
         return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
-    last = reviews[-1]
+    last, name = reviews[-1], str(plan.id)
     if last.verdict == "approve":
+        later = later_than(facts.phase, "code-review", last.position, plan.department, name)
+        if thing := next(later, None):
+            return ReviewStage(f"{OLDER} {thing.what}", Role.SENIOR, _CLASSIFY.moves[0].text)
         return ReviewStage(APPROVED, None, "")
-    is_fixed = facts.is_worked_on(last.order, plan)
+    is_fixed = facts.is_worked_on(last.order, plan.department, name)
     if last.weight is Weight.MINOR:
         fix, approve = _MINOR.moves
         return (
@@ -125,9 +147,9 @@ def stage_of(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> ReviewSt
             else ReviewStage("minor findings", Role.DEV, fix.text)
         )
     is_late = cycles_of(reviews) >= facts.phase.switches.config.review_loop.max_cycles
-    if is_late and any(_accepts(line, plan) for line in facts.phase.lines_of("decisions")):
+    if is_late and _is_accepted(facts, plan, last):
         return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
-    if not cycles_left(facts, plan, reviews) and (stage := _after_last_cycle(facts, plan, last)):
+    if not cycles_left(facts, name, reviews) and (stage := _after_last_cycle(facts, name, last)):
         return stage
     fix, again = _MAJOR.moves
     return (
@@ -165,29 +187,20 @@ def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage 
         return ReviewStage(
             ESCALATED,
             Role.LEAD,
-            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text}"
-            f" (decisions.jsonl: 'accept {plan} with known issues')",
+            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text} (yolo-fs decide accept {plan})",
         )
     if facts.is_after(last.order, "architecture"):
         return None
     return ReviewStage(AT_ARCHITECT, Role.ARCHITECT, text)
 
 
-def _accepts(line: Mapping[str, Any], plan: str) -> bool:
-    """Return whether a Lead accepts a plan as it is: never where a word denies something."""
-    said = f"{line.get('task', '')} {line.get('dec', '')}"
-    is_lead = str(line.get("agent", "")).lower().removeprefix("yolo-").endswith(Role.LEAD)
-    accepts = _ACCEPTS.search(said) is not None and _DENIES.search(said) is None
-    is_about = re.search(rf"(?<![\w-]){re.escape(plan)}(?![\w-])", said) is not None
-    return is_lead and is_about and accepts
-
-
-_ACCEPTS = re.compile(r"\baccept(s|ed|ing)?\b", re.IGNORECASE)
-_DENIES = re.compile(
-    r"\b(not|no|never|cannot|nor|without accepting|neither|if|unless|until"
-    r"|refus\w*|reject\w*|un\w*accept\w*)\b|n['’]t\b",
-    re.IGNORECASE,
-)
+def _is_accepted(facts: LoopFacts, plan: Plan, last: Review) -> bool:
+    """Return whether the Lead of the plan's department has accepted it as the last review found it:
+    by a record that says so, since no free text is read for words.
+    """
+    lead = name_in(Role.LEAD, plan.department)
+    accepted = facts.decisions(ACCEPT, str(plan.id))
+    return any(agent == lead and order >= last.order for agent, order in accepted)
 
 
 def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bool:
@@ -213,12 +226,12 @@ def unfinished_reviews(
     """
     known = LoopFacts(facts, 0, facts.versions, facts.work)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
-    plans = {str(plan.id) for plan in plans_of(facts, department)}
+    plans = {str(plan.id): plan for plan in plans_of(facts, department)}
     for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
         if plan not in plans:
             continue
-        reviews = reviews_of(known, plan, department)
-        stage = stage_of(known, plan, reviews)
+        reviews = reviews_of(known, plans[plan])
+        stage = stage_of(known, plans[plan], reviews)
         if stage.role is not None:
             yield plan, reviews[-1].verdict, stage.state
 
@@ -226,7 +239,7 @@ def unfinished_reviews(
 def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
     """Yield the review of each plan that has a summary or a review."""
     for plan in plans_of(facts.phase):
-        reviews = reviews_of(facts, str(plan.id), plan.department)
+        reviews = reviews_of(facts, plan)
         summary = next(
             (filed for filed in facts.phase.of_kind("summary") if filed.place.plan == plan.id), None
         )
@@ -237,7 +250,7 @@ def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
 
 def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -> LoopProgress:
     name = str(plan.id)
-    stage = stage_of(facts, name, reviews)
+    stage = stage_of(facts, plan, reviews)
     triggered = stage.state in (ESCALATED, ACCEPTED, AT_ARCHITECT) or was_escalated(
         facts, name, Role.LEAD
     )
@@ -301,7 +314,7 @@ def _qa_state(
 ) -> tuple[str, Role, str]:
     """Return whose turn it is after a FAIL; `rounds`: how many there were, and may be."""
     first, *_, last = QA_REMEDIES
-    if facts.is_worked_on(fail.order, ""):
+    if facts.is_worked_on(fail.order, department):
         return "to be verified again", again, first.moves[3].text
     if facts.is_after(fail.order, "plan", department):
         return "to be fixed", Role.DEV, first.moves[2].text
@@ -320,10 +333,13 @@ def _qa_state(
 
 
 LIMIT_REACHED = "limit reached"
+TASK_FAILURES = 2
+"""Failures of a task at which the Dev escalates (docs/sources.md#document-002)."""
 _GATES = (
-    (Loop.POST_TASK, "post-task", int(LIMIT_BY_KEY["post_task.max_remediations"].value)),
-    (Loop.POST_PLAN, "post-plan", int(LIMIT_BY_KEY["post_plan.max_remediations"].value)),
+    (Loop.POST_TASK, "post-task", TASK_FAILURES),
+    (Loop.POST_PLAN, "post-plan", int(LIMIT_BY_KEY["post_plan.max_remediations"].value) + 1),
 )
+"""Loop, level of the gate, and the failure at which it is used up."""
 
 
 def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
@@ -348,7 +364,7 @@ def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
 def _gate(
     kind: Loop, name: str, fails: int, most: int, department: Dept, *, is_passed: bool
 ) -> LoopProgress:
-    left = max(0, most - fails + 1)
+    left = max(0, most - fails)
     if is_passed:
         return LoopProgress(kind, name, "passed", fails, left)
     if left:

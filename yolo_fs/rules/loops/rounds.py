@@ -28,6 +28,7 @@ from yolo_fs.rules.loops.repairs import (
 
 _PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
 _MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
+PATCH_FAILED = "patch failed"
 _FEEDBACK_MOST = int(LIMIT_BY_KEY["delivery.max_feedback_rounds"].value)
 
 
@@ -121,17 +122,25 @@ def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
         return LoopProgress(
             Loop.PATCH, target or "delivery", f"ended by {line.get('verdict')}", count, left
         )
+    what = "If patch fails, escalate to Major path"
     if count > _PATCH_MOST:
-        what = "If patch fails, escalate to Major path"
         return LoopProgress(Loop.PATCH, target, "patches used up", count, 0, Role.PO, what)
+    if _has_integrated(facts, order, "FAIL"):
+        return LoopProgress(Loop.PATCH, target, PATCH_FAILED, count, 0, Role.PO, what)
     state, name, what = _patch_turn(
         facts, order, Dept(target) if target in set(Dept) else DEFAULT_DEPARTMENT
     )
     return LoopProgress(Loop.PATCH, target, state, count, left, name, what)
 
 
+def _has_integrated(facts: LoopFacts, order: int, result: str) -> bool:
+    """Return whether the integration gate was run after a moment, and ended so."""
+    runs = [one for one in facts.of("integration-gate-result") if one.order > order and one.lines]
+    return bool(runs) and runs[-1].lines[-1].get("r") == result
+
+
 def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, str, str]:
-    if turn := _turn_after_work(facts, order, "patched"):
+    if turn := _turn_after_work(facts, order, "patched", department):
         return turn
     if facts.is_after(order, "plan", department):
         return "specified again", name_in(Role.DEV, department), "Dev implements"
@@ -142,11 +151,15 @@ def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, st
     )
 
 
-def _turn_after_work(facts: LoopFacts, order: int, done: str) -> tuple[str, str, str] | None:
-    """Return whose turn it is once source was committed after a verdict; None before."""
+def _turn_after_work(
+    facts: LoopFacts, order: int, done: str, department: Dept | None = None
+) -> tuple[str, str, str] | None:
+    """Return whose turn it is once source, of a department or of any, was committed after a
+    verdict; None before.
+    """
     if facts.is_after(order, "integration-gate-result"):
         return "integrated again", Role.PO, "gives its verdict"
-    if not facts.is_worked_on(order, ""):
+    if not facts.is_worked_on(order, department):
         return None
     switches = facts.phase.switches
     is_gated = switches.several_departments or switches.config.integration_gate.enabled

@@ -24,7 +24,7 @@ from yolo_fs.rules.escalations.log import EscalationProgress
 from yolo_fs.rules.evidence import OWNERS_DECISION, PhaseFacts, failures_of, texts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
-from yolo_fs.rules.loops.rounds import loop_of, loops
+from yolo_fs.rules.loops.rounds import PATCH_FAILED, loop_of, loops
 from yolo_fs.rules.phase.gates import (
     CheckResult,
     GateStatus,
@@ -156,6 +156,8 @@ _STEP_OF_LOOP = {kind: step for step, kinds in _LOOPS_OF_STEP.items() for kind i
 }
 """Where an escalation of the loop takes place."""
 
+ACCEPT_RISK = "accept_risk"
+"""Kind of the decision by which the user accepts what a security audit has found."""
 SURE_OF_INTENT = 0.6
 """Least confidence of an analysis, 0-1, that is acted on without asking the user."""
 
@@ -193,8 +195,15 @@ def with_turns(
     else:
         asked = turns.of_phase(folded.next) if folded.next else None
     if asked and asked.step == "integration_gate":
-        asked = _mends_integration(facts) or asked
+        asked = _after_failed_patch(open_) or _mends_integration(facts) or asked
     return folded._replace(departments=departments, next=asked)
+
+
+def _after_failed_patch(open_: Sequence[LoopProgress]) -> Next | None:
+    """A patch that fails is no matter of the gate any more: the Product Owner scopes anew."""
+    failed = (one for one in open_ if one.kind is Loop.PATCH and one.state == PATCH_FAILED)
+    inputs = ("po-qa-verdict.jsonl", "integration-gate-result.jsonl")
+    return next((Next("delivery", one.next, inputs, why=str(one)) for one in failed), None)
 
 
 def _mends_integration(facts: PhaseFacts) -> Next | None:
@@ -320,6 +329,9 @@ class _Turns(NamedTuple):
         if current.step.key == "security" and any(
             failures_of(self.facts, "security", status.department)
         ):
+            if why := self._audits_again(status.department):
+                auditor = name_in(Role.SECURITY, status.department)
+                return Next("security", auditor, current.step.inputs, why=why)
             why = "security FAIL: hard stop, only the user decides"
             return Next("security", Role.USER, ("security-audit.jsonl",), why=why)
         if current.step.key == "planning" and status.stage is not Outcome.GO:
@@ -329,6 +341,25 @@ class _Turns(NamedTuple):
             architect = name_in(Role.ARCHITECT, status.department)
             return Next("architecture", architect, ("critique.jsonl",), why=why)
         return None
+
+    def _audits_again(self, department: Dept) -> str:
+        """Return why Security looks again at what it failed; empty while the user has to decide.
+
+        The user accepts the risk by a record, or decides on the escalation of Security, whereupon
+        the work is mended.
+        """
+        known = loop_facts(self.facts)
+        failed = max((one.order for one in known.of("security-audit", department)), default=0)
+        accepted = known.decisions(ACCEPT_RISK, department)
+        if any(agent == Role.USER and order >= failed for agent, order in accepted):
+            return "the user accepted the risk"
+        is_decided = any(
+            one.origin is Role.SECURITY and one.decision and one.department == department
+            for one in as_committed(self.facts)
+        )
+        if is_decided and known.is_worked_on(failed, department):
+            return "the user decided, and work was committed since the audit"
+        return ""
 
     def _criticised(self, status: DepartmentStatus) -> Next | None:
         """The Critic goes on until it is sure or out of rounds, while no design builds on it."""

@@ -16,6 +16,7 @@ from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEPS, Skip, Step
 from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, plan_progress
+from yolo_fs.rules.judged import JUDGED_BY, came_later
 from yolo_fs.rules.loops.repairs import route_of_verdict
 from yolo_fs.rules.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
 from yolo_fs.rules.phase.view import PHASE_STEPS, View, skip_rule
@@ -260,18 +261,35 @@ def _next_of_department(
             if one.step.key == "implementation":
                 task, why = _task(plans)
                 return _asked(one.step, department)._replace(task=task, why=why)
-            return _asked(one.step, department, _owing(view, one.step))
+            return _asked(
+                one.step, department, _owing(view, one.step), _reopened_by(view, one.step)
+            )
     return None
 
 
 def _owing(view: View, step: Step) -> Role:
-    """Return who that does a step has not written its part; the first while all or none have."""
+    """Return who that does a step has not written its part, or has to again; the first while all
+    or none have.
+    """
     made = {name.partition(".")[0] for name in step.outputs}
     for role in step.agents:
         own = {name.partition(".")[0] for name in AGENT_BY_NAME[role].produces} & made
-        if any(not view.of(kind) for kind in own):
+        if any(not view.of(kind) or _is_older(view, kind) for kind in own):
             return role
     return step.agents[0]
+
+
+def _is_older(view: View, kind: str) -> bool:
+    return kind in JUDGED_BY and any(came_later(view.facts, kind, view.department))
+
+
+def _reopened_by(view: View, step: Step) -> str:
+    """Return what came after the verdict of a step that judges it; empty for nothing."""
+    kinds = [name.partition(".")[0] for name in step.outputs]
+    judging = (kind for kind in kinds if kind in JUDGED_BY)
+    return next(
+        (why for kind in judging for why in came_later(view.facts, kind, view.department)), ""
+    )
 
 
 def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
@@ -311,8 +329,8 @@ def _next_of_phase(
 _OPEN = (StepStanding.READY, StepStanding.RUNNING)
 
 
-def _asked(step: Step, department: Dept, role: Role | None = None) -> Next:
-    return Next(step.key, name_in(role or step.agents[0], department), step.inputs)
+def _asked(step: Step, department: Dept, role: Role | None = None, why: str = "") -> Next:
+    return Next(step.key, name_in(role or step.agents[0], department), step.inputs, why=why)
 
 
 def _task(plans: tuple[PlanStatus, ...]) -> tuple[str, str]:

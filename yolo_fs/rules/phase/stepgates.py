@@ -15,6 +15,7 @@ from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
 from yolo_fs.rules.escalations.fold import open_of
 from yolo_fs.rules.evidence import PlanStanding, all_present, failures_of
+from yolo_fs.rules.judged import came_later
 from yolo_fs.rules.loops.repairs import unfinished_reviews
 from yolo_fs.rules.phase.view import SHARED_KINDS, View
 
@@ -117,6 +118,12 @@ def _signed_off(_: View, passed: Passed) -> Iterator[str]:
         yield "neither security nor sign-off is done"
 
 
+def _integrated(view: View, passed: Passed) -> Iterator[str]:
+    """Where one department works, no gate stands between its last step and the delivery."""
+    yield from _after("integration_gate")(view, passed)
+    yield from _signed_off(view, passed)
+
+
 ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
     EntryGate.ANALYSIS: _analysis,
     EntryGate.SCOPE: _after("po"),
@@ -134,7 +141,7 @@ ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
     EntryGate.QA_DONE: _after("qa"),
     EntryGate.SECURITY_DONE: _after_security,
     EntryGate.SIGNED_OFF: _signed_off,
-    EntryGate.INTEGRATION_DONE: _after("integration_gate"),
+    EntryGate.INTEGRATION_DONE: _integrated,
 }
 
 
@@ -242,6 +249,13 @@ def _qa(view: View) -> Iterator[str]:
     yield from _present("verification", "verification.jsonl")(view)
     yield from _present("qa-code", "qa-code.jsonl")(view)
     yield from _failing(view, "qa")
+    for kind in ("verification", "qa-code"):
+        yield from came_later(view.facts, kind, view.department)
+
+
+def _security(view: View) -> Iterator[str]:
+    yield from _present("security-audit", "security-audit.jsonl")(view)
+    yield from came_later(view.facts, "security-audit", view.department)
 
 
 def _security_fail(view: View) -> Iterator[str]:
@@ -290,6 +304,7 @@ def _integration(view: View) -> Iterator[str]:
     if last is None:
         yield "no integration-gate-result.jsonl"
     yield from _failing(view, "integration_gate")
+    yield from came_later(view.facts, "integration-gate-result", None)
 
 
 EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
@@ -306,7 +321,7 @@ EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
     ExitGate.REVIEW_APPROVED: _review_approved,
     ExitGate.DOCS: _present("docs", "docs.jsonl"),
     ExitGate.QA: _qa,
-    ExitGate.SECURITY_AUDIT: _present("security-audit", "security-audit.jsonl"),
+    ExitGate.SECURITY_AUDIT: _security,
     ExitGate.SECURITY_FAIL_STOPS: _security_fail,
     ExitGate.SECURITY_WARN_PAUSES: _security_may_pause,
     ExitGate.STATE_COMPLETE: _state_complete,

@@ -100,6 +100,11 @@ class LoggedDecision(Wire):
     """Reason."""
     task: str = ""
     """Task that it was taken for."""
+    kind: Literal["", "accept", "accept_risk"] = ""
+    """What it decides, where evidence rests on it: `accept` lets a plan pass its review with known
+    issues, `accept_risk` what a security audit has found. Free text decides nothing."""
+    of: str = ""
+    """The plan `NN-MM`, or the department, that `kind` is about."""
     alts: list[Text] = Field(default_factory=list)
     """Alternatives that were considered."""
 

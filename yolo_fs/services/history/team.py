@@ -38,11 +38,11 @@ from yolo_fs.rules.evidence import (
 )
 from yolo_fs.rules.handoffs.contents import PHASE_HANDOFF, handoff_into
 from yolo_fs.rules.loops.facts import (
-    LOOPS_GO_ON,
     ROUNDS_OF,
     WITH_ROUNDS,
     LoopFacts,
     LoopProgress,
+    goes_on,
     of_former,
 )
 from yolo_fs.rules.loops.rounds import loops
@@ -374,7 +374,7 @@ class Team:
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
-        going_on = (one.place.artifact.kind for one in own if one.valid and _goes_on(one))
+        going_on = (one.place.artifact.kind for one in own if one.valid and goes_on(one))
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         return PhaseFacts(
             phase=phase,
@@ -529,12 +529,6 @@ def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
         not facts.asks_time and replace(facts, at_s=known.facts.at_s) == known.facts
     )
     return known if is_same else Phase(facts)
-
-
-def _goes_on(filed: Filed) -> bool:
-    """Return whether an artifact keeps a loop going: what it asks for is not done yet."""
-    asks = LOOPS_GO_ON.get(filed.place.artifact.kind)
-    return asks is not None and any(line.get(asks[0]) in asks[1] for line in filed.lines)
 
 
 def _plans_done(filed: Iterable[Filed]) -> dict[str, bool]:

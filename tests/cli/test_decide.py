@@ -1,0 +1,84 @@
+"""`decide`: a decision is a record with fields, written by whoever may take it, and only that counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.reasons import Exit
+
+LOG = ".yolo-planning/phases/01-auth/decisions.jsonl"
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    made = Team(tmp_path / "work")
+    made.begin()
+    made.plan_one()
+    made.once()
+    return made
+
+
+def decide(
+    capsys: pytest.CaptureFixture[str], team: Team, *words: str
+) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = run(["decide", *words, "--json", "-C", str(team.root)])
+    return code, json.loads(capsys.readouterr().out)
+
+
+ACCEPT = ("accept", "01-01", "--reason", "it is rare")
+
+
+def test_the_lead_accepts_a_plan_once_and_the_daemon_commits_it(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = decide(capsys, team, *ACCEPT, "--as", "yolo-lead")
+    assert (code, said["data"]["path"], said["data"]["already"]) == (Exit.DONE, LOG, False)
+    record = json.loads((team.root / LOG).read_text())
+    assert record.pop("ts")
+    assert record == {
+        "agent": "lead",
+        "dec": "accept 01-01 with known issues",
+        "kind": "accept",
+        "of": "01-01",
+        "reason": "it is rare",
+    }
+    team.once()
+    assert team.git("show", f"HEAD:{LOG}") == (team.root / LOG).read_text().rstrip("\n")
+    assert decide(capsys, team, *ACCEPT, "--as", "lead")[1]["data"]["already"]
+    assert len((team.root / LOG).read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("agent", ["dev", "senior", "fe-lead", "architect", "nobody"])
+def test_nobody_but_the_lead_of_its_department_accepts_a_plan(
+    team: Team, capsys: pytest.CaptureFixture[str], agent: str
+) -> None:
+    code, said = decide(capsys, team, *ACCEPT, "--as", agent)
+    (finding,) = said["findings"]
+    assert (code, finding["reason"]) == (Exit.USAGE, "out_of_lane")
+    assert "lead" in finding["hint"] and not (team.root / LOG).exists()
+
+
+def test_a_plan_that_is_not_there_is_named_with_those_that_are(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("accept", "01-09", "--reason", "x", "--as", "lead")
+    code, said = decide(capsys, team, *words)
+    assert code == Exit.USAGE and "01-01" in said["findings"][0]["hint"]
+
+
+def test_the_user_accepts_the_risk_of_a_department(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = decide(capsys, team, "accept-risk", "backend", "--reason", "behind a VPN")
+    record = said["data"]["record"]
+    assert (code, record["agent"], record["kind"], record["of"]) == (
+        Exit.DONE, "user", "accept_risk", "backend",
+    )  # fmt: skip
+    assert decide(capsys, team, "accept-risk", "frontend", "--reason", "x")[0] == Exit.USAGE

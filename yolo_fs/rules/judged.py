@@ -1,0 +1,127 @@
+"""What a verdict judges, and what came after it: evidence stands in an order. Pure.
+
+A verdict counts for what the branch had when it was given. A plan, source or summary that comes
+later opens its step again, by name. What is committed to mend a failed step is judged by that step,
+once more, and by the steps behind it: not by those before it. See docs/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from yolo_fs.protocol.departments import Dept
+from yolo_fs.rules.evidence import NOWHERE, PhaseFacts, is_work_of, plans_of
+
+_REVIEW, _QA, _SECURITY, _INTEGRATION = range(4)
+"""The steps that judge, in their order."""
+JUDGED_BY: Mapping[str, int] = {
+    "code-review": _REVIEW,
+    "verification": _QA,
+    "qa-code": _QA,
+    "security-audit": _SECURITY,
+    "integration-gate-result": _INTEGRATION,
+}
+"""Kind of a verdict → its step."""
+_FAILS = frozenset({"FAIL", "changes_requested"})
+
+
+class Later(NamedTuple):
+    """Something that verdicts judge, and where in the order of the branch it stands."""
+
+    what: str
+    position: int
+    judged_from: int
+    """The first step that judges it."""
+    plan: str
+
+
+def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterator[str]:
+    """Yield what the verdicts of a kind have to judge again, sentence by sentence; `department`:
+    whose verdict and whose work, None for all.
+    """
+    for filed in facts.of_kind(kind, department):
+        things = list(later_than(facts, kind, filed.position, department))
+        for thing in things[:1]:
+            others = f" and {len(things) - 1} more" if things[1:] else ""
+            yield f"{filed.place.name} is older than {thing.what}, which came after it{others}"
+
+
+def later_than(
+    facts: PhaseFacts, kind: str, position: int, department: Dept | None, plan: str = ""
+) -> Iterator[Later]:
+    """Yield what came after a verdict of a kind that judges it; `plan`: of this one, of all if
+    empty.
+
+    What is signed off stays so, whatever is changed later; and a verdict whose place is not known
+    is older than nothing.
+    """
+    if position == NOWHERE or facts.signed_off:
+        return
+    departments = facts.switches.departments if department is None else (department,)
+    for each in departments:
+        for thing in facts.ask(_made).get(each, ()):
+            is_judged = thing.judged_from <= JUDGED_BY[kind] and plan in ("", thing.plan)
+            if is_judged and thing.position > position:
+                yield thing
+
+
+def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[Later, ...]]:
+    """Return what each department has made, each thing with the first step that judges it."""
+    return {
+        department: tuple(
+            chain(
+                _sources(facts, department),
+                _plans(facts, department),
+                _summaries(facts, department),
+            )
+        )
+        for department in facts.switches.departments
+    }
+
+
+def _sources(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
+    plans = plans_of(facts)
+    for work in facts.work:
+        if work.position != NOWHERE and is_work_of(work, department, plans):
+            first = max(_REVIEW, _mended(facts, department, work.position))
+            commit = f" ({work.commit[:7]})" if work.commit else ""
+            yield Later(f"source of {work.plan}{commit}", work.position, first, work.plan)
+
+
+def _plans(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
+    for filed in facts.of_kind("plan", department):
+        first = max(_QA, _mended(facts, department, filed.position))
+        plan = str(filed.place.plan)
+        yield Later(f"plan {plan} ({filed.commit[:7]})", filed.position, first, plan)
+
+
+def _summaries(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
+    for filed in facts.of_kind("summary", department):
+        first = max(_QA, _mended(facts, department, filed.position))
+        plan = str(filed.place.plan)
+        yield Later(f"summary {plan} ({filed.commit[:7]})", filed.position, first, plan)
+
+
+def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:
+    """Return the step that had failed at a moment and was being mended; the first for none."""
+    failed = _REVIEW
+    for kind, step in JUDGED_BY.items():
+        before = [
+            version
+            for filed in facts.of_kind(kind, None if step == _INTEGRATION else department)
+            for version in facts.versions.get(filed.place.path, ())
+            if version.position < position and version.lines
+        ]
+        if before and any(line.get("r") in _FAILS for line in before[-1].lines):
+            failed = max(failed, step)
+    verdicts = [
+        version
+        for filed in facts.of_kind("po-qa-verdict")
+        for version in facts.versions.get(filed.place.path, ())
+        if version.position < position and version.lines
+    ]
+    if verdicts and verdicts[-1].lines[-1].get("verdict") == "patch":
+        failed = _INTEGRATION
+    return failed

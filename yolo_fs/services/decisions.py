@@ -1,0 +1,111 @@
+"""Decisions that evidence rests on: a record with fields, appended to `decisions.jsonl` by whoever
+may take it. No free text is ever read for one.
+
+See docs/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from yolo_fs.edges.in_place import appending
+from yolo_fs.edges.readers import read_lines
+from yolo_fs.edges.store import make_folders
+from yolo_fs.edges.text_checks import Limits
+from yolo_fs.protocol.departments import Role, name_in
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.evidence import PhaseFacts, plans_of
+from yolo_fs.rules.loops.repairs import ACCEPT
+from yolo_fs.rules.phase.phase import ACCEPT_RISK
+from yolo_fs.rules.timestamps import iso
+
+LOG = "decisions.jsonl"
+
+
+class DecisionMade(NamedTuple):
+    """A decision, and where it stands."""
+
+    path: str
+    """Relative to the repository."""
+    line: int
+    record: dict[str, Any]
+    already: bool
+    """Whether it stood there before, word for word but for the moment."""
+
+
+def accept_plan(facts: PhaseFacts, plan: str, agent: str) -> dict[str, str]:
+    """Return the fields by which the Lead of a plan's department lets it pass with known issues.
+
+    Raises:
+        YoloError: UNKNOWN_NAME when the phase has no such plan; OUT_OF_LANE when somebody else
+            decides.
+    """
+    found = [one for one in plans_of(facts) if str(one.id) == plan]
+    leads = {name_in(Role.LEAD, one.department) for one in found}
+    if not found:
+        known = ", ".join(str(one.id) for one in plans_of(facts)) or "none"
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"phase {facts.phase} has no plan {safe(plan)!r}",
+            hint=f"Its committed plans: {known}.",
+            exit_code=Exit.USAGE,
+        )
+    if agent not in leads:
+        raise _out_of_lane(agent, f"plan {plan}", " or ".join(sorted(leads)))
+    return {"agent": agent, "dec": f"accept {plan} with known issues", "kind": ACCEPT, "of": plan}
+
+
+def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str]:
+    """Return the fields by which the user accepts what a department's security audit has found.
+
+    Raises:
+        YoloError: UNKNOWN_NAME, OUT_OF_LANE.
+    """
+    departments = [one.value for one in facts.switches.departments]
+    if department not in departments:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"no department {safe(department)!r} works here",
+            hint=f"Those that do: {', '.join(departments)}.",
+            exit_code=Exit.USAGE,
+        )
+    if agent != Role.USER:
+        raise _out_of_lane(agent, "a security FAIL", "the user")
+    dec = f"accept the risks that security found in {department}"
+    return {"agent": agent, "dec": dec, "kind": ACCEPT_RISK, "of": department}
+
+
+def _out_of_lane(agent: str, of: str, whose: str) -> YoloError:
+    message = f"{safe(agent)} does not decide on {of}: {whose} does"
+    return YoloError(Reason.OUT_OF_LANE, message, hint=f"Ask {whose}.", exit_code=Exit.USAGE)
+
+
+def record_decision(
+    root: str, folder: str, fields: dict[str, str], reason: str, now: datetime
+) -> DecisionMade:
+    """Append a decision to the phase's log, once; the daemon commits it.
+
+    `folder`: the phase's, relative to the repository.
+
+    Raises:
+        YoloError: LOCK_TIMEOUT, UNTERMINATED, NO_SPACE, STORAGE_FAILED, NOT_REGULAR, PATH_ESCAPES.
+    """
+    path = f"{folder}/{LOG}"
+    full, limits = os.path.join(root, path), Limits()
+    make_folders(os.path.dirname(full), root=root)
+    with appending(full, root=root) as log:
+        before = log.read(limits.max_file_bytes)
+        records = [one.value for one in read_lines(before, path, limits).records]
+        same = [
+            number
+            for number, one in enumerate(records, 1)
+            if {key: one.get(key) for key in (*fields, "reason")} == {**fields, "reason": reason}
+        ]
+        if same and same[-1] == len(records):
+            return DecisionMade(path, same[-1], dict(records[same[-1] - 1]), already=True)
+        record = {"ts": iso(now.timestamp()), **fields, "reason": reason}
+        log.add(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode())
+    return DecisionMade(path, len(records) + 1, record, already=False)
