@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,8 +16,9 @@ from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.rules.phase.report import BUDGET, as_text, cut, tokens
-from yolo_fs.services.history.index import FILE, HistoryIndex
+from yolo_fs.services.history.index import HistoryIndex
 from yolo_fs.services.reports.resume import resume
+from yolo_fs.services.workspace import INDEX
 
 LOG = "git log, hashes and subjects"
 PATHS = "git log, with changed paths"
@@ -87,25 +87,24 @@ def _run(command: list[str]) -> Callable[[int], object]:
 
 
 def _cache(root: str) -> str:
-    return os.path.join(root, ".git/yolo-fs", FILE)
+    return os.path.join(root, ".git/yolo-fs", INDEX)
 
 
 def _forget(root: str) -> None:
-    if os.path.exists(_cache(root)):
-        os.unlink(_cache(root))
+    for ending in ("", "-wal", "-shm"):
+        if os.path.exists(f"{_cache(root)}{ending}"):
+            os.unlink(f"{_cache(root)}{ending}")
 
 
 def _remember(root: str, tip: str) -> None:
-    """Leave the cache of a tip, made once for each and copied ever after."""
-    kept = f"{root}.{tip}"
-    if not os.path.exists(kept):
+    """Leave an index that knows a tip of the branch, and nothing later."""
+    head = repositories.git(root, "rev-parse", "HEAD")
+    if tip != head:
         _forget(root)
-        with Repository(root) as repository:
-            history_index = HistoryIndex(repository)
-            history_index.read_up_to(tip)
-            history_index.keep()
-        shutil.copy(_cache(root), kept)
-    shutil.copy(kept, _cache(root))
+        repositories.git(root, "update-ref", "HEAD", tip)
+    with Repository(root) as repository:
+        HistoryIndex(repository).read_up_to(tip)
+    repositories.git(root, "update-ref", "HEAD", head)
 
 
 def _times(samples: dict[str, Sample], commits: int, artifacts: int, cache_bytes: int) -> Table:

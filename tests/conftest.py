@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 import time
 
 import pytest
 
 # An observer beside each daemon would cost the suite minutes; `tests/e2e/test_observer.py` has them.
 os.environ.setdefault("YOLO_FS_COLD", "1")
+
+if "XDG_STATE_HOME" not in os.environ:  # the key that seals indexes is not made in the user's own
+    os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="yolo-fs-state-")
+    atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 gc.disable()  # each full collection walks over all tests there are
 

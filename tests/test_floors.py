@@ -37,6 +37,7 @@ DOORS = {
     "pydantic_core": "yolo_fs/schemas/base.py",
     "git": "yolo_fs/edges/git/runner.py",
     "filelock": "yolo_fs/edges/store.py",
+    "sqlite3": "yolo_fs/edges/database.py",
     "watchdog": ("yolo_fs/edges/watch.py", "yolo_fs/edges/inotify.py"),
     "yaml": "yolo_fs/edges/front_matter.py",
     "toon_format": "yolo_fs/edges/toon.py",

@@ -136,33 +136,13 @@ def test_what_is_written_is_read_again(directory: Path) -> None:
     assert os.listdir(directory) == ["state.json"]
 
 
-KEPT = {"a": [1, 0.1, None, "é\ud800"], "b": {"c": True}}
-
-
-def test_what_is_remembered_is_recalled_of_the_same_thing_and_by_the_same_code(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = str(directory / "kept.json")
-    store.remember(path, "this", KEPT)
-    assert store.recall(path, "this") == KEPT
-    assert store.recall(path, "that") is None
-    monkeypatch.setattr(store, "_code", lambda: 7)
-    assert store.recall(path, "this") is None
-
-
 def test_a_process_that_is_older_than_the_code_on_the_disk_shares_nothing(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    path, code = str(directory / "kept.json"), store._code.__wrapped__
-    monkeypatch.setattr(store, "_code", code)
-    store.remember(path, "this", KEPT)
-    assert store.recall(path, "this") == KEPT
+    stamp = store.code_stamp.__wrapped__
+    assert stamp() == stamp()
     monkeypatch.setattr(store, "_BEGAN_NS", 0)
-    assert store.recall(path, "this") is None
-    store.remember(path, "this", KEPT)
-    assert store.recall(path, "this") is None
-    monkeypatch.setattr(store, "_BEGAN_NS", time.time_ns())
-    assert store.recall(path, "this") is None
+    assert stamp() != stamp()
 
 
 def test_a_package_that_is_put_into_a_folder_beside_ours_is_seen(directory: Path) -> None:
@@ -170,28 +150,6 @@ def test_a_package_that_is_put_into_a_folder_beside_ours_is_seen(directory: Path
     assert package_stamp([str(directory)]) == before
     (directory / "other.py").touch()
     assert package_stamp([str(directory)]) != before
-
-
-def test_what_was_remembered_and_is_not_whole_any_more_is_not_recalled(directory: Path) -> None:
-    path = directory / "kept.json"
-    store.remember(str(path), "this", KEPT)
-    whole = path.read_bytes()
-    for end in range(len(whole)):
-        path.write_bytes(whole[:end])
-        assert store.recall(str(path), "this") is None
-        path.write_bytes(whole[:end] + bytes([whole[end] ^ 1]) + whole[end + 1 :])
-        assert store.recall(str(path), "this") is None
-    path.write_bytes(whole)
-    assert store.recall(str(path), "this") == KEPT
-
-
-def test_what_cannot_be_remembered_costs_nothing_and_makes_no_folder(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store.remember(str(directory / "absent" / "kept.json"), "this", KEPT)
-    monkeypatch.setattr(store, "_SIZE_LIMIT_BYTES", 10)
-    store.remember(str(directory / "kept.json"), "this", KEPT)
-    assert list(directory.iterdir()) == []
 
 
 @pytest.mark.parametrize("mode", [store.OWN, store.SHARED])

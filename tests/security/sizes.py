@@ -172,7 +172,7 @@ CASES = (
     Case("configuration", _at(".yolo-planning/config.json"), ("status",), fill=b"["),
     Case("journal, one line", _at(".git/yolo-fs/events.jsonl"), ("events",)),
     Case("signs of life", _at(".git/yolo-fs/agents.jsonl"), ("agent", "list"), fill=b"["),
-    Case("cache of the history", _at(".git/yolo-fs/history.json"), ("status",)),
+    Case("index", _at(".git/yolo-fs/index.db"), ("status",)),
     Case("membership", _at(".git/yolo-fs/team.json"), ("team", "status"), fill=b"{"),
     Case("input of a hook", _nothing, ("hook", "pre-tool-use"), fill=b"[", from_stdin=True),
     Case("input of resume", _nothing, ("resume", "--format", "claude-hook"), fill=b"[", from_stdin=True),

@@ -23,6 +23,7 @@ from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
 from tests.security.verbs import READERS, of_hosts, questions
 from yolo_fs.edges import heartbeats, in_place, store
+from yolo_fs.edges.database import open_disposable
 from yolo_fs.edges.git.packs import PackMerger
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import spells_git
@@ -363,7 +364,7 @@ def test_nothing_is_written_into_a_folder_of_another_user(repo: Repo, tmp_path: 
         store.write_atomic(f"{own}/health.json", b"x")
     assert not heartbeats.append_heartbeat(str(own), "stop", "yolo-dev", "a", "s")
     heartbeats.mark_compacted(str(own), "s")
-    store.remember(f"{own}/artifacts.json", "x", {})
+    assert open_disposable(f"{own}/index.db", "create table a(b)") is None
     assert os.listdir(own) == []
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.teams import THREE, Team
-from yolo_fs.edges.store import remember
+from yolo_fs.edges.database import open_disposable
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services import workspace
-from yolo_fs.services.workspace import LOOSENING, load
+from yolo_fs.services.workspace import INDEX, INDEX_LAYOUT, LOOSENING, load
 
 
 @pytest.fixture
@@ -75,14 +76,28 @@ def test_a_wrong_configuration_is_told_at_every_time(team: Team) -> None:
 
 
 def test_what_is_kept_can_give_a_repository_nothing_that_only_the_user_may(team: Team) -> None:
-    load(str(team.root))
-    (kept,) = (team.root / ".git" / "yolo-fs").iterdir()
-    digest = kept.read_text().partition(" ")[0]
+    before = load(str(team.root))
     forged = Config()._replace(yolo_fs=Policy()._replace(**LOOSENING, secrets_allowed=("0" * 16,)))
-    remember(str(kept), digest, to_json(forged))
+    forge(team, forged)
+    assert load(str(team.root)) == before  # by another program: it is not even looked at
+
+    index = open_disposable(str(team.root / ".git/yolo-fs" / INDEX), INDEX_LAYOUT)
+    assert index
+    with index.writing():
+        index.rows("update checked set told = ?", json.dumps(to_json(forged)))
+    index.close()
     found = load(str(team.root))
     assert found.config == forged
     assert found.policy == Policy()
+
+
+def forge(team: Team, config: Config) -> None:
+    connection = sqlite3.connect(team.root / ".git/yolo-fs" / INDEX)
+    with connection:
+        assert connection.execute(
+            "update checked set told = ?", (json.dumps(to_json(config)),)
+        ).rowcount
+    connection.close()
 
 
 def test_a_policy_of_the_user_counts_and_is_kept_nowhere(team: Team) -> None:
@@ -90,8 +105,8 @@ def test_a_policy_of_the_user_counts_and_is_kept_nowhere(team: Team) -> None:
     assert load(str(team.root)).policy.legacy
     say_as_user(team, {"policy": {"legacy": False}})
     assert not load(str(team.root)).policy.legacy
-    kept = [path.name for path in (team.root / ".git" / "yolo-fs").iterdir()]
-    assert kept == ["config-in-force.json"]
+    for path in (team.root / ".git" / "yolo-fs").iterdir():
+        assert path.name.startswith(INDEX) and b'"legacy":true' not in path.read_bytes()
 
 
 def test_a_repository_in_which_we_have_no_folder_stays_as_it_is(team: Team) -> None:
@@ -105,5 +120,5 @@ def test_outside_of_any_repository_nothing_is_kept(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (team.root / ".git").rename(team.root / "elsewhere")
-    monkeypatch.setattr(workspace, "remember", lambda *told: pytest.fail(f"kept: {told}"))
+    monkeypatch.setattr(workspace, "open_disposable", lambda *told: pytest.fail(f"kept: {told}"))
     assert load(str(team.root)).config.departments == THREE["departments"]

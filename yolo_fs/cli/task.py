@@ -77,7 +77,7 @@ def _claims(asked: Invocation) -> Iterator[tuple[Claims, tuple[PhaseFacts, ...]]
     with Repository(asked.start) as repository:
         team = Team(repository, load(repository.root))
         facts = team.facts(repository.head().tip)
-        yield Claims(repository, team.history_index.by_task), facts
+        yield Claims(repository, team.history_index.tasks_done()), facts
 
 
 def _task(spelled: str) -> TaskRef:

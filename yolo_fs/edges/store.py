@@ -20,7 +20,6 @@ import re
 import stat
 import sys
 import time
-import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -201,21 +200,6 @@ def _parsed(data: bytes) -> dict[str, Any]:
     return dict(value)
 
 
-def recall(path: str, of: str) -> Any:
-    """Return what `remember` left there of the same thing, by the same code; else None."""
-    found = read(*os.path.split(path), _SIZE_LIMIT_BYTES)
-    seal, _, told = found.data.partition(b"\n") if isinstance(found, Content) else (b"", b"", b"")
-    return json.loads(told) if seal == _seal(of, told) else None
-
-
-def remember(path: str, of: str, value: object) -> None:
-    """Leave a value to the next process, which does without where that cannot be done."""
-    told = json.dumps(value, separators=(",", ":")).encode()
-    if not is_odd(path) and len(told) < _SIZE_LIMIT_BYTES:
-        with contextlib.suppress(YoloError):
-            write_atomic(path, _seal(of, told), b"\n", told, durable=False)
-
-
 def is_odd(path: str) -> bool:
     """Return whether something is at a path that is no file: nothing of ours then replaces it."""
     with contextlib.suppress(OSError):
@@ -223,12 +207,8 @@ def is_odd(path: str) -> bool:
     return False
 
 
-def _seal(of: str, told: bytes) -> bytes:
-    return f"{of} {_code():08x} {zlib.crc32(told):08x}".encode()
-
-
 @cache
-def _code() -> int:
+def code_stamp() -> int:
     """Return what tells the code of this process from any other: a process that has lived longer
     than the code that is installed shares nothing.
     """
@@ -521,38 +501,6 @@ def _is_of_git(folder: str) -> bool:
         if folder == os.path.dirname(folder):
             return False
         folder = os.path.dirname(folder)
-
-
-class UnnamedFile:
-    """Bytes on the disk that only this process and its forks can find, and that end with them."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._size_bytes = 0
-        weakref.finalize(self, os.close, descriptor)
-
-    @classmethod
-    def below(cls, directory: str) -> UnnamedFile | None:
-        """Return an empty one; None where the system, or that file system, has no such thing."""
-        with contextlib.suppress(OSError, AttributeError):
-            return cls(os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, OWN))
-        return None
-
-    def append(self, data: bytes | memoryview) -> bool:
-        """Add bytes, and return whether the disk took them all; else it is as it was."""
-        with contextlib.suppress(OSError):
-            if os.pwrite(self._descriptor, data, self._size_bytes) == len(data):
-                self._size_bytes += len(data)
-                return True
-        return False
-
-    def read(self, begin: int, count: int) -> bytes:
-        """Return some of the bytes. Raises YoloError(STORAGE_FAILED)."""
-        with environment("a file without a name"):
-            found = os.pread(self._descriptor, count, begin)
-            if len(found) < count:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return found
 
 
 def update(

@@ -5,6 +5,7 @@ tree itself, with what each of them must look like; and the folders of phases.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -12,6 +13,7 @@ from hashlib import sha256
 from types import UnionType
 from typing import Any, NamedTuple, TypeAlias
 
+from yolo_fs.edges.database import SEAL, Database, DatabaseError, open_disposable
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import discover
@@ -19,12 +21,12 @@ from yolo_fs.edges.readers import read_object
 from yolo_fs.edges.store import (
     Damaged,
     RefusedError,
+    code_stamp,
+    is_odd,
     move,
     open_regular,
     private_directory,
     read_json,
-    recall,
-    remember,
 )
 from yolo_fs.edges.store import output_place as place_of_output
 from yolo_fs.edges.text_checks import Limits
@@ -154,6 +156,36 @@ def find_phase(root: str, spelled: str) -> PhaseId:
     )
 
 
+INDEX = "index.db"
+"""Name of the database below `.git/yolo-fs` that holds what follows from git and files."""
+
+INDEX_LAYOUT = """
+create table meta(key text primary key, value text);
+create table commits(row integer primary key, oid text unique, at_s int, height int, position int,
+    ours int, warnings int, subject blob, changes blob);
+create index commits_by_position on commits(position, height);
+create index commits_of_ours on commits(height, at_s) where ours;
+create index commits_with_warnings on commits(warnings) where warnings > 0;
+create table paths(id integer primary key, path blob unique, count int);
+create table changes(path int, height int, at_s int, row int,
+    primary key(path, height, at_s, row)) without rowid;
+create table named(kind text, key text, words blob, height int, at_s int, row int,
+    primary key(kind, key, words, height, at_s, row)) without rowid;
+create table artifacts(path blob primary key, basis text, valid int, lines text);
+create table checked(name text primary key, basis text, told text);
+"""
+"""Commits; the planning paths that they change, and what their subjects name; what artifacts say;
+what was checked once, and of what."""
+
+
+def open_index(repository: Repository) -> Database | None:
+    """Return the index of a work tree; None where its file cannot be used now."""
+    with suppress(YoloError):
+        repository.make_own_dir()
+        return open_disposable(os.path.join(repository.own_dir, INDEX), INDEX_LAYOUT)
+    return None
+
+
 Shape: TypeAlias = type | UnionType | list[Any] | dict[str, Any] | Callable[[Any], bool]
 """A type, `[shape of each]`, `{key: shape}` (further keys are allowed), or a test."""
 
@@ -188,8 +220,14 @@ class OwnFile(NamedTuple):
 
     def damage(self, repository: Repository) -> Finding | None:
         """Return what is wrong with it, or None."""
-        content = self.read(repository) if self.shape else _odd_kind(self.path(repository))
+        content = self.read(repository) if self.shape else self._odd_kind(self.path(repository))
         return self.finding(repository, content) if isinstance(content, Damaged) else None
+
+    def _odd_kind(self, path: str) -> Damaged | None:
+        if not self.name.startswith(INDEX):
+            return _odd_kind(path)
+        # To open and close it would release the locks that this process has on it.
+        return Damaged(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence) if is_odd(path) else None
 
     def finding(self, repository: Repository, damaged: Damaged) -> Finding:
         """Return the finding about its damage."""
@@ -297,8 +335,8 @@ _OTHERS = (
         OwnFile,
         ("claims.lock", "phases.lock", "handoffs.lock", "execution-state.lock",
          "handoff-overrides.json.lock", "daemon.lock", "gates.waiters", "index-pending",
-         "ref-locks", "history.json", "artifacts.json", "config-in-force.json",
-         "config-committed.json", "kept.turn", "kept-ref-lock"),
+         "ref-locks", INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
+         "kept.turn", "kept-ref-lock"),
     ),
 )  # fmt: skip
 
@@ -400,7 +438,7 @@ def load(root: str) -> Settings:
         YoloError: BAD_CONFIG, naming the file and its first fault.
     """
     written = _written(os.path.join(root, CONFIG), CONFIG)
-    config = config_in(written, root, "config-in-force.json") if written is not None else Config()
+    config = config_in(written, root, "in force") if written is not None else Config()
     policy, name = _tightened(config.yolo_fs), "the user's configuration"
     user = _written(user_config_path(), name)
     said = _object_in(user, name) if user is not None else {}
@@ -410,18 +448,38 @@ def load(root: str) -> Settings:
 
 def config_in(written: bytes, root: str, kept: str) -> Config:
     """Return the configuration that a file holds. What was checked once, the next process finds in
-    the file `kept` of ours.
+    the index, under the name `kept`.
 
     Raises:
         YoloError: BAD_CONFIG.
     """
-    folder, digest = own_folder(root), sha256(written).hexdigest()
-    checked = recall(f"{folder}/{kept}", digest) if folder else None
-    if checked is None:
-        checked = to_json(_checked(Config, _object_in(written, CONFIG), CONFIG))
-        if folder:
-            remember(f"{folder}/{kept}", digest, checked)
+    basis = f"{code_stamp()} {sha256(written).hexdigest()}"
+    folder = own_folder(root)
+    index = open_disposable(os.path.join(folder, INDEX), INDEX_LAYOUT) if folder else None
+    try:
+        checked = _recalled(index, kept, basis) if index else None
+        if checked is None:
+            checked = to_json(_checked(Config, _object_in(written, CONFIG), CONFIG))
+            if index:
+                _remember(index, kept, basis, checked)
+    finally:
+        if index:
+            index.close()
     return values_of(Config, checked)
+
+
+def _recalled(index: Database, name: str, basis: str) -> Any:
+    with suppress(DatabaseError):
+        asked = "select told from checked where name = ? and basis = ?"
+        for (told,) in index.rows(asked, name, basis):
+            return json.loads(told)
+    return None
+
+
+def _remember(index: Database, name: str, basis: str, value: object) -> None:
+    told = json.dumps(value, separators=(",", ":"))
+    with suppress(DatabaseError), index.writing():
+        index.rows("insert or replace into checked values (?, ?, ?)", name, basis, told)
 
 
 def _tightened(policy: Policy) -> Policy:

@@ -81,7 +81,7 @@ OTHERS = tuple(
     f".git/yolo-fs/{name}"
     for name in (
         "agents.1.jsonl", "claims.lock", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
-        "handoff-overrides.json.lock", "handoffs.lock", "history.json", "artifacts.json", "config-in-force.json", "config-committed.json",
+        "handoff-overrides.json.lock", "handoffs.lock", "index.db", "index.db.seal", "index.db-wal", "index.db-shm",
         "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock",
         *(
             f"setup-{host}{part}.json" for host in HOST_BY_NAME for part in SETUP_PARTS

@@ -111,16 +111,6 @@ def test_a_review_of_all_plans_is_read_anew_once_there_is_another_plan(team: Tea
     assert [line["plan"] for line in phase.lines_of("code-review")] == ["01-01", "01-02"]
 
 
-def test_a_process_that_has_a_warm_one_beside_it_keeps_nothing(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(history_team, "_HELD", [])
-    with Repository(str(team.root)) as repository:
-        Facts(repository, load(repository.root)).hold()
-        facts_of(team, keep=True)
-    assert not (team.root / ".git/yolo-fs/artifacts.json").exists()
-
-
 def works(team: Team, subject: str, text: str) -> str:
     team.file("src/auth/tokens.ts", text)
     return team.user_commits(subject, "src/auth/tokens.ts")
@@ -390,6 +380,8 @@ def test_whoever_reads_a_long_history_pauses_after_each_thing_that_is_read(
         review(team, "changes_requested", cycle, "major")
     pauses: list[str] = []
     monkeypatch.setattr(history_team, "_MADE_FEW", 0)
+    for left in (team.root / ".git/yolo-fs").glob("index.db*"):
+        left.unlink()
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root), lambda: pauses.append(step))
         step = "commits"

@@ -261,7 +261,8 @@ def test_whatever_is_damaged_there_is_an_answer(team: Team, damage: Callable[[Te
 
 
 @pytest.mark.parametrize(
-    ("damage", "reason"), [(lose_the_tree, "git_failed"), (tear_the_configuration, "bad_config")]
+    ("damage", "reason"),
+    [(lose_the_tree, "object_missing"), (tear_the_configuration, "bad_config")],
 )
 def test_what_could_not_be_looked_at_is_named(
     team: Team, damage: Callable[[Team], None], reason: str
@@ -311,7 +312,7 @@ def test_resuming_changes_nothing_but_its_own_caches(team: Team) -> None:
     assert contents(team.root) == before
     resume(str(team.root))
     changed = set(contents(team.root).items()) ^ set(before.items())
-    assert {os.path.basename(path) for path, _ in changed} == {"history.json", "artifacts.json"}
+    assert {os.path.basename(path) for path, _ in changed} == {"index.db", "index.db.seal"}
 
 
 def contents(root: Path) -> dict[str, bytes]:

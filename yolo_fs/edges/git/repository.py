@@ -12,7 +12,8 @@ import shlex
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
+from weakref import WeakSet
 
 from yolo_fs.edges.files import MOST_BYTES, content_of, stamp_at
 from yolo_fs.edges.git.commit_object import read_commit_object
@@ -112,6 +113,10 @@ class Setting(NamedTuple):
         return self.scope not in _OF_THE_USER
 
 
+class _Closing(Protocol):
+    def close(self) -> None: ...
+
+
 class Repository:
     """One work tree and the git directories behind it."""
 
@@ -136,6 +141,7 @@ class Repository:
         """The hash that names this repository's objects."""
         self._is_durable = durable
         self._has_own_dir = False
+        self._closing: WeakSet[_Closing] = WeakSet()
         self._root_trees: dict[str, str] = {}
         self._parents: dict[str, tuple[str, ...]] = {}
 
@@ -270,9 +276,12 @@ class Repository:
         entry = self.trees.find(self.root_tree(commit), path) if commit else None
         return entry.oid if entry and entry.mode.startswith("100") else None
 
-    def files_at(self, commit: str | None, folder: str) -> dict[str, str]:
-        """Return the regular files that a commit has below a folder: path → blob id."""
-        return self.trees.files_below(self.root_tree(commit), folder) if commit else {}
+    def files_at(self, commit: str | None, folder: str, *, anew: bool = False) -> dict[str, str]:
+        """Return the regular files that a commit has below a folder: path → blob id. `anew`: as
+        `Trees.files_below` has it.
+        """
+        root = self.root_tree(commit) if commit else None
+        return self.trees.files_below(root, folder, anew=anew) if root else {}
 
     def files_between(self, one: str | None, other: str | None, folder: str) -> Iterator[str]:
         """Yield the paths below a folder at which two commits do not have the same regular file."""
@@ -463,8 +472,14 @@ class Repository:
                 )
                 raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
 
+    def ends_with_it(self, other: _Closing) -> None:
+        """Close something else, if it is there still, when this is closed."""
+        self._closing.add(other)
+
     def close(self) -> None:
-        """End the helper processes."""
+        """End the helper processes, and what ends with them."""
+        for other in list(self._closing):
+            other.close()
         if "objects" in vars(self):
             self.objects.settle()
             self.objects.end()

@@ -204,15 +204,16 @@ class Trees:
         body = b"".join(own[key] for key in sorted(own))
         yield self._store.object_format.hash_object("tree", body)
 
-    def files_below(self, root: str, path: str) -> dict[str, str]:
+    def files_below(self, root: str, path: str, *, anew: bool = False) -> dict[str, str]:
         """Return the regular files below a folder of the tree `root`: whole path → blob id.
+        `anew`: read each tree, also where this process has listed it before.
 
         Raises:
             YoloError: OBJECT_MISSING; FILE_TOO_LARGE for more than anybody can list.
         """
         top = self.folder_at(root, path)
         left = [(f"{path}/", top)] if top else []
-        before = _LISTED.pop(path, {})
+        before = {} if anew else _LISTED.pop(path, {})
         listed: dict[str, _Listed] = {}
         files: dict[str, str] = {}
         walk = _Walk()

@@ -25,7 +25,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
 )
 from yolo_fs.rules.handoffs.reading import Read
 from yolo_fs.rules.phase.phase import Phases
-from yolo_fs.services.history.index import HistoryIndex, IndexedCommit
+from yolo_fs.services.history.index import Change, HistoryIndex
 
 _DELIVERING = frozenset({"phase-handoff", "dept-handoff", "design-handoff", "api-contracts"})
 """Kinds that hand something over."""
@@ -66,14 +66,14 @@ class _Known:
         self._reads = reads
         self._history_index = history_index
         self._listed: dict[str, frozenset[str]] = {}
-        self._touched: dict[str, dict[str, list[tuple[int, IndexedCommit]]]] = {}
+        self._touched: dict[str, dict[str, list[Change]]] = {}
 
     def _touches(self, place: Place) -> list[tuple[Moment, str]]:
         """Return (moment, commit) of each commit of ours that changed an artifact, oldest first."""
         if place.folder not in self._touched:
             self._touched[place.folder] = self._history_index.touches(place.folder)
         found = self._touched[place.folder].get(place.path, ())
-        return [(Moment(commit.at_s, position), commit.oid) for position, commit in found]
+        return [(Moment(change.at_s, change.height), change.oid) for change in found]
 
     def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[DeliveredHandoff]:
         for filed in facts.of_kind("phase-handoff"):

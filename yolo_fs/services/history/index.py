@@ -1,56 +1,45 @@
 """The history of a branch, indexed: which commit gave a path its content, which one did a task.
 
-What one process has read, the next one finds in `.git/yolo-fs/history.json`. The cache is only
-extended, and only while its tip is an ancestor of the branch; after a rebase, an amend or a switch
-of branches the log is read anew. Every answer is a function of the history alone.
+The index lies in `.git/yolo-fs/index.db`, extended by whoever reads further, and cut back where
+the branch was rewritten. Each commit has a *position*: its place on the first-parent line of the
+branch, or that of the merge that brought it. What a commit of that line contains are the commits
+whose position is not beyond its own, so one index answers for each of them. For a tip that is not
+the branch's, and wherever the file cannot be used, the same tables are filled in memory. Every
+answer is a function of the history alone.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import sys
-import zlib
-from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from copy import copy
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, chain, islice, pairwise, starmap
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from yolo_fs import __version__
+from yolo_fs.edges.database import Database, DatabaseError, in_memory, is_damage
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.history import LoggedCommit, log_of_line, log_parents_first
+from yolo_fs.edges.git.history import LoggedCommit, log_of_line, log_parents_first, main_line
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import UnnamedFile, write_atomic
-from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
-from yolo_fs.reasons import YoloError
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.naming import WARNINGS, Purpose, alike, purpose_of
-from yolo_fs.rules.evidence import SourceCommit
-from yolo_fs.rules.loops.facts import WITH_ROUNDS
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.naming import WARNINGS, alike, purpose_of
+from yolo_fs.rules.evidence import NOWHERE, SourceCommit
+from yolo_fs.services.workspace import INDEX_LAYOUT, open_index
 
-FILE = "history.json"
-"""Name of the cache below `.git/yolo-fs/`."""
-
-_FORMAT = f"yolo-fs history 14 {sys.byteorder} {__version__}".encode()
-"""First words of the cache. What a subject means is derived, so it may change with the version."""
-
-_LARGEST_BYTES = 256 * 1024 * 1024
-_SHARE = 256
-"""The cache is written anew once the history has grown by this part: reading costs more."""
-
-_UNSORTED = 512
-"""Rows, and the part of all rows below, that are found one by one before all are put in order."""
-_UNSORTED_SHARE = 64
-_NUMBERS = "I"
-"""Type code of rows and the like: four bytes each."""
-_BYTES = "B"
-_FEW, _MANY = "H", "q"
-_WIDER = {_FEW: _NUMBERS, _NUMBERS: _MANY}
-"""Type code of a column → of one that holds greater numbers."""
+_NEAR = 300
+"""First parents that are followed one by one to where the branch forked, before git is asked."""
+_FILE_AGAIN_S = 5.0
+"""How long a process does without a file that could not be used."""
+_SHALLOW_BYTES = 64 * 1024 * 1024
+_WHOLE = 1 << 62
+"""A position that no commit is beyond. Queries compare `+position`: as a mere condition, for which
+no index is used.
+"""
+_TABLES = ("meta", "commits", "paths", "changes", "named")
+_COMMIT = (
+    "c.oid, c.at_s, c.height, c.ours, c.subject, c.changes, c.warnings, c.position from commits c"
+)
 
 
 class IndexedCommit(NamedTuple):
@@ -68,323 +57,50 @@ class IndexedCommit(NamedTuple):
     """(status letter, path) of each path that differs from the first parent."""
     warnings: int = 0
     """How many warnings its artifact had, as a coordinator found."""
+    position: int = NOWHERE
+    """Its place on the first-parent line of the branch, or that of the merge that brought it."""
 
 
-_Said = tuple[str, tuple[tuple[str, str], ...], int]
-"""What many commits of ours have in common: the fields of `IndexedCommit` from `subject` on."""
+class Change(NamedTuple):
+    """A commit that changed a path, and when."""
+
+    oid: str
+    at_s: int
+    height: int
+    position: int
 
 
-def _as_saying(one: IndexedCommit) -> str:
-    """Return these fields as one text: a thousand of them are read and compared faster so."""
-    head = f"{one.warnings} {len(one.changes)}"
-    return "\0".join((head, *chain.from_iterable(one.changes), one.subject))
-
-
-def _said_in(saying: str) -> _Said:
-    head, _, rest = saying.partition("\0")
-    warnings, count = map(int, head.split(" "))
-    *changed, subject = rest.split("\0", 2 * count)
-    return subject, tuple(zip(changed[::2], changed[1::2], strict=True)), warnings
-
-
-class _RestingNames:
-    """Names of the first commits of a table, on the disk; where they begin is known without it."""
-
-    def __init__(self, file: UnnamedFile, width: int) -> None:
-        self._file = file
-        self._width = width
-        self.starts = array(_NUMBERS)
-        """First four bytes of each name."""
-
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def take(self, names: array[int]) -> bool:
-        """Add names, and return whether the disk took them."""
-        is_taken = self._file.append(memoryview(names))
-        if is_taken:
-            begins = range(0, len(names), self._width)
-            self.starts.extend(_start(names[at : at + 4].tobytes()) for at in begins)
-        return is_taken
-
-    def names(self, begin: int, end: int) -> bytes:
-        """Return the names of some rows, one behind the other."""
-        return self._file.read(begin * self._width, (end - begin) * self._width)
-
-
-class CommitTable:
-    """Commits in rows of some thirty bytes: of 35,000 an hour most say what others have said."""
-
-    def __init__(self) -> None:
-        self.at_s = array(_NUMBERS)
-        """Row → committer time, seconds since the epoch; eight bytes once a clock says 2106."""
-        self._bends = array(_NUMBERS)
-        """Rows whose height is not one more than that of the row before: few, in a line."""
-        self._heights = array(_NUMBERS)
-        """Heights of these rows."""
-        self._names = array(_BYTES)
-        """Names of the rows that do not rest."""
-        self._width = 20
-        """Bytes of a name."""
-        self._rest: _RestingNames | None = None
-        """Those of the rows before them."""
-        self._said = array(_FEW)
-        """Number of what a coordinator says, from 1 on; 0 where somebody else made the commit."""
-        self._sayings: list[str] = []
-        self._numbers: dict[str, int] = {}
-        """Saying → its number; empty until a commit is added."""
-        self._of_others = array(_NUMBERS)
-        """Rows that somebody else made."""
-        self._ends = array(_NUMBERS)
-        """Where in `_told` ends what each of these says."""
-        self._told = array(_BYTES)
-        self._sorted = array(_NUMBERS)
-        """Rows in the order of their names."""
-        self._unsorted: dict[bytes, int] = {}
-        """Name → row, of those that are not in that order yet."""
-
-    def __len__(self) -> int:
-        return len(self.at_s)
-
-    def __getitem__(self, row: int) -> IndexedCommit:
-        told = self.oid(row), self.at_s[row], self.height(row), self.is_ours(row)
-        return IndexedCommit(*told, *_said_in(self._saying(row)))
-
-    def copy(self) -> CommitTable:
-        """Return another one with the same rows."""
-        other = CommitTable()
-        vars(other).update({name: copy(value) for name, value in vars(self).items()})
-        other._names, other._rest = copy(self._all_names()), None
-        return other
-
-    def rest(self, directory: str) -> None:
-        """Leave the names to a file without one in this directory: hardly anybody asks for them."""
-        if self._names and self._rest is None and (file := UnnamedFile.below(directory)):
-            self._rest = _RestingNames(file, self._width)
-        if self._rest is not None and self._rest.take(self._names):
-            self._names = array(_BYTES)
-
-    def add(self, one: IndexedCommit) -> int:
-        """Add a commit, and return its row."""
-        row, name = len(self), bytes.fromhex(one.oid)
-        self._width = len(name)
-        self._names.frombytes(name)
-        self.at_s = _and(self.at_s, one.at_s)
-        if not row or self.height(row - 1) + 1 != one.height:
-            self._bends.append(row)
-            self._heights.append(one.height)
-        self._said = _and(self._said, self._number(_as_saying(one)) if one.is_ours else 0)
-        if not one.is_ours:
-            self._of_others.append(row)
-            self._told.frombytes(_as_saying(one).encode("utf-8", "surrogatepass"))
-            self._ends = _and(self._ends, len(self._told))
-        self._unsorted[name] = row
-        if len(self._unsorted) > max(_UNSORTED, len(self) // _UNSORTED_SHARE):
-            self._sort()
-        return row
-
-    def oid(self, row: int) -> str:
-        """Return the name of a commit."""
-        return self._name(row).hex()
-
-    def height(self, row: int) -> int:
-        """Return the length of the longest way from a commit to a root."""
-        bend = bisect_right(self._bends, row) - 1
-        return self._heights[bend] + row - self._bends[bend]
-
-    def is_ours(self, row: int) -> bool:
-        """Return whether a coordinator made a commit."""
-        return self._said[row] > 0
-
-    def says(self, row: int) -> int:
-        """Return the number of what a coordinator says; 0 where somebody else made the commit."""
-        return self._said[row]
-
-    def sayings_of_ours(self, folder: str) -> dict[int, list[str]]:
-        """Return what coordinators say of files in a folder: number of each saying → paths."""
-        below = f"{folder}/"
-        return {
-            number: paths
-            for number, saying in enumerate(self._sayings, 1)
-            if below in saying
-            and (paths := [path for _, path in _said_in(saying)[1] if path.startswith(below)])
-        }
-
-    def warnings(self, row: int) -> int:
-        """Return how many warnings the artifact of a commit had."""
-        number = self._said[row]
-        return int(self._sayings[number - 1].partition(" ")[0]) if number else 0
-
-    def rank(self, row: int) -> tuple[int, int, bytes]:
-        """Return the position of a commit in the one order of a history, however that was read."""
-        return self.height(row), self.at_s[row], self._name(row)
-
-    def row(self, oid: str) -> int | None:
-        """Return where a commit is; None for one that is not here."""
-        name = bytes.fromhex(oid)
-        if name in self._unsorted:
-            return self._unsorted[name]
-        at = self._place(name, len(self._sorted))
-        found = self._sorted[at : at + 1]
-        return found[0] if found and self._name(found[0]) == name else None
-
-    def row_named(self, start: str) -> int | None:
-        """Return the one commit whose name begins so; None where none does, or several."""
-        if not set(start) <= set("0123456789abcdef"):
-            return None
-        self._sort()
-        lowest = bytes.fromhex(start + "0" * (len(start) % 2))
-        at = self._place(lowest, len(self._sorted))
-        named = [row for row in self._sorted[at : at + 2] if self.oid(row).startswith(start)]
-        return named[0] if len(named) == 1 else None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what `from_json` reads, as `packed` takes it."""
-        self._sort()
-        columns = vars(self) | {"_names": self._all_names()}
-        return {
-            "width": self._width,
-            "columns": {
-                name: (one.typecode, one) for name, one in columns.items() if isinstance(one, array)
-            },
-            "sayings": _joined(self._sayings),
-        }
-
-    @classmethod
-    def from_json(cls, content: dict[str, Any], columns: memoryview) -> CommitTable:
-        """Return the table that `as_json` has told, as `unpacked` gives it."""
-        table = cls()
-        table._width = content["width"]
-        for name, (typecode, place) in content["columns"].items():
-            setattr(table, name, _column(typecode, columns[slice(*place)]))
-        table._sayings = _texts(content["sayings"], columns)
-        return table
-
-    def _number(self, saying: str) -> int:
-        if not self._numbers:
-            self._numbers = {known: number for number, known in enumerate(self._sayings, 1)}
-        number = self._numbers.setdefault(saying, len(self._sayings) + 1)
-        if number > len(self._sayings):
-            self._sayings.append(saying)
-        return number
-
-    def _saying(self, row: int) -> str:
-        number = self._said[row]
-        if number:
-            return self._sayings[number - 1]
-        at = bisect_left(self._of_others, row)
-        begin = self._ends[at - 1] if at else 0
-        return self._told[begin : self._ends[at]].tobytes().decode("utf-8", "surrogatepass")
-
-    def _name(self, row: int) -> bytes:
-        rest = self._rest
-        if rest and row < len(rest):
-            return rest.names(row, row + 1)
-        begin = (row - len(rest or ())) * self._width
-        return self._names[begin : begin + self._width].tobytes()
-
-    def _start(self, row: int) -> int:
-        rest = self._rest
-        return rest.starts[row] if rest and row < len(rest) else _start(self._name(row))
-
-    def _all_names(self) -> array[int]:
-        rest = self._rest
-        return _column(_BYTES, rest.names(0, len(rest))) + self._names if rest else self._names
-
-    def _place(self, name: bytes, end: int) -> int:
-        """Return where a name belongs in the first `end` of the order."""
-        start = _start(name)
-        first = bisect_left(self._sorted, start, 0, end, key=self._start)
-        last = bisect_right(self._sorted, start, first, end, key=self._start)
-        return bisect_left(self._sorted, name, first, last, key=self._name)
-
-    def _sort(self) -> None:
-        """Put the others in order, too, and no list of all names or rows beside it: what grows
-        with a history must not be there twice.
-        """
-        fresh = sorted(self._unsorted.items())
-        end = len(self._sorted)
-        self._sorted.extend(row for _, row in fresh)
-        for before in reversed(range(len(fresh))):
-            name, row = fresh[before]
-            to = self._place(name, end)
-            self._sorted[to + before + 1 : end + before + 1] = self._sorted[to:end]
-            self._sorted[to + before] = row
-            end = to
-        self._unsorted = {}
-
-
-def _and(column: array[int], number: int) -> array[int]:
-    """Return a column with a number behind, a wider one where it needs more room."""
-    try:
-        column.append(number)
-    except OverflowError:
-        return _and(array(_WIDER[column.typecode], column), number)
-    return column
-
-
-def _start(name: bytes) -> int:
-    return int.from_bytes(name[:4].ljust(4, b"\0"), "big")
-
-
-def _column(typecode: str, data: bytes | memoryview) -> array[int]:
-    column = array(typecode)
-    column.frombytes(data)
-    return column
-
-
-def _mark(words: str) -> int:
-    """Return four bytes that tell words from nearly all others."""
-    return zlib.crc32(words.encode("utf-8", "surrogatepass"))
-
-
-_DICTS = ("_by_path", "by_task", "_by_step", "_signed_off")
-_ROWS = ("past", "work", "_marks")
-"""Attributes of `HistoryIndex` in the cache, beside the commits: a row, or several, of each key."""
-
-
-_Paused = Callable[[Iterable[LoggedCommit]], Iterator[LoggedCommit]]
+NO_CHANGE = Change("", 0, 0, NOWHERE)
 
 
 class HistoryIndex:
     """What the commits up to one tip say."""
 
-    def __init__(self, repository: Repository, paused: _Paused = iter):
+    def __init__(
+        self,
+        repository: Repository,
+        paused: Callable[[Iterable[LoggedCommit]], Iterator[LoggedCommit]] = iter,
+    ):
         """`paused`: what the commits go through as they are read, and pauses now and then."""
         self._repository = repository
         self._paused = paused
-        self._forget()
-
-    def _forget(self) -> None:
+        self._file: Database | None = None
+        self._memory: Database | None = None
+        self._answering: Database | None = None
+        """That of the two which knows the tip."""
+        self._file_again_s = 0.0
         self.reading = object()
-        """Another one whenever rows may stand for other commits."""
-        self._is_shared = False
-        """Whether another index has the same tables, so that nothing may be entered there."""
+        """Another one whenever history was rewritten."""
         self._tip = ""
-        self._end = ""
-        """Where the shallow clone ended that was read; empty for a whole one."""
+        self._at = _WHOLE
+        """Position of the tip."""
+        self._is_last = True
+        """Whether nothing beyond the tip is known."""
         self._others: tuple[str, ...] = ()
         """The tips that `read_beyond` has read up to."""
-        self.commits = CommitTable()
-        """All that were read, in the order of reading."""
-        self._cached = 0
-        """How many of them the cache on disk has."""
-        self._is_in_order = True
-        """Whether the rows are in the order of ranks, as those of one line are."""
-        self._by_path: dict[str, int] = {}
-        """Path below the planning root → row of the last commit that changed it."""
-        self.by_task: dict[str, int] = {}
-        """`NN-MM/Tk` → row of the last commit whose subject names it."""
-        self._by_step: dict[str, int] = {}
-        """`NN step` → row of the last commit whose subject says that it records that step."""
-        self._signed_off: dict[str, int] = {}
-        """Number of a phase → row of the commit that recorded its sign-off."""
-        self.past: dict[str, array[int]] = {}
-        """Path of an artifact with rounds → rows of the commits that changed it, oldest first."""
-        self.work: dict[str, array[int]] = {}
-        """`NN-MM` → rows of the commits whose scope names that plan, oldest first."""
-        self._marks: dict[str, array[int]] = {}
-        """`NN-MM` → what tells the words of each of these commits from those of nearly all."""
+        self._last: dict[str, Change] = {}
+        """Path → its last change up to the tip, where somebody has asked."""
+        repository.ends_with_it(self)
 
     @property
     def tip(self) -> str:
@@ -393,50 +109,53 @@ class HistoryIndex:
 
     def take_over(self, kept: HistoryIndex) -> bool:
         """Begin with what another index of the same repository has read, and return whether that
-        is the same history still.
+        can be done.
         """
-        if kept._end != self._cut_off():
+        if kept._answering is None or kept._answering is not kept._file:
             return False
-        kept._is_shared = True
-        vars(self).update(vars(kept), _repository=self._repository)
+        self.reading, self._tip, self._at = kept.reading, kept._tip, kept._at
+        self._is_last, self._last = kept._is_last, dict(kept._last)
         return True
 
-    def _part(self) -> None:
-        if not self._is_shared:
-            return
-        for name in _ROWS:
-            setattr(self, name, {key: rows[:] for key, rows in getattr(self, name).items()})
-        for name in _DICTS:
-            setattr(self, name, dict(getattr(self, name)))
-        self.commits = self.commits.copy()
-        self._is_shared = False
+    # --- reading ---
 
     def read_up_to(self, tip: str) -> None:
-        """Take in what is new up to `tip`; start over when history was rewritten."""
-        if not self._tip:
-            self._remember()
-        if tip == self._tip:
+        """Take in what is new up to `tip`, and answer for it from now on.
+
+        Raises:
+            YoloError: git cannot tell the history.
+        """
+        if tip == self._tip and self._answering is not None and self._answering.is_current:
             return
-        is_whole = not self._end and not self._cut_off()
-        fresh: Iterable[LoggedCommit] | None
-        fresh = log_of_line(self._repository, self._tip, tip) if is_whole else None
-        if fresh is None and self._tip and self._repository.is_ancestor(self._tip, tip):
-            fresh = log_parents_first(self._repository, f"{self._tip}..{tip}")
-        elif fresh is None:
-            self._forget()
-            self._end = self._cut_off()
-            fresh = log_parents_first(self._repository, tip)
-        self._part()
-        try:
-            for commit in self._paused(fresh):
-                self._take(commit)
-        except Exception:
-            self._forget()  # a part of it would be taken again
-            raise
-        self._tip = tip
+        self._retried(lambda: self._read_up_to(tip))
+
+    def _read_up_to(self, tip: str) -> None:
+        before, at = self._tip, self._at
+        self._tip, self._answering = "", None
+        for database in filter(None, (self._opened_file(), self._memory)):
+            database.end()
+            database.begin()
+            place = self._place_of(database, tip)
+            if place is not None:
+                break
+            database.end()
+        else:
+            database, place = self._extended(tip)
+            database.begin()
+        goes_on = bool(before) and place >= at and self._place_of(database, before) == at
+        self._answering, self._tip, self._at = database, tip, place
+        beyond = database.rows("select 1 from commits where position > ? limit 1", place)
+        self._is_last = not beyond
+        if not goes_on:
+            self._last = {}
+            self.reading = object() if before else self.reading
+            return
+        changed = database.rows("select changes from commits where position > ?", at)
+        for path in (path for told in changed for _, path in _changes_in(told[0])):
+            self._last.pop(path, None)
 
     def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
-        """Take in what other tips have and `tip` has not.
+        """Take in what other tips have and `tip` has not; positions tell nothing of it.
 
         `goes_on`: `tip` has all that it had at the last call, so only what is new is read, unless
         one of the others was rewritten. What `tip` has got meanwhile stays.
@@ -451,265 +170,489 @@ class HistoryIndex:
             self.read_beyond(tip, others, goes_on=False)
             return
         if not known:
-            self._forget()
-        self._part()
-        for commit in fresh:
-            self._take(commit)
-        self._others = tuple(others)
+            self._memory = self._answering = in_memory(INDEX_LAYOUT) if others else None
+            self._last, self.reading = {}, object()
+        if self._memory is not None:
+            self._answering = self._memory
+            with self._memory.writing():
+                _Writer(self._memory, None).take(fresh)
+        self._last, self._others = {}, tuple(others)
+
+    def keep(self) -> None:
+        """Let others change what this process no longer asks for: what was read is kept already."""
+        for database in filter(None, (self._file, self._memory)):
+            database.end()
+
+    def rest(self) -> None:
+        """Leave the index as the next process wants to find it: for one that lives long."""
+        self.keep()
+        if self._file is not None:
+            self._file.tidy()
+
+    def close(self) -> None:
+        """End what is open."""
+        for database in filter(None, (self._file, self._memory)):
+            database.close()
+        self._file = self._memory = self._answering = None
+
+    # --- questions ---
+
+    def position_of(self, commit: str) -> int:
+        """Return the place of a commit on the first-parent line of the branch, or that of the merge
+        that brought it: what came later has a greater one. -1 for what the branch does not have.
+        """
+        found = self._rows("select position from commits where oid = ? and +position <= ?", commit)
+        return int(found[0][0]) if found else NOWHERE
 
     def commit(self, name: str) -> SourceCommit | None:
         """Return the one commit of this history that an abbreviated hash names, or None."""
-        row = self.commits.row_named(name)
-        if row is None:
+        if not name or not set(name) <= set("0123456789abcdef"):
             return None
-        one = self.commits[row]
-        paths = frozenset(path for _, path in one.changes)
-        return SourceCommit(one.oid, one.subject, paths, one.at_s)
+        asked = f"select {_COMMIT} where c.oid >= ? and c.oid < ? and +c.position <= ? limit 2"
+        named = self._commits(asked, name, name + "g")
+        if len(named) != 1:
+            return None
+        (only,) = named
+        paths = frozenset(path for _, path in only.changes)
+        return SourceCommit(only.oid, only.subject, paths, only.at_s, only.position)
 
     def at_s(self, oid: str) -> int:
         """Return when a commit of this history was made, seconds since the epoch; 0 for another."""
-        row = self.commits.row(oid)
-        return 0 if row is None else self.commits.at_s[row]
+        found = self._rows("select at_s from commits where oid = ? and +position <= ?", oid)
+        return int(found[0][0]) if found else 0
 
     def height(self, oid: str) -> int:
         """Return how far from a root a commit is: what came after it is higher; 0 for none."""
-        row = self.commits.row(oid)
-        return 0 if row is None else self.commits.height(row)
+        found = self._rows("select height from commits where oid = ? and +position <= ?", oid)
+        return int(found[0][0]) if found else 0
 
-    def last_change(self, path: str) -> str:
-        """Return the last commit that changed a path below the planning root; empty without any."""
-        return self._oid(self._by_path.get(path))
-
-    def row_of_change(self, path: str) -> int:
-        """Return the row of that commit; -1 when there is none."""
-        return self._by_path.get(path, -1)
+    def last_change(self, path: str) -> Change:
+        """Return the last commit that changed a path below the planning root; an empty one without
+        any.
+        """
+        if path not in self._last:
+            asked = (
+                "select c.oid, c.at_s, c.height, c.position from changes h"
+                " join paths p on p.id = h.path join commits c on c.row = h.row"
+                " where p.path = ? and +c.position <= ?"
+                " order by h.height desc, h.at_s desc, c.oid desc limit 1"
+            )
+            found = self._rows(asked, _bytes(path))
+            self._last[path] = Change(*found[0]) if found else NO_CHANGE
+        return self._last[path]
 
     def of_task(self, task: str) -> str:
         """Return the last commit whose subject names a task, `NN-MM/Tk`; nothing when none does."""
-        return self._oid(self.by_task.get(task))
+        return self._last_named("task", task)
+
+    def tasks_done(self) -> frozenset[str]:
+        """Return the tasks, `NN-MM/Tk`, that a subject names."""
+        asked = (
+            "select distinct n.key from named n join commits c on c.row = n.row"
+            " where n.kind = 'task' and +c.position <= ?"
+        )
+        return frozenset(key for (key,) in self._rows(asked))
 
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan that says just these words; empty without one."""
         wanted = alike(words)
-        mark, marks = _mark(wanted), self._marks.get(plan, array(_NUMBERS))
-        for at in reversed(range(len(marks) if mark in marks else 0)):
-            if marks[at] == mark:
-                one = self.commits[self.work[plan][at]]
-                said = purpose_of(one.subject)
-                if said and not said.task and said.words == wanted:
-                    return one.oid
-        return ""
+        return self._last_named("work", plan, wanted) if wanted else ""
 
     def steps_said(self) -> dict[str, str]:
         """Return `NN step` → the last commit whose subject says that it records that step."""
-        return {said: self.commits.oid(row) for said, row in self._by_step.items()}
+        asked = (
+            "select n.key, c.oid from named n join commits c on c.row = n.row"
+            " where n.kind = 'step' and +c.position <= ? order by n.height, n.at_s, c.oid"
+        )
+        return dict(self._rows(asked))
 
     def sign_off_of(self, phase: int) -> str:
         """Return the commit that recorded the sign-off of a phase; nothing when there is none."""
-        return self._oid(self._signed_off.get(str(phase)))
+        return self._last_named("signoff", str(phase))
 
-    def past_of(self, path: str) -> array[int]:
-        """Return the rows of the commits that changed an artifact that has rounds, oldest first."""
-        return self.past.get(path, array(_NUMBERS))
+    def past_of(self, path: str, after: Change = NO_CHANGE) -> list[Change]:
+        """Return the commits that changed a path below the planning root, oldest first. `after`:
+        only later ones than this.
+        """
+        asked = (
+            "select c.oid, c.at_s, c.height, c.position from changes h"
+            " join paths p on p.id = h.path join commits c on c.row = h.row"
+            " where p.path = ? and (h.height, h.at_s, c.oid) > (?, ?, ?) and +c.position <= ?"
+            " order by h.height, h.at_s, c.oid"
+        )
+        values = _bytes(path), after.height, after.at_s, after.oid
+        return [Change(*row) for row in self._rows(asked, *values)]
 
-    def mark_of(self, path: str) -> tuple[object, int]:
-        """Return what is another value whenever `past_of` may say something else."""
-        return self.reading, len(self.past_of(path))
+    def mark_of(self, path: str) -> tuple[str, int]:
+        """Return what is another value whenever `past_of` may say something else: the last change,
+        and how many there are.
+        """
+        last = self.last_change(path)
+        if self._is_last:
+            found = self._rows("select count from paths where path = ? and ? >= 0", _bytes(path))
+        else:
+            asked = (
+                "select count(*) from changes h join paths p on p.id = h.path"
+                " join commits c on c.row = h.row where p.path = ? and +c.position <= ?"
+            )
+            found = self._rows(asked, _bytes(path))
+        return last.oid, found[0][0] if found else 0
 
     def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
         """Return the commits whose scope names a plan, oldest first."""
-        return tuple(map(self.commits.__getitem__, self.work.get(plan, ())))
+        asked = (
+            f"select {_COMMIT} join named n on n.row = c.row"
+            " where n.kind = 'work' and n.key = ? and +c.position <= ?"
+            " order by c.height, c.at_s, c.oid"
+        )
+        return tuple(self._commits(asked, plan))
 
     def mark_of_work(self, plan: str) -> object:
         """Return what is another value whenever `work_on` may say something else."""
-        return self.reading, len(self.work.get(plan, ()))
+        asked = (
+            "select count(*), max(c.position), max(c.height) from named n"
+            " join commits c on c.row = n.row"
+            " where n.kind = 'work' and n.key = ? and +c.position <= ?"
+        )
+        return self.reading, tuple(self._rows(asked, plan))
 
     def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
         """Return the latest coordination commits, newest first; `count`: so many at most."""
-        own = (row for row in reversed(self._ordered()) if self.commits.is_ours(row))
-        return tuple(map(self.commits.__getitem__, islice(own, count)))
+        asked = (
+            f"select {_COMMIT} where c.ours and +c.position <= ?"
+            f" order by c.height desc, c.at_s desc, c.oid desc limit {count:d}"
+        )
+        return tuple(self._commits(asked))
 
-    def touches(self, folder: str) -> dict[str, list[tuple[int, IndexedCommit]]]:
-        """Return path → (position in this history, commit) of each coordination commit that changed
-        what lies in a folder, oldest first. A path whose last change somebody else committed has
-        that commit as well.
+    def touches(self, folder: str) -> dict[str, list[Change]]:
+        """Return path → each coordination commit that changed what lies in a folder, oldest first.
+        A path whose last change somebody else committed has that commit as well.
         """
-        found: dict[str, list[tuple[int, IndexedCommit]]] = {}
-        wanted = self.commits.sayings_of_ours(folder)
-        for position, row in enumerate(self._ordered()):
-            for path in wanted.get(self.commits.says(row), ()):
-                found.setdefault(path, []).append((position, self.commits[row]))
-        for path, row in self._by_path.items():
-            if path.startswith(f"{folder}/") and not self.commits.is_ours(row):
-                found.setdefault(path, []).append((len(self.commits), self.commits[row]))
+        asked = (
+            "select p.path, c.ours, c.oid, c.at_s, c.height, c.position"
+            " from paths p join changes h on h.path = p.id join commits c on c.row = h.row"
+            " where p.path >= ? and p.path < ? and +c.position <= ?"
+            " order by p.path, h.height, h.at_s, c.oid"
+        )
+        found: dict[str, list[Change]] = {}
+        below = _bytes(f"{folder}/"), _bytes(f"{folder}0")
+        for name, changes in groupby(self._rows(asked, *below), key=itemgetter(0)):
+            every = list(changes)
+            counted = [row for row in every[:-1] if row[1]] + every[-1:]
+            found[_text(name)] = [Change(*row[2:]) for row in counted]
         return found
 
     def warnings(self) -> dict[str, int]:
         """Return the artifacts whose last version had warnings, and how many."""
-        found = ((path, self.commits.warnings(row)) for path, row in self._by_path.items())
-        return {path: count for path, count in found if count}
+        told = self._rows("select changes from commits where warnings > 0 and +position <= ?")
+        paths = {path for (changes,) in told for _, path in _changes_in(changes)}
+        asked = "select warnings from commits where oid = ? and +position <= ?"
+        found = {path: self._rows(asked, self.last_change(path).oid) for path in sorted(paths)}
+        return {path: rows[0][0] for path, rows in found.items() if rows and rows[0][0]}
 
-    def _ordered(self) -> Sequence[int]:
-        """Return all rows, oldest first."""
-        rows = range(len(self.commits))
-        return rows if self._is_in_order else sorted(rows, key=self.commits.rank)
+    def _last_named(self, kind: str, key: str, words: str = "") -> str:
+        asked = (
+            "select c.oid from named n join commits c on c.row = n.row"
+            " where n.kind = ? and n.key = ? and n.words = ? and +c.position <= ?"
+            " order by n.height desc, n.at_s desc, c.oid desc limit 1"
+        )
+        found = self._rows(asked, kind, key, _bytes(words))
+        return str(found[0][0]) if found else ""
 
-    def _oid(self, row: int | None) -> str:
-        return "" if row is None else self.commits.oid(row)
+    def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
+        return [
+            IndexedCommit(
+                oid, at_s, height, bool(ours), _text(subject), _changes_in(told), warnings, position
+            )
+            for oid, at_s, height, ours, subject, told, warnings, position in self._rows(
+                query, *values
+            )
+        ]
 
-    def _take(self, logged: LoggedCommit) -> None:
-        height = 1 + max((self.height(parent) for parent in logged.parents), default=0)
-        told = dict(logged.trailers).get(WARNINGS, "")
-        warnings = int(told) if logged.is_ours and told.isdecimal() else 0
-        said = logged.is_ours, logged.subject, logged.changes, warnings
-        one = IndexedCommit(logged.oid, logged.at_s, height, *said)
-        row = self.commits.add(one)
-        if row and self.commits.rank(row - 1) > self.commits.rank(row):
-            self._is_in_order = False
-        for _, path in one.changes:
-            if path.startswith(PLANNING_ROOT + "/"):
-                self._put(self._by_path, path, row)
-                if _has_rounds(path):
-                    self._enter(self.past, path, row)
-        if purpose := purpose_of(one.subject):
-            self._note(purpose, one, row)
-        gaps = PHASE_COMPLETE.match(one.subject)
-        if gaps and any(path == f"{PLANNING_ROOT}/state.json" for _, path in one.changes):
-            self._put(self._signed_off, str(int(gaps["N"])), row)
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        """Return what a query finds whose last value is the position of the tip."""
+        if not self._tip and not self._others:
+            return []
 
-    def _note(self, purpose: Purpose, one: IndexedCommit, row: int) -> None:
-        if purpose.plan and not purpose.step and not one.is_ours:
-            plan = str(purpose.plan)
-            at = self._enter(self.work, plan, row)
-            self._marks.setdefault(plan, array(_NUMBERS)).insert(at, _mark(purpose.words))
-        if purpose.task:
-            self._put(self.by_task, str(purpose.task), row)
-        elif purpose.step:
-            self._put(self._by_step, f"{purpose.phase} {purpose.step}", row)
+        def found() -> list[Any]:
+            if not self._others:
+                self._resume()
+            database = self._answering
+            return database.rows(query, *values, self._at) if database else []
 
-    def _put(self, index: dict[str, int], key: str, row: int) -> None:
-        """Enter a commit unless a later one stands there: parallel lines come in any order."""
-        before = index.setdefault(key, row)
-        if self.commits.rank(before) < self.commits.rank(row):
-            index[key] = row
+        answer: list[Any] = self._retried(found)
+        return answer
 
-    def _enter(self, index: dict[str, array[int]], key: str, row: int) -> int:
-        """Enter a commit, and return its place; whoever has a key's rows sees them grow at the
-        end.
+    def _resume(self) -> None:
+        """Answer from the moment of the tip again, whatever others have written meanwhile."""
+        database = self._answering
+        if database is not None and database.is_reading and database is not self._file:
+            return
+        if database is not None and database.is_current:
+            if database.is_reading:
+                return
+            database.begin()
+            if self._place_of(database, self._tip) == self._at:
+                return
+        self._read_up_to(self._tip)
+
+    def _retried(self, ask: Callable[[], Any]) -> Any:
+        """Return an answer; where the file fails, that of the same tables in memory."""
+        try:
+            return ask()
+        except DatabaseError as error:
+            if self._file is None:
+                raise
+            self._leave_file(error)
+            if self._tip:
+                self._read_up_to(self._tip)
+            return ask()
+
+    # --- what artifacts say ---
+
+    def kept_artifacts(self) -> list[tuple[bytes, str, int, str]]:
+        """Return what an earlier process has left: path, basis, whether it is valid, its lines."""
+        try:
+            return self._file.rows("select * from artifacts") if self._file else []
+        except DatabaseError as error:
+            self._leave_file(error)
+            return []
+
+    def keep_artifacts(
+        self, told: list[tuple[bytes, str, bool, str]], present: Iterable[bytes]
+    ) -> bool:
+        """Leave such rows to the next process, and return whether that could be done. `present`:
+        the paths of all that is known; what is kept of others goes.
         """
-        rows, rank = index.get(key, array(_NUMBERS)), self.commits.rank
-        if rows and rank(rows[-1]) > rank(row):
-            at = bisect_left(rows, rank(row), key=rank)
-            index[key] = rows[:at] + array(_NUMBERS, [row]) + rows[at:]
-            return at
-        index.setdefault(key, rows).append(row)
-        return len(rows) - 1
+        if self._file is None or not self._file.is_current:
+            return False
+        try:
+            with self._file.writing():
+                known = {path for (path,) in self._file.rows("select path from artifacts")}
+                gone = [(path,) for path in known.difference(present)]
+                self._file.many("delete from artifacts where path = ?", gone)
+                self._file.many("insert or replace into artifacts values (?, ?, ?, ?)", told)
+        except DatabaseError as error:
+            self._leave_file(error)
+            return False
+        return True
 
-    def keep(self) -> None:
-        """Leave what was read to the next process, which needs longer where that cannot be done."""
-        fresh = len(self.commits) - self._cached
-        if not self._tip or fresh * _SHARE <= self._cached:
-            return
-        content = {
-            "tip": self._tip,
-            "cut_off": self._end,
-            "is_in_order": self._is_in_order,
-            "commits": self.commits.as_json(),
-            **{name: _flattened(getattr(self, name)) for name in _ROWS},
-        }
-        for name in _DICTS:
-            rows = getattr(self, name)
-            content[name] = {"keys": _joined(rows), "rows": array(_NUMBERS, rows.values())}
-        with contextlib.suppress(YoloError):
-            self._repository.make_own_dir()
-            path = f"{self._repository.own_dir}/{FILE}"
-            write_atomic(path, *packed(content), durable=False)
-            self._cached = len(self.commits)
+    # --- the tables ---
 
-    def rest(self) -> None:
-        """Keep no more in memory than is asked for: for a process that lives long."""
-        self._part()
-        self.commits.rest(self._repository.own_dir)
+    def _leave_file(self, error: DatabaseError | None = None) -> None:
+        if self._file is not None:
+            if error is not None and is_damage(error):
+                self._file.discard()
+            self._file.close()
+        if self._answering is self._file:
+            self._answering = None
+        self._file = None
+        self._file_again_s = time.monotonic() + _FILE_AGAIN_S if error is not None else 0.0
 
-    def _remember(self) -> None:
-        found = read(self._repository.own_dir, FILE, _LARGEST_BYTES)
-        content, columns = unpacked(found.data) if isinstance(found, Content) else _NOTHING
-        # In a shallow clone that was deepened, commits come before those that were read.
-        if content is None or content["cut_off"] != self._cut_off():
-            return
-        self._tip, self._end = content["tip"], content["cut_off"]
-        self.commits = CommitTable.from_json(content["commits"], columns)
-        self._is_in_order = content["is_in_order"]
-        self._cached = len(self.commits)
-        for name in (*_DICTS, *_ROWS):
-            told = content[name]
-            rows: Sequence[Any] = _column(_NUMBERS, columns[slice(*told["rows"])])
-            if name in _ROWS:
-                rows = [rows[each] for each in _spans(told["ends"], columns)]
-            setattr(self, name, dict(zip(_texts(told["keys"], columns), rows, strict=True)))
+    def _opened_file(self) -> Database | None:
+        if self._file is not None and not self._file.is_current:
+            self._leave_file()
+        if self._file is None and time.monotonic() >= self._file_again_s:
+            self._file = open_index(self._repository)
+            if self._file is None:
+                self._file_again_s = time.monotonic() + _FILE_AGAIN_S
+        return self._file
+
+    def _place_of(self, database: Database, oid: str) -> int | None:
+        """Return the position of a commit of the first-parent line; None for any other, and where
+        a shallow clone has got another end.
+        """
+        asked = (
+            "select position from commits c where oid = ? and height ="
+            " (select max(height) from commits d where d.position = c.position)"
+        )
+        found = database.rows(asked, oid)
+        if not found or database.rows("select value from meta where key = 'end'") != [
+            (self._cut_off(),)
+        ]:
+            return None
+        return int(found[0][0])
+
+    def _extended(self, tip: str) -> tuple[Database, int]:
+        """Return the tables that know a tip, once what is new was entered, and its position."""
+        if self._file is not None and tip == self._repository.head().tip:
+            return self._file, self._extend(self._file, tip)
+        if self._memory is None:
+            made = self._file.copy if self._file is not None else in_memory
+            self._memory = made(INDEX_LAYOUT)
+        return self._memory, self._extend(self._memory, tip)
+
+    def _extend(self, database: Database, tip: str) -> int:
+        with database.writing():
+            place = self._place_of(database, tip)
+            if place is not None:  # another process was quicker
+                return place
+            fork, at = self._fork(database, tip)
+            end = self._cut_off()
+            writer = _Writer(database, at)
+            writer.cut(at)
+            fresh: Iterable[LoggedCommit] | None
+            fresh = None if end else log_of_line(self._repository, fork, tip)
+            if fresh is None:
+                selection = f"{fork}..{tip}" if fork else tip
+                fresh = log_parents_first(self._repository, selection)
+            writer.take(self._paused(fresh))
+            writer.place(tip)
+            database.rows("insert or replace into meta values ('end', ?)", end)
+            return writer.position_of(tip)
+
+    def _fork(self, database: Database, tip: str) -> tuple[str, int]:
+        """Return where the first-parent line of a tip leaves that of the tables; none for all."""
+        if not database.rows("select 1 from commits limit 1"):
+            return "", NOWHERE
+        oid = tip
+        for _ in range(_NEAR):
+            parents = self._repository.parents(oid)
+            if not parents:
+                return "", NOWHERE
+            oid = parents[0]
+            if (place := self._place_of(database, oid)) is not None:
+                return oid, place
+        for oid in reversed(main_line(self._repository, tip)):
+            if (place := self._place_of(database, oid)) is not None:
+                return oid, place
+        return "", NOWHERE
 
     def _cut_off(self) -> str:
         """Return where a shallow clone ends; empty for a whole one."""
-        found = read(self._repository.common_dir, "shallow", _LARGEST_BYTES)
+        found = read(self._repository.common_dir, "shallow", _SHALLOW_BYTES)
         return found.data.decode("utf-8", "replace") if isinstance(found, Content) else ""
 
 
-@lru_cache(maxsize=10_000)
-def _has_rounds(path: str) -> bool:
-    place = classify(path)
-    return place is not None and place.artifact.kind in WITH_ROUNDS
+class _Writer:
+    """Enters commits, parents first."""
+
+    def __init__(self, database: Database, after: int | None):
+        """`after`: position of the commit that they come after; None for what has no position."""
+        self._database = database
+        self._after = after
+        ((most,),) = database.rows("select coalesce(max(row), 0) from commits")
+        self._first = self._row = int(most) + 1
+        self._before: tuple[str, int, int] = ("", 0, 0)
+        """Name, row and height of the commit that was entered last."""
+        self._odd: dict[int, tuple[int, ...]] = {}
+        """Row → rows of its parents, unless the only one is the commit entered before."""
+        self._paths: dict[str, int] = {}
+
+    def cut(self, at: int) -> None:
+        """Take out the commits beyond a position: the branch has left them."""
+        ask = self._database.rows
+        if not ask("select 1 from commits where position > ? limit 1", at):
+            return
+        if at < 0:
+            for table in _TABLES:
+                ask(f"delete from {table}")
+        else:
+            beyond = "(select row from commits where position > ?)"
+            for table in ("changes", "named"):
+                ask(f"delete from {table} where row in {beyond}", at)
+            ask("delete from commits where position > ?", at)
+            ask("update paths set count = (select count(*) from changes c where c.path = paths.id)")
+        ((most,),) = ask("select coalesce(max(row), 0) from commits")
+        self._first = self._row = int(most) + 1
+
+    def take(self, commits: Iterable[LoggedCommit]) -> None:
+        """Enter commits. One that is there already is left as it is."""
+        for commit in commits:
+            self._take(commit)
+
+    def place(self, tip: str) -> None:
+        """Give each commit its position, where it was not one line that was entered."""
+        if not self._odd or self._after is None:
+            return
+        line, row = [], self._entered(tip)[0]
+        while row >= self._first:
+            line.append(row)
+            row = next(iter(self._parents(row)), 0)
+        places: dict[int, int] = {}
+        for position, first in enumerate(reversed(line), self._after + 1):
+            waiting = [first]
+            while waiting:
+                row = waiting.pop()
+                if row >= self._first and row not in places:
+                    places[row] = position
+                    waiting += self._parents(row)
+        moved = [(position, row) for row, position in places.items()]
+        self._database.many("update commits set position = ? where row = ?", moved)
+
+    def position_of(self, oid: str) -> int:
+        """Return the position of a commit that was entered."""
+        ((position,),) = self._database.rows("select position from commits where oid = ?", oid)
+        return int(position)
+
+    def _parents(self, row: int) -> tuple[int, ...]:
+        return self._odd.get(row, (row - 1,))
+
+    def _entered(self, oid: str) -> tuple[int, int]:
+        """Return row and height of a commit; zeros for one that is not there."""
+        if oid == self._before[0]:
+            return self._before[1:]
+        found = self._database.rows("select row, height from commits where oid = ?", oid)
+        return found[0] if found else (0, 0)
+
+    def _take(self, commit: LoggedCommit) -> None:
+        ask, row = self._database.rows, self._row
+        if self._after is None and self._entered(commit.oid)[0]:
+            return
+        parents = [self._entered(parent) for parent in commit.parents]
+        if [parent for parent, _ in parents] != ([row - 1] if row > 1 else []):
+            self._odd[row] = tuple(parent for parent, _ in parents)
+        height = 1 + max((height for _, height in parents), default=0)
+        position = NOWHERE if self._after is None else self._after + 1 + row - self._first
+        told = dict(commit.trailers).get(WARNINGS, "")
+        warnings = int(told) if commit.is_ours and told.isdecimal() and len(told) < 10 else 0
+        changes = b"\0".join(_bytes(letter + path) for letter, path in commit.changes)
+        ask(
+            "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row, commit.oid, commit.at_s, height, position, commit.is_ours, warnings,
+            _bytes(commit.subject), changes,
+        )  # fmt: skip
+        for _, path in commit.changes:
+            if path.startswith(f"{PLANNING_ROOT}/"):
+                number = self._path(path)
+                ask("insert into changes values (?, ?, ?, ?)", number, height, commit.at_s, row)
+        for kind, key, words in _names_in(commit):
+            values = kind, key, _bytes(words), height, commit.at_s, row
+            ask("insert or ignore into named values (?, ?, ?, ?, ?, ?)", *values)
+        self._before = commit.oid, row, height
+        self._row += 1
+
+    def _path(self, path: str) -> int:
+        ((number,),) = self._database.rows(
+            "insert into paths(path, count) values (?, 1)"
+            " on conflict(path) do update set count = count + 1 returning id",
+            _bytes(path),
+        )
+        return int(number)
 
 
-def _joined(texts: Collection[str]) -> dict[str, Any]:
-    """Return texts in two columns: to tell them, no object is made of each."""
-    ends = array(_NUMBERS, accumulate(map(len, texts)))
-    return {"text": "".join(texts).encode("utf-8", "surrogatepass"), "ends": ends}
+def _names_in(commit: LoggedCommit) -> Iterator[tuple[str, str, str]]:
+    """Yield kind, key and words of each thing that the subject of a commit names."""
+    if purpose := purpose_of(commit.subject):
+        if purpose.plan and not purpose.step and not commit.is_ours:
+            yield "work", str(purpose.plan), "" if purpose.task else purpose.words
+        if purpose.task:
+            yield "task", str(purpose.task), ""
+        elif purpose.step:
+            yield "step", f"{purpose.phase} {purpose.step}", ""
+    gaps = PHASE_COMPLETE.match(commit.subject)
+    if gaps and any(path == f"{PLANNING_ROOT}/state.json" for _, path in commit.changes):
+        yield "signoff", str(int(gaps["N"])), ""
 
 
-def _flattened(rows: dict[str, array[int]]) -> dict[str, Any]:
-    ends = array(_NUMBERS, accumulate(map(len, rows.values())))
-    return {"keys": _joined(rows), "ends": ends, "rows": b"".join(rows.values())}
+@lru_cache(maxsize=4096)
+def _changes_in(told: bytes) -> tuple[tuple[str, str], ...]:
+    return tuple((each[:1], each[1:]) for each in _text(told).split("\0")) if told else ()
 
 
-def _texts(told: dict[str, Any], columns: memoryview) -> list[str]:
-    text = str(columns[slice(*told["text"])], "utf-8", "surrogatepass")
-    return [text[each] for each in _spans(told["ends"], columns)]
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _spans(ends: Sequence[int], columns: memoryview) -> Iterator[slice]:
-    return starmap(slice, pairwise(chain((0,), _column(_NUMBERS, columns[slice(*ends)]))))
-
-
-def packed(content: dict[str, Any]) -> list[bytes | memoryview]:
-    """Return a cache in parts: JSON in which each column is its place among the bytes behind."""
-    columns: list[memoryview] = []
-    size = 0
-
-    def put(column: bytes | array[int]) -> tuple[int, int]:
-        nonlocal size
-        columns.append(memoryview(column).cast("B"))
-        size += len(columns[-1])
-        return size - len(columns[-1]), size
-
-    told = json.dumps(content, separators=(",", ":"), default=put).encode()
-    parts: list[bytes | memoryview] = [told, b"\n", *columns]
-    crc = 0
-    for part in parts:
-        crc = zlib.crc32(part, crc)
-    return [_head(crc), *parts]
-
-
-def _head(crc: int) -> bytes:
-    return b"%s %08x\n" % (_FORMAT, crc)
-
-
-def unpacked(data: bytes) -> tuple[dict[str, Any] | None, memoryview]:
-    """Return what a cache holds, and its columns; None if torn, changed, or of another version."""
-    begin = data.find(b"\n") + 1
-    if data[:begin] != _head(zlib.crc32(memoryview(data)[begin:])):
-        return _NOTHING
-    end = data.index(b"\n", begin)
-    return parse(data[begin:end], len(data)), memoryview(data)[end + 1 :]
-
-
-_NOTHING = None, memoryview(b"")
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")

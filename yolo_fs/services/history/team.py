@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
+import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from yolo_fs.edges.git.history import changes_in
 from yolo_fs.edges.git.object_format import GitObject
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS
-from yolo_fs.edges.store import recall, remember
+from yolo_fs.edges.store import code_stamp
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.ids import PhaseId
 from yolo_fs.reasons import YoloError, errors
@@ -48,7 +49,7 @@ from yolo_fs.rules.loops.facts import (
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.history.index import CommitTable, HistoryIndex
+from yolo_fs.services.history.index import NO_CHANGE, Change, HistoryIndex
 from yolo_fs.services.workspace import (
     ACTIVE,
     BESIDE,
@@ -59,8 +60,6 @@ from yolo_fs.services.workspace import (
     planning_home,
 )
 
-_FILE = "artifacts.json"
-"""Holds, below `.git/yolo-fs`, what the artifacts of a branch say."""
 _ACTIVE_BYTES = 4096
 """Of the file that names the milestone in force."""
 _NONE = (None,)
@@ -71,84 +70,19 @@ _MADE_AT_ONCE = 2000
 """Commits that one git is asked for; it takes 0.1 s."""
 _Derived = TypeVar("_Derived")
 _Item = TypeVar("_Item")
-_Contents = list[tuple[Mapping[str, Any], ...]]
-_CONTENTS_NEAR = 4
-"""Contents that a new one is compared with: most say what one of the last has said."""
 _Asked = tuple[str | None, Switches, str, tuple[str, ...]]
 """Commit, settings, where the phases in force live, and the branches of other clones."""
-
-
-class Versions(Sequence[Version]):
-    """Versions of an artifact: those in a row that say the same take no room of their own."""
-
-    __slots__ = ("_begins", "_commits", "_contents", "_count", "_rows")
-
-    def __init__(
-        self, commits: CommitTable, rows: array[int], begins: array[int], contents: _Contents
-    ):
-        self._commits = commits
-        self._rows = rows
-        """Of the commits that made a version; they only grow, and may be shared with others."""
-        self._begins = begins
-        """Content → the first version of those in a row that say it."""
-        self._contents = contents
-        self._count = len(rows)
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[Version]:
-        commits = self._commits
-        edges = (*self._begins, self._count)
-        for number, lines in enumerate(self._contents):
-            for row in map(self._rows.__getitem__, range(edges[number], edges[number + 1])):
-                yield Version(lines, commits.at_s[row], commits.height(row))
-
-    def __getitem__(self, at: Any) -> Any:
-        numbers = range(self._count)[at]
-        return self._at(numbers) if isinstance(numbers, int) else tuple(map(self._at, numbers))
-
-    def _at(self, number: int) -> Version:
-        row, lines = self._rows[number], self._contents[bisect_right(self._begins, number) - 1]
-        return Version(lines, self._commits.at_s[row], self._commits.height(row))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sequence) or len(other) != self._count:
-            return False
-        return tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._rows[: self._count]))
-
-    def and_then(
-        self,
-        commits: CommitTable,
-        fresh: Iterable[tuple[int, tuple[Mapping[str, Any], ...]]],
-        changes: array[int],
-    ) -> Versions:
-        """Return these versions and later ones: rows of `commits`, and what they say. `changes`:
-        the rows of all commits that changed the artifact.
-        """
-        rows, begins, contents = self._rows[: self._count], self._begins[:], [*self._contents]
-        for row, lines in fresh:
-            if contents[-1:] != [lines]:
-                near = contents[-_CONTENTS_NEAR:]
-                contents.append(next((one for one in near if one == lines), lines))
-                begins.append(len(rows))
-            rows.append(row)
-        return Versions(commits, changes if rows == changes else rows, begins, contents)
 
 
 @dataclass(frozen=True, slots=True)
 class _Past:
     """The versions of an artifact, as far as they were read."""
 
-    mark: tuple[object, int]
-    """What `HistoryIndex.mark_of` said: it has as many commits as that."""
-    last: int
-    """Row of the last of them."""
+    mark: tuple[str, int]
+    """What `HistoryIndex.mark_of` said: the last change, and how many there are."""
+    last: Change
     blob: str
-    versions: Versions
+    versions: tuple[Version, ...]
 
 
 class Team:
@@ -164,12 +98,10 @@ class Team:
         self._repository = repository
         self._settings = settings
         self._pause = pause
-        self._filed: dict[str, tuple[tuple[str, frozenset[str]], object, Filed]] = {}
-        """Path → what was read last, the blob and the plans that matter to it; what tells its last
-        commit; and what it says.
-        """
-        self._is_kept = True
-        """Whether the next process finds it as well."""
+        self._filed: dict[str, tuple[tuple[str, frozenset[str]], Filed]] = {}
+        """Path → what was read last, the blob and the plans that matter to it; and what it says."""
+        self._unkept: set[str] = set()
+        """Paths of which the next process finds something else."""
         self._blobs: Mapping[str, str] = {}
         """Path → blob of the commit that was asked for last."""
         self._configs: dict[str | None, Config | None] = {}
@@ -177,14 +109,9 @@ class Team:
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
-        self._made: dict[tuple[str, str], str | None] = {}
-        """Commit and path → the blob that it made of it, where many were asked for."""
-        self._made_from = 0
-        """The first row of those that are there."""
-        self._made_asked = 0
         self._derived: dict[str, tuple[object, Any]] = {}
         """Name → what callers made of something, and of what."""
-        self.history_index = HistoryIndex(repository, self.paused)
+        self.history_index = HistoryIndex(repository, partial(_paused, pause))
         self._lines = HistoryIndex(repository)
         """What the branches of the team's other clones have beyond the commit."""
         self._lines_read: tuple[object, tuple[str, ...]] = (None, ())
@@ -209,27 +136,29 @@ class Team:
                 self._lines_read = kept._lines_read
 
     def keep(self) -> None:
-        """Leave what artifacts say to the next process, unless it can ask a warm one."""
-        if self._is_kept or _HELD:
-            return
-        said = {
-            path: (blob, sorted(plans), one.lines, one.valid)
-            for path, ((blob, plans), _, one) in self._filed.items()
-        }
-        remember(f"{self._repository.own_dir}/{_FILE}", self._read_by, said)
-        self._is_kept = True
+        """Leave what artifacts say to the next process."""
+        told = []
+        for path in self._unkept:
+            (blob, plans), filed = self._filed[path]
+            lines = json.dumps(filed.lines, separators=(",", ":"))
+            told.append((os.fsencode(path), self._basis(blob, plans), filed.valid, lines))
+        if told and self.history_index.keep_artifacts(told, map(os.fsencode, self._filed)):
+            self._unkept = set()
+        self.history_index.keep()
 
-    def _recall(self, places: Mapping[str, Place]) -> None:
-        kept = recall(f"{self._repository.own_dir}/{_FILE}", self._read_by) or {}
-        for path, (blob, plans, lines, valid) in kept.items():
-            if path in places:
-                filed = Filed(places[path], tuple(lines), valid=valid)
-                self._filed[path] = (blob, frozenset(plans)), None, filed
+    def _recall(self, wanted: Mapping[str, tuple[str, frozenset[str]]]) -> None:
+        """Take what an earlier process has left of these contents."""
+        for name, basis, valid, lines in self.history_index.kept_artifacts():
+            path = os.fsdecode(name)
+            place = classify(path)
+            if place and path in wanted and basis == self._basis(*wanted[path]):
+                filed = Filed(place, tuple(json.loads(lines)), valid=bool(valid))
+                self._filed[path] = wanted[path], filed
 
-    @property
-    def _read_by(self) -> str:
-        """What the meaning of an artifact depends on, beside itself and the plans beside it."""
-        return repr((self._settings.mode.legacy, self._settings.limits))
+    def _basis(self, blob: str, plans: frozenset[str]) -> str:
+        """Return what the meaning of an artifact depends on."""
+        mode, limits = self._settings.mode, self._settings.limits
+        return f"{code_stamp()} {blob} {sorted(plans)} {mode.legacy} {limits}"
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
         """Return the phases as of a commit; the same facts are not folded again."""
@@ -261,9 +190,7 @@ class Team:
 
     def paused(self, items: Iterable[_Item]) -> Iterator[_Item]:
         """Yield the same, with a pause after each."""
-        for one in items:
-            yield one
-            self._pause()
+        return _paused(self._pause, items)
 
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of some paths have no file in a commit, each once."""
@@ -283,8 +210,10 @@ class Team:
             return ()
         self.history_index.read_up_to(commit)
         self._read_lines(commit, lines)
-        self._forget_made()
-        files = in_force(self._repository.files_at(commit, PLANNING_ROOT), home)
+        # The index knows a history whose trees are lost: who begins looks at them.
+        begins = self._phases is None
+        files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
+        files = in_force(files, home)
         self._blobs = files
         present = list(self.paused(self._file(files)))
         shared = [one for one in present if one.place.phase is None]
@@ -295,7 +224,7 @@ class Team:
         done = _plans_done(present)
         handed = [one for one in present if one.place.artifact.kind == PHASE_HANDOFF]
         at_s = self.history_index.at_s(commit)
-        found = tuple(
+        return tuple(
             replace(
                 self._phase(phase, of_phase[phase], chosen),
                 handed_over=handoff_into(phase, handed),
@@ -305,8 +234,6 @@ class Team:
             )
             for phase in self.paused(sorted(of_phase))
         )
-        self._forget_made()
-        return found
 
     def _line_tips(self) -> tuple[str, ...]:
         known = self._repository.refs_below(LINES) | self._repository.refs_below(BESIDE)
@@ -338,8 +265,7 @@ class Team:
         if blob and found:
             self._configs[blob] = None
             with suppress(YoloError):
-                kept = "config-committed.json"
-                self._configs[blob] = config_in(found.body, self._repository.root, kept)
+                self._configs[blob] = config_in(found.body, self._repository.root, "committed")
         return self._configs.get(blob)
 
     def past_of(self, path: str) -> Sequence[Version]:
@@ -363,7 +289,7 @@ class Team:
         place = classify(path)
         if place is None:
             return dict.fromkeys(blobs, ())
-        asked, _, now = self._filed.get(path, (None, None, None))
+        asked, now = self._filed.get(path, (None, None))
         plans = self._plans_beside(place)
         filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
         unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
@@ -392,56 +318,49 @@ class Team:
         )
 
     def _read_past(self, path: str, known: _Past | None) -> _Past:
-        history, rows = self.history_index, self.history_index.past_of(path)
-        reading, count = known.mark if known else (None, 0)
-        last = rows[count - 1 : count].tolist()
-        if known is None or reading is not history.reading or last != [known.last]:
-            none = Versions(history.commits, array("I"), array("I"), [])
-            count, known = 0, _Past((None, 0), -1, "", none)
-        place, blob, fresh = classify(path), known.blob, []
-        kind = place.artifact.kind if place else ""
-        is_first = len(rows) == 1 and path in self._blobs
-        for row in rows[count:]:
-            # What only one commit has changed is what that commit made of it.
-            made = self._blobs[path] if is_first else self._made_by(row, path)
+        history = self.history_index
+        mark = history.mark_of(path)
+        changes = history.past_of(path, known.last) if known else []
+        # All that was read comes before all that is new, and is there still.
+        if known is None or known.mark[1] + len(changes) != mark[1]:
+            changes, known = history.past_of(path), None
+        blob, fresh = known.blob if known else "", []
+        # What only one commit has changed is what that commit made of it.
+        is_only = mark[1] == 1 and path in self._blobs
+        blobs = {mark[0]: self._blobs[path]} if is_only else self._made_by(changes, path)
+        for change in changes:
+            made = blobs.get(change.oid)
             if made and made != blob:
-                fresh.append((row, made))
+                fresh.append((change, made))
             blob = made or blob
+        place = classify(path)
+        kind = place.artifact.kind if place else ""
         said = self._lines_of(path, [made for _, made in fresh])
-        versions = [(row, of_former(kind, said[made])) for row, made in fresh if said[made]]
-        found = known.versions.and_then(history.commits, versions, rows)
-        return _Past(history.mark_of(path), rows[-1] if rows else -1, blob, found)
+        versions = tuple(
+            Version(of_former(kind, said[made]), one.at_s, one.height, one.position)
+            for one, made in fresh
+            if said[made]
+        )
+        last = changes[-1] if changes else (known.last if known else NO_CHANGE)
+        return _Past(mark, last, blob, (*(known.versions if known else ()), *versions))
 
-    def _forget_made(self) -> None:
-        self._made, self._made_from, self._made_asked = {}, len(self.history_index.commits), 0
-
-    def _made_by(self, row: int, path: str) -> str | None:
-        """Return the blob that a commit made of a path. After a few, it is asked for with those of
-        all later commits at once: trees cost more.
+    def _made_by(self, changes: Sequence[Change], path: str) -> dict[str, str | None]:
+        """Return the blob that each of these commits made of a path. Of many, git is asked at once:
+        trees cost more.
         """
-        self._made_asked += 1
-        if row < self._made_from and self._made_asked > _MADE_FEW:
-            self._read_made(row)
-        commit = self.history_index.commits.oid(row)
-        if (commit, path) in self._made:
-            return self._made[commit, path]
-        return self._repository.blob_at(commit, path)
-
-    def _read_made(self, row: int) -> None:
-        index = self.history_index
-        # At least as many again as are there, so that git is not asked for each row.
-        first = max(0, min(row, 2 * self._made_from - len(index.commits)))
-        for begin in range(first, self._made_from, _MADE_AT_ONCE):
-            rows = range(begin, self._made_from)[:_MADE_AT_ONCE]
-            logged = changes_in(self._repository, map(index.commits.oid, rows), list(index.past))
-            for each in self.paused(logged):
-                self._made[each.commit, each.path] = each.blob
-        self._made_from = first
+        if len(changes) <= _MADE_FEW:
+            return {one.oid: self._repository.blob_at(one.oid, path) for one in changes}
+        made: dict[str, str | None] = {}
+        for begin in range(0, len(changes), _MADE_AT_ONCE):
+            oids = [one.oid for one in changes[begin : begin + _MADE_AT_ONCE]]
+            for each in self.paused(changes_in(self._repository, oids, [path])):
+                made[each.commit] = each.blob
+        return made
 
     def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
         plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
         work = (
-            Work(plan, one.at_s, one.height)
+            Work(plan, one.at_s, one.height, one.position)
             for plan in plans
             for one in self.history_index.work_on(plan)
         )
@@ -478,22 +397,21 @@ class Team:
             for path, one in self.paused(places.items())
         }
         if not self._filed:
-            self._recall(places)
+            self._recall(wanted)
         unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
-        self._is_kept = self._is_kept and not unread
+        self._unkept.update(unread)
         blobs = [files[path] for path in unread]
         objects = self._repository.objects.read_many(blobs, self._settings.limits.max_file_bytes)
         for path, found in self.paused(zip(unread, objects, strict=True)):
             plans = wanted[path][1]
-            self._filed[path] = wanted[path], None, self._understood(places[path], found, plans)
+            self._filed[path] = wanted[path], self._understood(places[path], found, plans)
         for path in places:
-            read, made, filed = self._filed[path]
-            now = self.history_index.reading, self.history_index.row_of_change(path)
-            if made != now:
-                commit = self.history_index.last_change(path)
-                at_s = self.history_index.at_s(commit)
-                filed = filed._replace(commit=commit, at_s=at_s)
-                self._filed[path] = read, now, filed
+            basis, filed = self._filed[path]
+            last = self.history_index.last_change(path)
+            told = last.oid, last.at_s, last.position
+            if told != (filed.commit, filed.at_s, filed.position):
+                filed = filed._replace(commit=last.oid, at_s=last.at_s, position=last.position)
+                self._filed[path] = basis, filed
             yield filed
 
     def _plans_beside(self, place: Place) -> frozenset[str]:
@@ -519,6 +437,12 @@ class Team:
 
 _HELD: list[Team] = []
 """What the warm process has read, for the commands that it forks; at most one."""
+
+
+def _paused(pause: Callable[[], object], items: Iterable[_Item]) -> Iterator[_Item]:
+    for item in items:
+        yield item
+        pause()
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:

@@ -101,8 +101,7 @@ class StatusObserver:
             return PresentMoment(found, None, findings=(wrong,))
         if found.head.tip:
             index = self._team.history_index
-            basis = (index.reading, len(index.commits))
-            warnings = self._team.derive_from(basis, "warnings", index.warnings)
+            warnings = self._team.derive_from(index.tip, "warnings", index.warnings)
             found = replace(found, last=last_commits(index), warnings=warnings)
         verdicts = {one.path: one.verdict for one in found.listing.unsettled}
         crew = AgentsObserver(self._repository, settings, self._team).look(verdicts, team.commit)

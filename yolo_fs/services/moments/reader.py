@@ -193,7 +193,7 @@ class MomentReader:
             files = self._past_repository.files_at(commit, PLANNING_ROOT)
             last = team.history_index.last_change
             return [
-                {"path": path, "kind": place.artifact.kind, "commit": last(path)}
+                {"path": path, "kind": place.artifact.kind, "commit": last(path).oid}
                 for path in sorted(files)
                 if (place := classify(path))
             ]
