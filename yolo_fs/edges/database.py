@@ -7,6 +7,9 @@ or change by another program keeps these facts. Whatever does not fit is made an
 carries the lock as well: shared by everybody who has the database open, exclusive for whoever
 makes it anew. See docs/threats.md and docs/faults.md#f42.
 
+A *durable* database holds what nothing else tells. It is made once, and never removed or emptied
+here; what cannot be read is named.
+
 Nothing here opens a database file by hand while SQLite may have it: to close such a descriptor
 would release the locks of this process.
 """
@@ -19,7 +22,6 @@ import sqlite3
 import stat
 import time
 import weakref
-import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
@@ -30,21 +32,25 @@ from yolo_fs.edges.store import (
     RefusedError,
     environment,
     open_regular,
+    opened,
     private_directory,
     remove,
+    temporary_name,
     write_atomic,
 )
 from yolo_fs.edges.system import try_lock
-from yolo_fs.reasons import YoloError
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 DatabaseError = sqlite3.Error
 """What a statement raises."""
-BESIDE = ("-wal", "-shm", "-journal")
+ENDINGS = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
 SEAL = ".seal"
 
 _PATIENCE_S = 0.5
 """How long a lock is waited for before a command does without the index."""
+_LONG_PATIENCE_S = 10.0
+"""The same of what nothing else tells."""
 _POLL_S = 0.005
 _SEAL_BYTES = 32
 _KEY_BYTES = 32
@@ -83,7 +89,7 @@ class Database:
         """Whether the file is the one that was opened, and nobody else has written to it."""
         if os.getpid() != self._pid or not self._end.alive:
             return False
-        return self.is_in_memory or _is_sealed(self._path, self._lock)
+        return self._lock < 0 or _is_sealed(self._path, self._lock)
 
     @property
     def is_reading(self) -> bool:
@@ -120,12 +126,12 @@ class Database:
             with contextlib.suppress(sqlite3.Error):
                 self.end()
             raise
-        if not self.is_in_memory and _size(f"{self._path}-wal") > _WAL_BYTES:
+        if self._lock >= 0 and _size(f"{self._path}-wal") > _WAL_BYTES:
             self.tidy()
 
     def tidy(self) -> None:
         """Put what was written into the file itself, for a process that lives long."""
-        if self.is_in_memory or not self.is_current or not _size(f"{self._path}-wal"):
+        if self._lock < 0 or not self.is_current or not _size(f"{self._path}-wal"):
             return
         self.end()
         with contextlib.suppress(sqlite3.Error):
@@ -176,6 +182,90 @@ def open_disposable(path: str, layout: str) -> Database | None:
     return None
 
 
+def open_durable(path: str, layout: str, *, make: bool, is_synced: bool = True) -> Database | None:
+    """Return the database at a path in a folder of ours; None where there is none, unless `make`.
+
+    `is_synced`: what is written survives a power loss.
+
+    Raises:
+        RefusedError: NOT_REGULAR, or UNREADABLE: it is no database, damaged, or of another layout.
+        YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED.
+    """
+    if not os.path.lexists(path):
+        if not make:
+            return None
+        with storing(path), environment(path):
+            _make_once(path, layout)
+    if is_foreign(path):
+        raise RefusedError(Reason.NOT_REGULAR, "it, or a file of SQLite beside it, is not ours")
+    with storing(path):
+        connection = _connect(path, _LONG_PATIENCE_S)
+        try:
+            _refuse_other_tables(connection, layout)
+            connection.execute(f"pragma synchronous = {'full' if is_synced else 'normal'}")
+        except BaseException:
+            connection.close()
+            raise
+    return Database(connection, path)
+
+
+@contextlib.contextmanager
+def storing(path: str) -> Iterator[None]:
+    """Turn what SQLite refuses into what `open_durable` raises."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        message = f"{safe(path)}: {error}"
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            hint = "end or resume the process that has it open, then try again"
+            raise YoloError(
+                Reason.LOCK_TIMEOUT, message, hint=hint, exit_code=Exit.LOCK_TIMEOUT
+            ) from error
+        if is_damage(error) and code != sqlite3.SQLITE_IOERR:
+            raise RefusedError(Reason.UNREADABLE, str(error)) from error
+        reason = Reason.NO_SPACE if code == sqlite3.SQLITE_FULL else Reason.STORAGE_FAILED
+        hint = "free space or check permissions"
+        raise YoloError(reason, message, hint=hint, exit_code=Exit.TRY_AGAIN) from error
+
+
+def is_foreign(path: str) -> bool:
+    """Return whether a database, or what SQLite would read beside it, cannot be what we left."""
+    names = (path, *(f"{path}{ending}" for ending in ENDINGS))
+    there = [name for name in names if os.path.lexists(name)]
+    return f"{path}-journal" in there or any(_facts(name) is None for name in there)
+
+
+def _make_once(path: str, layout: str) -> None:
+    """Make a database, unless another process was quicker."""
+    with opened(path) as (folder, name):
+        draft = temporary_name(name)
+        place = os.path.join(os.path.dirname(path), draft)
+        try:
+            _make(place, layout)
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=folder)
+        os.fsync(folder)
+
+
+def _refuse_other_tables(connection: sqlite3.Connection, layout: str) -> None:
+    found = connection.execute("select sql from sqlite_schema where sql notnull").fetchall()
+    if sorted(found) != sorted(_schema_of(layout)):
+        raise RefusedError(Reason.UNREADABLE, "it has other tables than yolo-fs makes")
+
+
+def _schema_of(layout: str) -> list[tuple[str]]:
+    """Return the statements as SQLite keeps them."""
+    return [
+        (each.strip().replace("create table", "CREATE TABLE", 1),)
+        for each in layout.split(";")
+        if each.strip()
+    ]
+
+
 def _opened(path: str, lock: int, layout: str) -> Database:
     _wait(lock)
     if not _is_sealed(path, lock):
@@ -222,7 +312,7 @@ def _connect(path: str, patience_s: float = _PATIENCE_S) -> sqlite3.Connection:
 
 
 def _make(path: str, layout: str) -> None:
-    for ending in ("", *BESIDE):
+    for ending in ("", *ENDINGS):
         if os.path.lexists(f"{path}{ending}"):
             if _facts(f"{path}{ending}") is None:
                 raise FileExistsError(f"{path}{ending} is no file of ours")
@@ -268,12 +358,8 @@ def _is_sealed(path: str, lock: int) -> bool:
 def _seal_of(path: str) -> bytes | None:
     """Return what the seal has to be; None where the files are not such as we leave them."""
     facts, key = _facts(path), _key()
-    is_odd = any(
-        os.path.lexists(f"{path}{ending}") and _facts(f"{path}{ending}") is None
-        for ending in BESIDE
-    )
     # A rollback journal would be played back, and may name further files to delete.
-    if facts is None or key is None or is_odd or os.path.lexists(f"{path}-journal"):
+    if facts is None or key is None or is_foreign(path):
         return None
     return blake2b(f"{__version__} {facts}".encode(), key=key, digest_size=_SEAL_BYTES).digest()
 
@@ -329,8 +415,3 @@ def _kept_key(folder: str) -> bytes | None:
     found = read(folder, "key", _KEY_BYTES)
     is_whole = isinstance(found, Content) and len(found.data) == _KEY_BYTES
     return found.data if is_whole and isinstance(found, Content) else None
-
-
-def version_of(layout: str) -> int:
-    """Return the number of a layout for `PRAGMA user_version`."""
-    return zlib.crc32(layout.encode()) & 0x7FFFFFFF

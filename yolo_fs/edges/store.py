@@ -290,7 +290,7 @@ def link_atomic(path: str, target: bytes, *, root: str) -> None:
         YoloError: as `write_atomic`; what was there is as it was.
     """
     with environment(path), opened(path, root) as (folder, name):
-        temporary = _temporary(name)
+        temporary = temporary_name(name)
         os.symlink(target, temporary, dir_fd=folder)
         try:
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -333,7 +333,8 @@ def move(path: str, target: str, *, root: str | None = None) -> None:
             raise
 
 
-def _temporary(name: str) -> str:
+def temporary_name(name: str) -> str:
+    """Return the name of a draft of a file, which `reap_temporaries` knows."""
     return f".{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}"
 
 
@@ -352,7 +353,7 @@ def _rename_over(
 ) -> None:
     """Replace the file; when durable, its data is on the disk then, but not yet its name."""
     with environment(path), opened(path, root) as (folder, name):
-        temporary = _temporary(name)
+        temporary = temporary_name(name)
         try:
             failpoint.reach("store.begun")
             _write_new(folder, temporary, *parts, durable=durable, mode=mode)
@@ -614,7 +615,7 @@ def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Rea
 
 
 def _is_placed(folder: int, name: str, data: bytes, expected: bytes | None) -> bool:
-    temporary = _temporary(name)
+    temporary = temporary_name(name)
     try:
         _write_new(folder, temporary, data, durable=False, mode=SHARED)
         if expected is None:

@@ -1,8 +1,9 @@
 """Tasks of Devs: who has claimed which, and the commit of one: its files and nothing else, in the
 prescribed form, one commit at a time.
 
-Claims are one file, changed under its lock, so that two Devs at once get one order. What a commit
-proves to be done, or its Dev gives back, is no claim any more. The commit is the Dev's own: made by
+Claims are one value in `state.db`, which one process at a time changes: two Devs at once get one
+order. What a commit proves to be done, or its Dev gives back, is no claim any more. The commit is
+the Dev's own: made by
 their git, with their hooks, identity and signing. git builds it in an index of its own (`--only`),
 so that whatever else is staged stays staged and uncommitted.
 """
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import GitOutput, run_as_user
 from yolo_fs.edges.lock import HeldLock, hold
-from yolo_fs.edges.store import Damaged, update
+from yolo_fs.edges.store import Damaged
 from yolo_fs.ids import TaskRef
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.workflow import SOURCE_FORMAT
@@ -30,8 +31,6 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.workspace import CLAIMS
 
-_LOCK = "claims.lock"
-
 
 class Claims:
     """The claims of one repository's tasks."""
@@ -40,8 +39,6 @@ class Claims:
         """`done`: `NN-MM/Tk` of the tasks that a commit names."""
         repository.make_own_dir()
         self._repository = repository
-        self._path = CLAIMS.path(repository)
-        self._lock = os.path.join(repository.own_dir, _LOCK)
         self._done = frozenset(done)
 
     def standings(self) -> tuple[Standing, ...]:
@@ -79,10 +76,10 @@ class Claims:
 
     def _change(self, change: Callable[[list[Claim]], list[Claim]]) -> None:
         def changed(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
-            open_ = self._open(CLAIMS.checked(before))
+            open_ = self._open(before)
             return {"claims": [to_json(claim) for claim in change(open_)]}
 
-        update(self._path, self._lock, changed)
+        CLAIMS.update(self._repository, changed)
 
     def _open(self, content: Mapping[str, Any] | Damaged | None) -> list[Claim]:
         if isinstance(content, Damaged):

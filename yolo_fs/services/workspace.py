@@ -8,12 +8,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from hashlib import sha256
 from types import UnionType
 from typing import Any, NamedTuple, TypeAlias
 
-from yolo_fs.edges.database import SEAL, Database, DatabaseError, open_disposable
+from yolo_fs.edges.database import (
+    ENDINGS,
+    SEAL,
+    Database,
+    DatabaseError,
+    open_disposable,
+    open_durable,
+    storing,
+)
 from yolo_fs.edges.files import Content, Stamp, names_in, read, stamp_at
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import discover
@@ -31,6 +39,7 @@ from yolo_fs.edges.store import (
 from yolo_fs.edges.store import output_place as place_of_output
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.edges.warm_path import own_folder
+from yolo_fs.foreign_json import parse
 from yolo_fs.ids import PHASE_DIRECTORY, PhaseId, TaskRef
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
@@ -159,6 +168,11 @@ def find_phase(root: str, spelled: str) -> PhaseId:
 INDEX = "index.db"
 """Name of the database below `.git/yolo-fs` that holds what follows from git and files."""
 
+STATE = "state.db"
+"""Name of the database below `.git/yolo-fs` that holds what nothing else tells; ours, for good."""
+
+STATE_LAYOUT = "create table notes(name text primary key, value text)"
+
 INDEX_LAYOUT = """
 create table meta(key text primary key, value text);
 create table commits(row integer primary key, oid text unique, at_s int, height int, position int,
@@ -185,6 +199,9 @@ def open_index(repository: Repository) -> Database | None:
         return open_disposable(os.path.join(repository.own_dir, INDEX), INDEX_LAYOUT)
     return None
 
+
+_NOTE_BYTES = 8 * 1024 * 1024
+"""Most that one value of `state.db` may have."""
 
 Shape: TypeAlias = type | UnionType | list[Any] | dict[str, Any] | Callable[[Any], bool]
 """A type, `[shape of each]`, `{key: shape}` (further keys are allowed), or a test."""
@@ -220,12 +237,17 @@ class OwnFile(NamedTuple):
 
     def damage(self, repository: Repository) -> Finding | None:
         """Return what is wrong with it, or None."""
-        content = self.read(repository) if self.shape else self._odd_kind(self.path(repository))
+        if self.name == STATE:
+            content: dict[str, Any] | Damaged | None = _damage_of_state(repository)
+        else:
+            content = self.read(repository) if self.shape else self._odd_kind(self.path(repository))
         return self.finding(repository, content) if isinstance(content, Damaged) else None
 
     def _odd_kind(self, path: str) -> Damaged | None:
-        if not self.name.startswith(INDEX):
+        if not self.name.startswith((INDEX, STATE)):
             return _odd_kind(path)
+        if self.name.endswith("-journal") and os.path.lexists(path):
+            return Damaged(Reason.NOT_REGULAR, "a journal of SQLite, which yolo-fs never leaves")
         # To open and close it would release the locks that this process has on it.
         return Damaged(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence) if is_odd(path) else None
 
@@ -247,10 +269,114 @@ class OwnFile(NamedTuple):
         folder = os.path.join(repository.own_dir, "quarantine")
         private_directory(folder)
         number = 1
-        while os.path.lexists(aside := os.path.join(folder, f"{self.name}.{number}")):
+        while os.path.lexists(os.path.join(folder, f"{self.name}.{number}")):
             number += 1
-        with suppress(FileNotFoundError):
-            move(self.path(repository), aside)
+        # What SQLite has written, and not yet put into the database, is a part of it.
+        for ending in ("", *(ENDINGS if self.name == STATE else ())):
+            with suppress(FileNotFoundError):
+                aside = os.path.join(folder, f"{self.name}{ending}.{number}")
+                move(f"{self.path(repository)}{ending}", aside)
+
+
+class OwnNote(NamedTuple):
+    """A value in JSON that nothing else tells, in the database `state.db` of a work tree.
+
+    Versions before 0.2 kept each in a file; what such a file says counts until the first write.
+    """
+
+    former: OwnFile
+
+    @property
+    def name(self) -> str:
+        """What the database calls it."""
+        return self.former.name.removesuffix(".json")
+
+    def read(self, repository: Repository) -> dict[str, Any] | Damaged | None:
+        """Return the value, None without any, `Damaged` when it is not what we wrote."""
+        try:
+            state = open_durable(_state(repository), STATE_LAYOUT, make=False)
+            if state is None:
+                return self.former.read(repository)
+            with closing(state), storing(_state(repository)):
+                return self._value(repository, state)
+        except RefusedError as refusal:
+            return Damaged(refusal.reason, refusal.detail)
+        except YoloError as error:
+            return Damaged(error.reason, error.message)
+
+    def update(
+        self,
+        repository: Repository,
+        change: Callable[[dict[str, Any] | Damaged | None], dict[str, Any] | None],
+        *,
+        durable: bool = True,
+    ) -> None:
+        """Change the value, as the only one who does: `change` is given what `read` returns, and
+        returns the new value, None for no change. What is not `durable` may be lost: by a power
+        loss, and where it is damaged. All else that is damaged stays as it is.
+
+        Raises:
+            YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, UNREADABLE, NOT_REGULAR, and whatever
+                `change` raises.
+        """
+        repository.make_own_dir()
+        place = _state(repository)
+        try:
+            state = open_durable(place, STATE_LAYOUT, make=True, is_synced=durable)
+            assert state
+            with closing(state), storing(place), state.writing():
+                before = self._value(repository, state)
+                if durable and isinstance(before, Damaged):
+                    raise self.refusal(repository, before)
+                new = change(before)
+                if new is not None:
+                    told = json.dumps(new, separators=(",", ":"))
+                    state.rows("insert or replace into notes values (?, ?)", self.name, told)
+        except RefusedError as refusal:
+            raise self.refusal(repository, Damaged(refusal.reason, refusal.detail)) from None
+
+    def refusal(self, repository: Repository, damaged: Damaged) -> YoloError:
+        """Return the error of a command that cannot do without the value."""
+        is_former = isinstance(self.former.read(repository), Damaged)
+        place = self.former if is_former else STATE_FILE._replace(loss=self.former.loss)
+        return place.refusal(repository, damaged)
+
+    def _value(self, repository: Repository, state: Database) -> dict[str, Any] | Damaged | None:
+        for (told,) in state.rows("select value from notes where name = ?", self.name):
+            try:
+                value = parse(told, _NOTE_BYTES)
+            except (AttributeError, TypeError, ValueError):
+                return Damaged(Reason.JSON_PARSE_ERROR, f"the value {self.name} is no JSON")
+            # An object or nothing that we wrote; what is none has no shape of ours either.
+            return self.former.checked(value if isinstance(value, dict) else {})
+        return self.former.read(repository)
+
+
+def _state(repository: Repository) -> str:
+    return os.path.join(repository.own_dir, STATE)
+
+
+def _damage_of_state(repository: Repository) -> Damaged | None:
+    place = _state(repository)
+    if not is_odd(place) and any(
+        os.path.lexists(f"{place}{each}") and (is_odd(f"{place}{each}") or each == "-journal")
+        for each in ENDINGS
+    ):
+        return None  # it is named by itself, and all is well once it is away
+    try:
+        state = open_durable(place, STATE_LAYOUT, make=False)
+        if state is None:
+            return None
+        with closing(state), storing(place):
+            ((said, *_), *_) = state.rows("pragma integrity_check")
+            if said != "ok":
+                return Damaged(Reason.UNREADABLE, str(said))
+        found = (note.read(repository) for note in NOTES)
+        return next((each for each in found if isinstance(each, Damaged)), None)
+    except RefusedError as refusal:
+        return Damaged(refusal.reason, refusal.detail)
+    except YoloError as error:
+        return Damaged(error.reason, error.message)
 
 
 def _odd_kind(path: str) -> Damaged | None:
@@ -297,16 +423,21 @@ _OVERRIDE = {
 }  # fmt: skip
 
 BOOT = OwnFile("boot.json", {"boot": str})
-CLAIMS = OwnFile(
-    "claims.json",
-    {"claims": [{"agent": str, "task": _is_task, "files": [str], "claimed_at": str}]},
-    "who claimed which task: let everybody claim again",
+STATE_FILE = OwnFile(
+    STATE, loss="who claimed which task, which handoffs you accepted with errors, what was reported"
 )
-CREW_CLOCK = OwnFile("crew-clock.json", _CLOCK)
-CREW_TOLD = OwnFile(
-    "crew-told.json", {"told": [str]}, "what was reported already: it is reported again"
+CLAIMS = OwnNote(
+    OwnFile(
+        "claims.json",
+        {"claims": [{"agent": str, "task": _is_task, "files": [str], "claimed_at": str}]},
+        "who claimed which task: let everybody claim again",
+    )
 )
-ESCALATION_CLOCK = OwnFile("escalation-clock.json", _CLOCK)
+CREW_CLOCK = OwnNote(OwnFile("crew-clock.json", _CLOCK))
+CREW_TOLD = OwnNote(
+    OwnFile("crew-told.json", {"told": [str]}, "what was reported already: it is reported again")
+)
+ESCALATION_CLOCK = OwnNote(OwnFile("escalation-clock.json", _CLOCK))
 GATES = OwnFile("gates.json", {"id": str, "commit": str, "open": dict})
 HEALTH = OwnFile("health.json", {"pid": int, "running": bool})
 HOOKS = OwnFile(
@@ -322,9 +453,14 @@ TEAM = OwnFile(
 TEAM_LANE = OwnFile(
     "team-lane.json", {"reason": str, "what": str, "at": str, "round_trip_s": int | float}
 )
-OVERRIDES = OwnFile(
-    "handoff-overrides.json", {"overrides": [_OVERRIDE]}, "which handoffs you accepted with errors"
+OVERRIDES = OwnNote(
+    OwnFile(
+        "handoff-overrides.json",
+        {"overrides": [_OVERRIDE]},
+        "which handoffs you accepted with errors",
+    )
 )
+NOTES = (CLAIMS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES)
 ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
@@ -333,9 +469,10 @@ _OTHERS = (
     OwnFile("daemon.log", loss="what the daemon wrote"),
     *map(
         OwnFile,
-        ("claims.lock", "phases.lock", "handoffs.lock", "execution-state.lock",
-         "handoff-overrides.json.lock", "daemon.lock", "gates.waiters", "index-pending",
+        ("phases.lock", "handoffs.lock", "execution-state.lock",
+         "daemon.lock", "gates.waiters", "index-pending",
          "ref-locks", INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
+         f"{STATE}-wal", f"{STATE}-shm", f"{STATE}-journal", f"{INDEX}-journal",
          "kept.turn", "kept-ref-lock"),
     ),
 )  # fmt: skip
@@ -354,15 +491,12 @@ def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFil
     """Yield the files that a work tree may have of us."""
     yield from (
         BOOT,
-        CLAIMS,
-        CREW_CLOCK,
-        CREW_TOLD,
-        ESCALATION_CLOCK,
+        STATE_FILE,
+        *(note.former for note in NOTES),
         GATES,
         TEAM_LANE,
         HEALTH,
         HOOKS,
-        OVERRIDES,
         TEAM,
         ACCEPTED,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ from yolo_fs.services.agents.alerts import AgentAlerts, Alert
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.reports.status import report
-from yolo_fs.services.workspace import CREW_TOLD, load
+from yolo_fs.services.workspace import CREW_TOLD, STATE, STATE_FILE, load
 
 REQUEST = {"type": "shutdown_request", "reason": "phase_complete", "deadline_seconds": 30}
 CLEAN = {
@@ -325,7 +326,7 @@ def test_a_circuit_opens_by_failures_and_half_opens_by_the_steady_clock(
 def test_what_cannot_be_remembered_is_not_told_and_comes_later(crew: Callable[[], Crew]) -> None:
     place = crew()
     place.sign("pre-tool-use")
-    folder = Path(CREW_TOLD.path(place.repository))
+    folder = Path(place.repository.own_dir) / STATE
     folder.unlink(missing_ok=True)
     folder.mkdir()
     assert place.tick() == place.tick() == ()
@@ -337,17 +338,32 @@ def test_what_cannot_be_remembered_is_not_told_and_comes_later(crew: Callable[[]
 
 
 @pytest.mark.parametrize("spoilt", ["{", "[]", '{"told": 7}', '{"told": [7, null]}', ""])
-def test_a_spoilt_memory_only_tells_again(crew: Callable[[], Crew], spoilt: str) -> None:
+@pytest.mark.parametrize("is_former", [True, False])
+def test_a_spoilt_memory_holds_what_it_may_have_told_until_it_is_put_aside(
+    crew: Callable[[], Crew], spoilt: str, is_former: bool
+) -> None:
     place = crew()
     place.sign("pre-tool-use")
     place.tick()
-    (Path(CREW_TOLD.path(place.repository))).write_text(spoilt)
+    state = Path(place.repository.own_dir) / STATE
+    if is_former:
+        state.unlink()
+        (state.parent / CREW_TOLD.former.name).write_text(spoilt)
+    else:
+        connection = sqlite3.connect(state)
+        with connection:
+            connection.execute("update notes set value = ? where name = 'crew-told'", [spoilt])
+        connection.close()
+    for _ in range(2):
+        place.restart()
+        assert place.tick() == ()
+    assert len(place.events("agent.health")) == 1 and place.events("crew.trouble")
+    for each in (CREW_TOLD.former, STATE_FILE):
+        assert each.damage(place.repository) is None or not each.put_aside(place.repository)
     place.restart()
     place.tick()
-    place.restart()
     place.tick()
     assert len(place.events("agent.health")) == 2
-    assert json.loads((Path(CREW_TOLD.path(place.repository))).read_text())["told"]
 
 
 def test_after_the_machine_started_anew_the_wall_clock_counts(crew: Callable[[], Crew]) -> None:

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import zlib
 from collections.abc import Callable, Iterator
@@ -80,8 +81,8 @@ LINES: dict[str, dict[str, Any]] = {
 OTHERS = tuple(
     f".git/yolo-fs/{name}"
     for name in (
-        "agents.1.jsonl", "claims.lock", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
-        "handoff-overrides.json.lock", "handoffs.lock", "index.db", "index.db.seal", "index.db-wal", "index.db-shm",
+        "agents.1.jsonl", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
+        "handoffs.lock", "state.db", "state.db-wal", "state.db-shm", "state.db-journal", "index.db-journal", "index.db", "index.db.seal", "index.db-wal", "index.db-shm",
         "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock",
         *(
             f"setup-{host}{part}.json" for host in HOST_BY_NAME for part in SETUP_PARTS
@@ -278,20 +279,87 @@ def assert_the_next_artifact_is_committed(root: Path) -> None:
     assert LATER.subject in log.stdout
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"garbage", b"[]", b"null", b'{"claims": [{"agent": "dev-1"}]}']
-)
-def test_damaged_claims_are_not_no_claims(
-    root: Path, capsys: pytest.CaptureFixture[str], text: bytes
+DATABASE_OF_ANOTHER = b"SQLite format 3\0" + b"\x10\0\1\1\0@  " + bytes(4072)
+NO_CLAIMS = b'{"claims": [{"agent": "dev-1"}]}'
+
+
+def test_claims_of_the_version_before_count_until_one_is_changed(
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = root / ".git/yolo-fs/claims.json"
+    """And its file stays as it was: a colleague's may still read it."""
+    own = root / ".git/yolo-fs"
+    (own / "state.db").unlink()
+    claim = {
+        "agent": "dev-7",
+        "task": "01-01/T1",
+        "files": ["a"],
+        "claimed_at": "2026-01-01T00:00:00Z",
+    }
+    text = json.dumps({"claims": [claim]})
+    (own / "claims.json").write_text(text)
+    for command in (
+        ["task", "claims"],
+        ["task", "claim", "01-01/T1", "--as", "dev-8"],
+        ["task", "claims"],
+    ):
+        run([*command, "-C", str(root)])
+        shown = capsys.readouterr()
+        assert "dev-7" in shown.out + shown.err, command
+    run(["task", "release", "--as", "dev-7", "-C", str(root)])
+    assert (own / "claims.json").read_text() == text
+    capsys.readouterr()
+    run(["task", "claims", "-C", str(root)])
+    shown = capsys.readouterr().out
+    assert "dev-8" in shown and "dev-7" not in shown
+
+
+def test_what_is_beside_the_claims_is_put_aside_without_them(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A journal would be played back, and may name a file of the user that SQLite then deletes."""
+    for odd in ("state.db-journal", "state.db-wal"):
+        path = root / ".git/yolo-fs" / odd
+        path.write_text("x") if odd.endswith("journal") else path.mkdir()
+        assert run(["task", "claims", "-C", str(root)]) not in (0, DEFECT)
+        run(["doctor", "--fix", "-C", str(root)])
+        assert not os.path.lexists(path)
+        capsys.readouterr()
+        assert run(["task", "claims", "-C", str(root)]) == 0
+        assert "dev-1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [*(("claims.json", text) for text in (b"", b"garbage", b"[]", b"null", NO_CLAIMS)),
+     *(("state.db", text) for text in (b"", b"garbage", bytes(4096), DATABASE_OF_ANOTHER))],
+)  # fmt: skip
+def test_damaged_claims_are_not_no_claims(
+    root: Path, capsys: pytest.CaptureFixture[str], name: str, text: bytes
+) -> None:
+    path = root / ".git/yolo-fs" / name
+    (root / ".git/yolo-fs/state.db").unlink()
     path.write_bytes(text)
     for command in (["task", "claims"], ["task", "claim", "01-01/T1", "--as", "dev-2"]):
         assert run([*command, "-C", str(root)]) not in (0, DEFECT)
-        assert "claims.json" in capsys.readouterr().err
+        assert name in capsys.readouterr().err
     assert path.read_bytes() == text
     assert run(["doctor", "-C", str(root)]) == 1
-    assert "claims.json" in capsys.readouterr().err
+    assert name in capsys.readouterr().err
     run(["doctor", "--fix", "-C", str(root)])
-    assert (root / ".git/yolo-fs/quarantine/claims.json.1").read_bytes() == text
+    assert (root / f".git/yolo-fs/quarantine/{name}.1").read_bytes() == text
     assert run(["task", "claim", "01-01/T1", "--as", "dev-2", "-C", str(root)]) == 0
+
+
+def test_tables_of_another_are_not_filled(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A trigger would run with each claim."""
+    state = root / ".git/yolo-fs/state.db"
+    connection = sqlite3.connect(state)
+    with connection:
+        connection.execute("create trigger more after insert on notes begin delete from notes; end")
+    connection.close()
+    assert run(["task", "claim", "01-01/T1", "--as", "dev-2", "-C", str(root)]) not in (0, DEFECT)
+    assert "other tables" in capsys.readouterr().err
+    connection = sqlite3.connect(state)
+    ((told,),) = connection.execute("select value from notes where name = 'claims'").fetchall()
+    connection.close()
+    assert "dev-1" in told and "dev-2" not in told

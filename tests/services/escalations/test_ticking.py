@@ -218,7 +218,7 @@ def test_without_what_was_kept_the_log_counts(office: Callable[..., Office]) -> 
     place = office()
     place.service.open(BLOCKER)
     place.ticker.tick()
-    os.unlink(os.path.join(place.repository.own_dir, "escalation-clock.json"))
+    os.unlink(os.path.join(place.repository.own_dir, "state.db"))
     place.clock.now = place.clock.now._replace(boot="another", steady_s=1.0)
     place.restart()
     assert place.after(299) == ()

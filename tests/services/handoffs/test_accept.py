@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable
@@ -516,10 +517,25 @@ def test_damaged_record_overrides_nothing(team: Team) -> None:
     team.emit()
     team.git("switch", "-q", "-c", "login-2")
     override(team)
-    (team.root / ".git/yolo-fs/handoff-overrides.json").write_text(
-        '{"overrides": [1, {"faults": []}, {}]}'
-    )
+    state = team.root / ".git/yolo-fs/state.db"
+    whole = state.read_bytes()
+    spoil(state, '{"overrides": [1, {"faults": []}, {}]}')
     assert not team.check().is_accepted
+    with pytest.raises(YoloError, match="another shape"):
+        override(team, because="again")
+    state.write_bytes(b"no database")
+    assert not team.check().is_accepted
+    with pytest.raises(YoloError, match="not a database"):
+        override(team, because="again")
+    state.write_bytes(whole)
+    assert team.check().is_accepted
+
+
+def spoil(state: Path, value: str) -> None:
+    connection = sqlite3.connect(state)
+    with connection:
+        connection.execute("update notes set value = ? where name = 'handoff-overrides'", [value])
+    connection.close()
 
 
 # --- handing over ----------------------------------------------------------------------------------------------------

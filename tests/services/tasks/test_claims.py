@@ -83,12 +83,12 @@ def test_a_task_that_is_done_cannot_be_claimed(team: Team) -> None:
 def test_claims_that_cannot_be_read_are_not_taken_for_none(team: Team, content: Any) -> None:
     with Repository(str(team.root)) as repository:
         claims = Claims(repository)
-        write_json(CLAIMS.path(repository), content)
+        write_json(CLAIMS.former.path(repository), content)
         for ask in (claims.standings, lambda: claims.claim("dev-1", T2, ("a",), 0.0)):
             with pytest.raises(YoloError) as refused:
                 ask()
             assert refused.value.reason is Reason.WRONG_TYPE
-        CLAIMS.put_aside(repository)
+        CLAIMS.former.put_aside(repository)
         assert claims.claim("dev-1", T2, ("a",), 0.0).is_granted
 
 

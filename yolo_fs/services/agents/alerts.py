@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import write_json
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.roster import Circuit, Health
 from yolo_fs.reasons import YoloError, safe
@@ -122,7 +121,7 @@ class AgentAlerts:
 
     def _remember(self, fresh: list[Alert]) -> None:
         known = [*self._told, *(one.key for one in fresh)][-_MOST:]
-        write_json(CREW_TOLD.path(self.repository), {"told": known})
+        CREW_TOLD.update(self.repository, lambda _: {"told": known})
         self._told = dict.fromkeys(known)
 
     def _say_trouble(self, error: OSError | YoloError) -> None:

@@ -1,6 +1,6 @@
 """Both clocks, and what another run of the program knew of how long each turn has lasted.
 
-What is kept lies in `.git/yolo-fs/` and only makes timing better: without it the moments in the log
+What is kept lies in `state.db` and only makes timing better: without it the moments in the log
 count. See docs/faults.md#f19.
 """
 
@@ -12,11 +12,10 @@ from datetime import UTC, datetime
 from functools import cache
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import write_json
 from yolo_fs.edges.system import boot_id
 from yolo_fs.reasons import YoloError
 from yolo_fs.rules.timestamps import Instant, Timers
-from yolo_fs.services.workspace import OwnFile
+from yolo_fs.services.workspace import OwnNote
 
 _BOOT = cache(boot_id)
 
@@ -27,7 +26,7 @@ def read_clock() -> Instant:
     return Instant(datetime.now(UTC), time.clock_gettime(steady), _BOOT())
 
 
-def recall(repository: Repository, file: OwnFile) -> Timers:
+def recall(repository: Repository, file: OwnNote) -> Timers:
     """Return what an earlier run knew; nothing where that may be of an earlier boot, or damaged."""
     kept = file.read(repository)
     if not isinstance(kept, dict) or not kept["boot"]:
@@ -35,8 +34,8 @@ def recall(repository: Repository, file: OwnFile) -> Timers:
     return Timers(kept["boot"], kept["since_s"])
 
 
-def note(repository: Repository, file: OwnFile, timers: Timers) -> None:
+def note(repository: Repository, file: OwnNote, timers: Timers) -> None:
     """Keep the timers for another run. A full disk costs their precision, never an escalation."""
     with contextlib.suppress(OSError, YoloError):
         value = {"boot": timers.boot, "since_s": dict(timers.since_s)}
-        write_json(file.path(repository), value, durable=False)
+        file.update(repository, lambda _: value, durable=False)

@@ -6,6 +6,7 @@ See docs/faults.md#f50 and #f51.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from yolo_fs.edges.files import FileEntry, read, walk
 from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import MAIN_LINES, Repository
-from yolo_fs.edges.store import Damaged, update, write_json
+from yolo_fs.edges.store import Damaged, remove, write_json
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.edges.warm_path import quick_stamp
 from yolo_fs.json_form import to_json
@@ -96,9 +97,9 @@ def record_override(
     """
     at = iso(now.timestamp())
     made = Override(path, _digest(data), branch, _faults(wrong), because, repository.identity(), at)
-    repository.make_own_dir()
-    place = OVERRIDES.path(repository)
-    update(place, f"{place}.lock", lambda before: _with(OVERRIDES.checked(before), made))
+    OVERRIDES.update(repository, lambda before: _with(before, made))
+    with contextlib.suppress(FileNotFoundError):
+        remove(ACCEPTED.path(repository))  # what a hook was told before may hold no longer
     return made
 
 
@@ -407,11 +408,7 @@ class DirectiveHandoffs:
                 f"{folder}/{named}".lstrip("/")
                 for folder in ("", session.folder if session else "")
             ]
-        own = (
-            f"{self._repository.git_dir}/HEAD",
-            OVERRIDES.path(self._repository),
-            *self._refs_asked(handoffs),
-        )
+        own = (f"{self._repository.git_dir}/HEAD", *self._refs_asked(handoffs))
         full = [os.path.join(self._root, path) for path in paths]
         return {path: quick_stamp(path) for path in (*full, *own, user_config_path())}
 
