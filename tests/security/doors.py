@@ -213,6 +213,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "init": Made(Row(writes=_INIT)),
     "phase new": Made(Row("login-page")),
     "phase list": MADE,
+    "phase sign-off": (Row("1", writes=_TREE),),
     "run": (Row("--once", writes=_REMOTE), Row("--once --json", writes=_REMOTE), Row("--json", is_endless=True, writes=_REMOTE)),
     "start": (Row("--wait --timeout 20", writes=_REMOTE),),
     "stop": MADE,

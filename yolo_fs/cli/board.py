@@ -250,7 +250,8 @@ def _next(one: Next | None, *, done: bool) -> str:
         return "done" if done else "waits"
     task = f" {safe(one.task)}" if one.task else ""
     why = f": {safe(one.why, 300)}" if one.why else ""
-    return f"next: {one.agent} does {one.step}{task} from {', '.join(one.inputs)}{why}"
+    run = f"; run: {one.command}" if one.command else ""
+    return f"next: {one.agent} does {one.step}{task} from {', '.join(one.inputs)}{why}{run}"
 
 
 def _draw_plans(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:

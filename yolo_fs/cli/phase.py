@@ -1,4 +1,4 @@
-"""`yolo-fs phase`: make a new phase, or list those there are."""
+"""`yolo-fs phase`: make a new phase, list those there are, sign one off."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY
-from yolo_fs.reasons import safe
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.states.project import current
+from yolo_fs.services.agents.access import Access
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.phases import PhaseDirectory, make_phase, misnamed, phases
+from yolo_fs.services.progress.signoff import SignedOff, SignOff
+from yolo_fs.services.progress.workflow import facts_of
+from yolo_fs.services.workspace import Settings, find_phase, load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +83,56 @@ def list_(asked: Invocation) -> Reply:
         misnamed(repository.root),
         show=lambda console: _show(console, found),
     )
+
+
+@verb("sign-off", example="yolo-fs phase sign-off 1 --as lead", parent=phase)
+@click.argument("number", required=False, default="")
+@click.option(
+    "--as",
+    "agent",
+    default="",
+    envvar=("YOLO_FS_AGENT", "YOLO_FS_ROLE"),
+    help="Agent that signs off, such as lead; by itself YOLO_FS_AGENT or YOLO_FS_ROLE says.",
+)
+@click.option("--dry-run", is_flag=True, help="Change nothing; say what would be committed.")
+def sign_off(asked: Invocation, *, number: str, agent: str, dry_run: bool) -> Reply:
+    """Sign a phase off: commit state.json and ROADMAP.md together, if the evidence allows it.
+
+    Without NUMBER, the phase that is worked on. Exit 0 when it is signed off, now or before; 1 with
+    each piece that is missing.
+    """
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        team = Team(repository, settings)
+        chosen = _phase_named(repository, settings, team, number)
+        by = Access(repository, settings, team).actor(agent) if agent else None
+        done = SignOff(repository, settings, team).sign(chosen, by, dry_run=dry_run)
+    code = Exit.FINDINGS if done.missing else Exit.DONE
+    return Reply(done, done.findings, code, lambda console: _show_sign_off(console, done))
+
+
+def _phase_named(repository: Repository, settings: Settings, team: Team, number: str) -> Phase:
+    if number:
+        return Phase(facts_of(repository, settings, team, find_phase(repository.root, number)))
+    found = phases_now(repository, settings, repository.head().tip, team)
+    if not found:
+        hint = "A phase begins with its first committed artifact."
+        raise YoloError(Reason.UNKNOWN_NAME, "no phase is committed yet", hint=hint)
+    return current(found)
+
+
+def _show_sign_off(console: Console, done: SignedOff) -> None:
+    match done.state:
+        case "already":
+            console.print(f"phase {done.phase} is signed off already, by {done.commit[:12]}")
+        case "lacking":
+            console.print(f"phase {done.phase} cannot be signed off yet")
+        case "signed_off":
+            console.print(f"{done.commit[:12]} {safe(done.subject)}")
+            console.print(f"  {', '.join(map(safe, done.paths))}")
+        case _:
+            console.print(f"would commit {', '.join(map(safe, done.paths))}")
+            console.print(f"  as {safe(done.subject)}")
 
 
 def _show(console: Console, found: Sequence[PhaseDirectory]) -> None:

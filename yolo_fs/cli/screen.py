@@ -149,6 +149,8 @@ def _phase(one: PhaseBoard) -> Iterator[ScreenLine]:
             yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate)}", "yellow")
     decision, why = one.sign_off
     yield ScreenLine(f"  sign-off: {decision} ({why})")
+    if progress.next and progress.next.command:
+        yield ScreenLine(f"  {progress.next.agent} runs: {progress.next.command}")
 
 
 def _headline(progress: PhaseStatus) -> str:

@@ -170,6 +170,7 @@ def _turn_as_json(
         "agent": turn.agent,
         "task": turn.task,
         "why": turn.why,
+        "command": turn.command,
         "inputs": turn.inputs,
         **gates,
     }
@@ -192,6 +193,8 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
         )
         if turn["why"]:
             console.print(f"  because: {safe(turn['why'], 300)}")
+        if turn["command"]:
+            console.print(f"  run: {turn['command']}")
         for gate in turn["exit"]:
             for lack in gate.missing:
                 console.print(f"  lacks: {safe(lack)}")

@@ -221,6 +221,12 @@ class Stage:
     def _wait_at_gate(self, gate: str, _: Rest) -> None:
         self.waiter = GateWaiter(self.root, self._environment, gate)
 
+    def _type(self, words: Sequence[str], _: Rest) -> None:
+        """Type a command of yolo-fs, as an agent does."""
+        code, _data = self.ask(*words)
+        if code:
+            raise YoloError(Reason.STATE_CONFLICT, f"yolo-fs {' '.join(words)} exits with {code}")
+
     def ask(self, verb: str, *others: str) -> tuple[int, Mapping[str, Any]]:
         """Return the exit code of a command of yolo-fs, and the data that it prints."""
         done = subprocess.run(
@@ -266,5 +272,6 @@ ACTIONS: Mapping[str, Callable[..., None]] = {
     "code": Stage._commit_code,
     "judge": Stage._judge,
     "wait": Stage._wait_at_gate,
+    "type": Stage._type,
 }
 """First key of an action → what it does; the other keys are its keyword arguments."""

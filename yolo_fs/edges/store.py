@@ -242,7 +242,9 @@ def write_json(
     last_check: Callable[[], object] = bool,
 ) -> None:
     """Replace the file by the value, as `write_atomic` does."""
-    write_atomic(path, _text(value), root=root, durable=durable, mode=mode, last_check=last_check)
+    write_atomic(
+        path, json_text(value), root=root, durable=durable, mode=mode, last_check=last_check
+    )
 
 
 def write_text(
@@ -252,7 +254,7 @@ def write_text(
     write_atomic(path, text.encode("utf-8"), root=root, durable=durable, mode=mode)
 
 
-def _text(value: Mapping[str, Any]) -> bytes:
+def json_text(value: Mapping[str, Any]) -> bytes:
     """Return a line for each key: readable as by `indent`, which json does slowly, in Python."""
     lines = (f"  {_ENCODER.encode(key)}: {_ENCODER.encode(value[key])}" for key in value)
     return ("{\n" + ",\n".join(lines) + "\n}\n" if value else "{}\n").encode("utf-8")
@@ -527,7 +529,7 @@ def update(
         new = fn(read_json(path))
         if new is None:
             return None
-        _rename_over(path, _text(new), root=root, durable=durable, mode=mode)
+        _rename_over(path, json_text(new), root=root, durable=durable, mode=mode)
     # The next holder need not wait until the disk has our new name as well: names reach it in
     # order.
     if durable:

@@ -117,8 +117,9 @@ class Tools:
         """Whose turn it is in a phase and in each department, what that step reads, and what it
         still lacks.
 
-        A step is complete when its artifact is committed, not when somebody says so. phase: its
-        number, such as 1; empty for the one that is worked on.
+        A step is complete when its artifact is committed, not when somebody says so. Where a
+        command is named, it carries the step out: a sign-off is the action sign-off of task.
+        phase: its number, such as 1; empty for the one that is worked on.
         """
         return self._replied("workflow.next_", phase=self._phase(phase))
 
@@ -267,20 +268,22 @@ class Tools:
     @told
     def task(
         self,
-        action: Literal["claims", "claim", "release", "summary"],
+        action: Literal["claims", "claim", "release", "summary", "sign-off"],
         task: str = "",
         files: list[str] | None = None,
+        phase: str = "",
         agent: str = "",
     ) -> ToolAnswer:
-        """Claim a task so that no two agents change one file at once, give it back, or sum up
-        what was done.
+        """Claim a task so that no two agents change one file at once, give it back, sum up what
+        was done, or sign a phase off.
 
         claim: task (NN-MM/Tk) and agent, an instance such as dev-1; ok is false, with the
         holder, while another has one of its files. release: task, or all of yours. summary:
         what plans and departments come to. A task is done when a commit names it: `feat(01-02):
-        T3 what was done`.
+        T3 what was done`. sign-off: the Lead's last step; commits state.json and ROADMAP.md, or
+        names what is missing. phase: its number; empty for the one that is worked on.
         """
-        who = self._named(agent) if action in ("claim", "release") else ""
+        who = self._named(agent) if action in _NAMED else ""
         match action:
             case "claims":
                 return self._replied("task.claims_")
@@ -291,6 +294,9 @@ class Tools:
                 return self._replied("task.release", wanted=task or None, agent=who)
             case "summary":
                 return self._replied("task.summary", plan=None, phase=None)
+            case "sign-off":
+                more = {"number": phase, "agent": who, "dry_run": False}
+                return self._replied("phase.sign_off", **more)
 
     def _who(self, agent: str) -> str:
         """Return who asks: as the server was started, else as the caller says."""
@@ -354,6 +360,8 @@ class Tools:
         return _of_reply(reply_of(verb, self._asked, **options))
 
 
+_NAMED = ("claim", "release", "sign-off")
+"""Actions of `task` that an agent does in its own name."""
 _NO_FIELDS = dict.fromkeys(
     ("from_role", "to_role", "trigger", "objective", "blocking_rule", "session_id", "task_file",
      "directive_branch", "required_reading"),

@@ -5,7 +5,9 @@ which write to a path that they are given. A test holds the table against the ve
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from yolo_fs.protocol.departments import Role
 
 
 class Whose(StrEnum):
@@ -14,6 +16,8 @@ class Whose(StrEnum):
     ANYBODY = "anybody"
     DEPARTMENT = "department"
     """An agent for its own department alone."""
+    ROLE = "role"
+    """The agents of some roles."""
     PERSON = "person"
     """No agent: it decides for a person, or about what watches over agents."""
 
@@ -34,13 +38,15 @@ class OwnVerb(NamedTuple):
     """Options whose value is a path that is read."""
     operands_written_with: tuple[str, ...] = ()
     """Options with which the paths that it names are written, not only read; `always` for none."""
+    roles: tuple[Role, ...] = ()
+    """The agents whose act it is; empty where the row above says it all."""
 
 
 ALWAYS = "always"
 _OUTPUT = ("-o", "--output")
 
 
-def _persons(name: str, **more: tuple[str, ...]) -> OwnVerb:
+def _persons(name: str, **more: Any) -> OwnVerb:
     return OwnVerb(name, Whose.PERSON, **more)
 
 
@@ -67,6 +73,7 @@ OWN_VERBS = (
     _persons("setup", never_with=_SHOWN, writes=("--plugin",)),
     _persons("hooks uninstall", never_with=_SHOWN),
     OwnVerb("dept update", Whose.DEPARTMENT),
+    OwnVerb("phase sign-off", Whose.ROLE, never_with=("--dry-run",), roles=(Role.LEAD,)),
     OwnVerb("report", writes=_OUTPUT),
     OwnVerb("board", reads=("--repo",)),
     OwnVerb("fix", operands_written_with=("--write",)),

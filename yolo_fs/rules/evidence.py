@@ -9,7 +9,7 @@ past it. See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -140,6 +140,12 @@ class PhaseFacts:
     def folder(self) -> str:
         """The directory of the phase, relative to the repository."""
         return f"{self.home}/phases/{self.phase}"
+
+    def with_filed(self, *fresh: Filed) -> PhaseFacts:
+        """Return the facts as they are once the branch has these artifacts as well."""
+        paths = {one.place.path for one in fresh}
+        before = (one for one in self.filed if one.place.path not in paths)
+        return replace(self, filed=(*before, *fresh))
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
         """Return the valid artifacts of a kind, of one department or of all, ordered by path."""

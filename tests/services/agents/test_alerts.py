@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping

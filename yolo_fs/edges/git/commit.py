@@ -33,6 +33,8 @@ class CommitRequest:
     trailers: tuple[tuple[str, str], ...] = ()
     at: datetime | None = None
     """When it was committed where it was made; None for now."""
+    beside: tuple[tuple[str, bytes], ...] = ()
+    """Path and content of what the same commit brings as well; nothing without the artifact."""
 
     @property
     def message(self) -> str:
@@ -80,11 +82,14 @@ class Committer:
         entries: Sequence[CommitRequest],
         head: Head,
         tell: Callable[[tuple[CommitResult, ...]], object] = lambda _made: None,
+        within: AbstractContextManager[object] = contextlib.nullcontext(),
     ) -> tuple[CommitResult, ...]:
         """Commit the entries, in order, on the branch that `head` captured before their files were
         read.
 
         `tell`: hears what was made once it is durable, before what is left over is cleared away.
+        `within`: entered while branch and index are locked, so that no other git and no daemon
+        commits meanwhile; where it raises, nothing is committed.
         When this returns, every commit is durable. When it raises, the branch is where it was.
 
         Raises:
@@ -101,8 +106,8 @@ class Committer:
                 # The user may stand on another branch by now, whose tip is the same.
                 if self._repository.head() != head:
                     raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
-                within = _once(settle, draft.in_place())
-                self._branches.move(head.ref or "HEAD", chain.tip, head.tip, within)
+                locked = _once(settle, draft.in_place(), within)
+                self._branches.move(head.ref or "HEAD", chain.tip, head.tip, locked)
                 tell(chain.made)
         return chain.made
 
@@ -159,12 +164,17 @@ class Committer:
                 made.append(CommitResult(entry.path, blob.oid, None))
                 continue
             root = self._repository.root_tree(tip) if tip else None
-            splice = self._repository.trees.splice(root, entry.path, blob.oid)
-            commit = self._commit_object(splice.root, tip, entry)
-            self._repository.cache_commit(commit.oid, splice.root, tip)
-            objects += [blob, *splice.made, commit]
+            for path, data in ((entry.path, entry.data), *entry.beside):
+                content = self._repository.objects.object_format.hash_object("blob", data)
+                splice = self._repository.trees.splice(root, path, content.oid)
+                if splice.root != root:
+                    objects += [content, *splice.made]
+                    follows.append(IndexUpdate(path, content.oid, frozenset(splice.displaced)))
+                root = splice.root
+            commit = self._commit_object(str(root), tip, entry)
+            self._repository.cache_commit(commit.oid, str(root), tip)
+            objects.append(commit)
             made.append(CommitResult(entry.path, blob.oid, commit.oid))
-            follows.append(IndexUpdate(entry.path, blob.oid, frozenset(splice.displaced)))
             tip = commit.oid
         return _Chain(tip, tuple(made), tuple(objects), tuple(follows))
 
@@ -183,8 +193,12 @@ class Committer:
 
 
 @contextlib.contextmanager
-def _once(settle: Callable[[], None], placed: AbstractContextManager[None]) -> Iterator[None]:
-    """Enter a context once objects are durable: git locks the ref meanwhile."""
+def _once(
+    settle: Callable[[], None],
+    placed: AbstractContextManager[None],
+    within: AbstractContextManager[object],
+) -> Iterator[None]:
+    """Enter two contexts once objects are durable: git locks the ref meanwhile."""
     settle()
-    with placed:
+    with placed, within:
         yield

@@ -676,6 +676,15 @@ RUNTIME: tuple[str, ...] = (
 )
 
 
+def comes_beside(main: Artifact, other: Artifact) -> bool:
+    """Return whether the commit of one artifact may bring another: the state that it moves, and at
+    the sign-off the roadmap.
+    """
+    return main.kind != other.kind and (
+        other.kind == "state" or (main.kind, other.kind) == ("state", "roadmap")
+    )
+
+
 def by_kind(kind: str) -> Artifact | None:
     """Return the artifact of that kind, or None."""
     return _BY_KIND.get(kind)

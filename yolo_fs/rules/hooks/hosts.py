@@ -287,8 +287,16 @@ GUARDED = (
         source="the reference scripts",
     ),
     Guarded(
+        "the state of the project, which follows from committed artifacts",
+        ("state.json",),
+        "sign the phase off with 'yolo-fs phase sign-off N --as lead'; any other step moves it by "
+        "its own artifact, and 'yolo-fs workflow next --phase N' names that",
+        is_state=True,
+        source="document 002 (Resume Protocol)",
+    ),
+    Guarded(
         "a state file, which follows from committed artifacts",
-        ("state.json", ".execution-state.json", ".phase-orchestration.json"),
+        (".execution-state.json", ".phase-orchestration.json"),
         "write the artifact of the step, and the state follows; "
         "'yolo-fs workflow complete STEP --phase N' names each piece that is missing",
         is_state=True,

@@ -16,6 +16,7 @@ from enum import StrEnum
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
+from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES, Whose
 from yolo_fs.rules.hooks.shell import (
     UNKNOWN,
@@ -96,6 +97,8 @@ class OwnUse:
     whose: Whose
     department: str = ""
     """Which one it names."""
+    roles: tuple[Role, ...] = ()
+    """Whose act it is, where that is some roles'."""
 
 
 class CommandReading(NamedTuple):
@@ -878,7 +881,7 @@ def _of_ours(program: _Program) -> _Seen:
     is_meant = not row.only_with or given.has(*row.only_with)
     if row.whose is not Whose.ANYBODY and is_meant and not given.has(*row.never_with):
         department = next((word.text for word in given.operands()), "")
-        yield OwnUse(program.line, row.whose, department)
+        yield OwnUse(program.line, row.whose, department, row.roles)
     is_written = ALWAYS in row.operands_written_with or given.has(*row.operands_written_with)
     operands = [word for word in given.operands() if re.search(r"[./]", word.text) or is_written]
     folders = [Word(""), *given.values("-C")]

@@ -291,7 +291,7 @@ class _Turns(NamedTuple):
             return asked._replace(agent=loop.next, why=str(loop))
         if failure := next(failures_of(self.facts), None):
             agent = Role.OWNER if failure.step == OWNERS_DECISION else asked.agent
-            return asked._replace(agent=agent, why=failure.what)
+            return asked._replace(agent=agent, why=failure.what, command="")
         return asked
 
     def of_department(self, status: DepartmentStatus) -> Next | None:

@@ -14,7 +14,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import AGENT_BY_NAME
-from yolo_fs.protocol.workflow import STEPS, Skip, Step
+from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND, STEPS, Skip, Step
 from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, plan_progress
 from yolo_fs.rules.judged import JUDGED_BY, came_later
 from yolo_fs.rules.loops.repairs import route_of_verdict
@@ -63,6 +63,8 @@ class Next(NamedTuple):
     why: str = ""
     """The loop, escalation or stop that makes it this agent's move; empty where the step alone
     does."""
+    command: str = ""
+    """What carries the step out; empty where an agent writes what it produces."""
 
 
 class DepartmentStatus(NamedTuple):
@@ -293,7 +295,12 @@ def _reopened_by(view: View, step: Step) -> str:
 
 
 def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
-    """Return who is to act: at the delivery, whoever the last verdict sends the work to."""
+    """Return who is to act: at the delivery, whoever the last verdict sends the work to; at the
+    sign-off, by which command.
+    """
+    if asked and asked.step == "signoff":
+        number = int(facts.phase.number)
+        return asked._replace(command=SIGN_OFF_COMMAND.format(number=number))
     routed = route_of_verdict(facts) if asked and asked.step == "delivery" else None
     return Next("delivery", routed.agent, routed.inputs) if routed else asked
 

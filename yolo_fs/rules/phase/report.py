@@ -210,6 +210,7 @@ def _next(report: PhaseReport) -> ReportSection:
         "department": department.department.value if department else None,
         "action": safe(task.action) if task else "",
         "why": safe(following.why, 300),
+        "command": following.command,
         "inputs": list(following.inputs),
         "files": files,
         "waits_for": [wait.on for wait in waits],
@@ -229,6 +230,8 @@ def _next_lines(
     yield f"next: {following.agent} does {following.step}{of_task}"
     if following.why:
         yield f"because: {safe(following.why, 300)}"
+    if following.command:
+        yield f"run: {following.command}"
     if task:
         yield f"task: {safe(task.action)} (plan {following.task[:5]})"
     yield from (f"but first: {wait}" for wait in waits)

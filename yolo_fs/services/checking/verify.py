@@ -1,8 +1,9 @@
 """Verifies committed history offline: every commit of a coordinator still is what the protocol
 prescribes.
 
-Each commit is checked on its own: one path, the content in the strict reader, the references
-in its own tree, the subject and the trailers that path and content give. See docs/faults.md#f55.
+Each commit is checked on its own: one artifact, and what may come beside it; the content in the
+strict reader, the references in its own tree, the subject and the trailers that path and content
+give. See docs/faults.md#f55.
 
 Also which commit subjects fit here and now: that of a staged artifact, and the right one nearest to
 a wrong one; and which commits of people break the rules although hooks stand guard, made with
@@ -34,7 +35,7 @@ from yolo_fs.rules.artifacts.naming import (
     subject_of,
     trailers_of,
 )
-from yolo_fs.rules.artifacts.table import ARTIFACTS
+from yolo_fs.rules.artifacts.table import ARTIFACTS, comes_beside
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.services.checking.checker import Checked, Checker, previous_records
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
@@ -95,26 +96,25 @@ class Verifier:
             )
 
     def _findings(self, commit: LoggedCommit) -> Iterator[Finding]:
-        if len(commit.changes) != 1:
+        if (changes := _as_made(commit)) is None:
             yield _several(commit)
             return
-        [(status, path)] = commit.changes
-        place = classify(path)
-        if place is None:
-            yield Finding(Reason.NOT_AN_ARTIFACT, path, expected="a path of the protocol")
-        elif status not in ("A", "M"):
-            message = (
-                "the commit deletes it"
-                if status == "D"
-                else "the commit makes it something else than a file"
-            )
-            yield Finding(
-                Reason.DELETED if status == "D" else Reason.NOT_REGULAR, path, message=message
-            )
-        else:
-            yield from self._findings_at(commit, place)
+        for number, (status, path) in enumerate(changes):
+            place = classify(path)
+            if place is None:
+                yield Finding(Reason.NOT_AN_ARTIFACT, path, expected="a path of the protocol")
+            elif status == "D":
+                yield Finding(Reason.DELETED, path, message="the commit deletes it")
+            elif status not in ("A", "M"):
+                message = "the commit makes it something else than a file"
+                yield Finding(Reason.NOT_REGULAR, path, message=message)
+            else:
+                yield from self._findings_at(commit, place, is_named=number == 0)
 
-    def _findings_at(self, commit: LoggedCommit, place: Place) -> Iterator[Finding]:
+    def _findings_at(
+        self, commit: LoggedCommit, place: Place, *, is_named: bool
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with a file; `is_named`: the commit is called after it."""
         snapshot = AtCommit(self._repository, commit.oid, self._blobs)
         data = snapshot.content(place.path)
         if isinstance(data, Finding):
@@ -128,6 +128,8 @@ class Verifier:
             if finding.reason is not Reason.WAITS_FOR
         )
         yield from wrong
+        if not is_named:
+            return
         # What is not valid prescribes no subject; the trailers come from the path alone.
         if not wrong:
             yield from self._subject_fault(commit, place, checked)
@@ -147,6 +149,21 @@ class Verifier:
             yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", message, allowed[0])
 
 
+def _as_made(commit: LoggedCommit) -> tuple[tuple[str, str], ...] | None:
+    """Return what a commit changes, what it is called after first; None where that is too much."""
+    if len(commit.changes) == 1:
+        return tuple(commit.changes)
+    kind = dict(commit.trailers).get("Yolo-Artifact")
+    placed = [(classify(path), (status, path)) for status, path in commit.changes[:3]]
+    named = [one for one in placed if one[0] and one[0].artifact.kind == kind]
+    others = [one for one in placed if one not in named]
+    if (len(named), len(others)) != (1, 1):
+        return None
+    (main, first), (other, second) = named[0], others[0]
+    is_sound = main and other and comes_beside(main.artifact, other.artifact)
+    return (first, second) if is_sound else None
+
+
 def _several(commit: LoggedCommit) -> Finding:
     paths = [path for _, path in commit.changes]
     message = "no path"
@@ -157,7 +174,7 @@ def _several(commit: LoggedCommit) -> Finding:
         Reason.SEVERAL_PATHS,
         paths[0] if paths else "",
         message=message,
-        expected="exactly one artifact",
+        expected="one artifact, and at most the state that it moves",
     )
 
 

@@ -121,14 +121,12 @@ def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordin
         coordinator.index.expect(
             follow
             for commit in reversed(commits)
-            if (follow := _follow_of(repository, commit)) is not None
+            for _, path in commit.changes
+            if (follow := _follow_of(repository, commit, path)) is not None
         )
 
 
-def _follow_of(repository: Repository, commit: LoggedCommit) -> IndexUpdate | None:
-    if len(commit.changes) != 1:
-        return None
-    path = commit.changes[0][1]
+def _follow_of(repository: Repository, commit: LoggedCommit, path: str) -> IndexUpdate | None:
     blob = repository.blob_at(commit.oid, path)
     former = repository.blob_at(commit.parents[0], path) if commit.parents else None
     return IndexUpdate(path, blob, frozenset({former})) if blob else None

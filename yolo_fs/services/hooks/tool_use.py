@@ -415,6 +415,11 @@ class Guard:
                     f"{safe(use.what)} is for a person: it decides what agents may not.\n"
                     "Instead: ask your user, and say what for."
                 )
+            if use.whose is Whose.ROLE:
+                if actor and actor.role not in use.roles:
+                    lead = actor.peer(use.roles[0]).name
+                    return f"{safe(use.what)} is not your act.\nInstead: ask {lead}."
+                continue
             row = next((row for row in DEPARTMENTS if row.name == use.department.lower()), None)
             own = actor.department if actor else None
             if row is not None and own is not None and row.name != own:

@@ -216,6 +216,7 @@ def _next(one: Next | None) -> dict[str, Any] | None:
             "agent": one.agent,
             "task": one.task,
             "why": one.why,
+            "command": one.command,
             "inputs": list(one.inputs),
         }
         if one
