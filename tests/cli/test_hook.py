@@ -247,6 +247,7 @@ def test_a_subagent_is_told_its_own_work_and_what_it_never_receives(team: Team) 
     [
         ("existing", True, True),
         ("existing", False, False),
+        ("kept", False, True),
         ("always", False, True),
         ("never", True, False),
     ],
@@ -255,6 +256,7 @@ def test_a_state_file_is_refused_where_the_daemon_keeps_it(
     team: Team, policy: str, exists: bool, refused: bool
 ) -> None:
     team.config({"yolo_fs": {"state_files": policy}})
+    (team.root / ".yolo-planning/state.json").unlink(missing_ok=True)
     if exists:
         team.file(".yolo-planning/state.json", "{}\n")
     told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}

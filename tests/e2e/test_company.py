@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -98,10 +98,14 @@ class Played:
 
     def versions(self, ending: str) -> list[tuple[str, dict[str, Any]]]:
         """Return every committed content of the files that end so: (path, content)."""
-        found = [one for one in self.commits if one.path.endswith(ending)]
+        found = [
+            (one.oid, path)
+            for one in self.commits
+            for path in one.path.split()
+            if path.endswith(ending)
+        ]
         return [
-            (one.path, json.loads(self.stage.git.text("show", f"{one.oid}:{one.path}")))
-            for one in found
+            (path, json.loads(self.stage.git.text("show", f"{oid}:{path}"))) for oid, path in found
         ]
 
     @cached_property
@@ -125,9 +129,15 @@ def _played(play: Play) -> Iterator[Played]:
         yield found
 
 
+def _committing_all(play: Play) -> Play:
+    """Return a play in a repository in which each transition of a state is a commit."""
+    leaves = (f" D {PHASE}/.phase-orchestration.json",) if play is COMPANY else play.leaves
+    return replace(play, policy={"state_files": "always"}, keeps_states=True, leaves=leaves)
+
+
 @pytest.fixture(scope="module")
 def company() -> Iterator[Played]:
-    yield from _played(COMPANY)
+    yield from _played(_committing_all(COMPANY))
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +145,13 @@ def hold(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     folder = tmp_path_factory.mktemp("hold")
     shutil.copytree(str(FOLDER / "company"), folder, dirs_exist_ok=True)
     shutil.copy(PLAYS / "test-results-failing.jsonl", folder / "3-frontend")
-    yield from _played(load_play(PLAYS / "hold.toml", folder))
+    yield from _played(_committing_all(load_play(PLAYS / "hold.toml", folder)))
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[Played]:
+    """Return the company as whoever configures nothing has it."""
+    yield from _played(COMPANY)
 
 
 @pytest.fixture(params=["company", "hold"])
@@ -238,7 +254,31 @@ def test_each_commit_of_the_coordinator_changes_one_file(either: Played) -> None
     coordination = [one for one in either.commits[1:] if one.path.startswith(".yolo-planning/")]
 
     assert len(coordination) > 40
-    assert [one for one in coordination if " " in one.path] == []
+    assert [(one.subject, one.path) for one in coordination if " " in one.path] == [SIGNED_OFF]
+
+
+SIGNED_OFF = (
+    "chore(state): phase 1 complete",
+    ".yolo-planning/ROADMAP.md .yolo-planning/state.json",
+)
+
+
+def test_by_default_history_has_artifacts_and_the_sign_off_alone(quiet: Played) -> None:
+    ours = [one for one in quiet.commits[1:] if one.path.startswith(".yolo-planning/")]
+    assert len(quiet.commits) <= 45
+    assert [(one.subject, one.path) for one in ours if " " in one.path] == [SIGNED_OFF]
+    kept = (".execution-state.json", ".phase-orchestration.json", ".dept-status-", ".handoff-")
+    assert [one.path for one in ours if any(name in one.path for name in kept)] == []
+    assert quiet.yolo_fs("verify").returncode == 0
+
+
+def test_by_default_every_state_is_kept_beside_the_branch(quiet: Played) -> None:
+    assert {one["status"] for one in quiet.watching.statuses.values()} == {"complete"}
+    assert set(quiet.watching.statuses) == set(DEPARTMENTS)
+    assert ".handoff-ux-complete" in quiet.watching.sentinels
+    execution = json.loads(Path(quiet.root, PHASE, ".execution-state.json").read_text())
+    assert (execution["status"], execution["steps"]["qa"]["status"]) == ("complete", "complete")
+    assert quiet.stage.git.text("status", "--porcelain") == ""
 
 
 def test_history_passes_the_offline_check(company: Played) -> None:

@@ -103,7 +103,8 @@ def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
     """
     chosen = find_step(step)
     with _scene(asked, phase) as scene:
-        is_new = skip(scene.repository, scene.phase, chosen, because, time.time())
+        settings, now_s = load(scene.repository.root), time.time()
+        is_new = skip(scene.repository, settings, scene.phase, chosen, because, now_s)
     said = "declared skipped" if is_new else "declared skipped already"
     data = {"step": chosen.key, "status": "skipped", "reason": because, "is_new": is_new}
     return Reply(data, show=lambda console: console.print(f"{chosen.key}: {said}"))

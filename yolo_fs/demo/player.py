@@ -246,8 +246,10 @@ class Player:
         return SceneResult(Mark.YES if is_yes else Mark.NO, said)
 
     def _keeps(self, path: str, *, data: Mapping[str, Any], said: str = "") -> SceneResult:
-        """The daemon has written and committed a state file so. `data`: JSON pointer → value."""
-        self._poll(lambda: difference(data, self._stage.committed_object(path)))
+        """The daemon keeps a state file so, on the branch or beside it. `data`: JSON pointer →
+        value.
+        """
+        self._poll(lambda: difference(data, self._stage.kept_object(path)))
         return SceneResult(Mark.YES, said)
 
     def _sleeps(self, _: bool) -> SceneResult:

@@ -19,7 +19,8 @@ from yolo_fs.demo.play import Play
 from yolo_fs.demo.processes import DaemonEvent, DaemonProcess, GateWaiter, command, environment
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
-from yolo_fs.reasons import YoloError
+from yolo_fs.edges.store import read_json
+from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.phase.gates import integration_result
 from yolo_fs.services.progress.board import board
@@ -260,10 +261,15 @@ class Stage:
         arguments = ("diff-index", "--cached", "--quiet", "HEAD", "--", PLANNING_ROOT)
         return self.git.run(*arguments, ok=(0, 1)).code == 0
 
-    def committed_object(self, path: str) -> Mapping[str, Any]:
-        """Return the JSON object at a path of the branch; empty when there is none."""
+    def kept_object(self, path: str) -> Mapping[str, Any]:
+        """Return the JSON object at a path of the branch, or of the work tree where the branch has
+        none; empty when there is none at all.
+        """
         shown = self.git.run("show", f"HEAD:{path}", ok=(0, 128))
-        return json.loads(shown.out) if shown.code == 0 else {}
+        if shown.code == 0:
+            return dict(json.loads(shown.out))
+        found = read_json(os.path.join(self.root, path))
+        return found if isinstance(found, dict) else {}
 
 
 ACTIONS: Mapping[str, Callable[..., None]] = {

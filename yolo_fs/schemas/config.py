@@ -93,10 +93,11 @@ text has it. Tightens: true."""
     product_handoffs: bool = False
     """Watch, check and commit the handoffs of the product workflow, which lie outside the planning
     tree in `documents/handoffs`. Loosens: true."""
-    state_files: Literal["existing", "always", "never"] = "existing"
-    """Which state files the daemon keeps true and commits on each transition: those that exist,
-    those of every phase, or none. Where several departments work, `existing` means `always`.
-    Neither way."""
+    state_files: Literal["kept", "existing", "always", "never"] = "kept"
+    """Which state files the daemon keeps true. `kept`: those of every phase, beside the branch;
+    what the branch has already is committed. The others commit each transition: `existing`, of
+    files that exist, and of all where several departments work; `always`, of every phase. `never`:
+    none is kept. Neither way."""
     contexts: Literal["existing", "always", "never"] = "existing"
     """Which compiled contexts the daemon keeps true: those that exist, those of every agent of the
     phase that is worked on as well, or none. `context_compiler: false` means `never`. Neither

@@ -36,6 +36,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed, 
 from yolo_fs.rules.artifacts.examine import needs_of
 from yolo_fs.rules.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
+from yolo_fs.rules.artifacts.table import HIDDEN, IGNORED_STATES, STATE_KINDS
 from yolo_fs.rules.artifacts.verdicts import (
     Accepted,
     Committed,
@@ -48,6 +49,7 @@ from yolo_fs.rules.artifacts.verdicts import (
     Waiting,
 )
 from yolo_fs.rules.decide import EventSink
+from yolo_fs.rules.states.project import says_ours
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.workspace import Settings, lock_path
@@ -77,7 +79,11 @@ class Pipeline:
         self._repository = repository
         self._settings = settings
         self._refused = refused
-        self._rules = PathRules(repository, commit_ignored=settings.policy.commit_ignored)
+        self._keeps_beside = settings.policy.state_files == "kept"
+        hidden = HIDDEN if self._keeps_beside else (*HIDDEN, *IGNORED_STATES)
+        self._rules = PathRules(
+            repository, commit_ignored=settings.policy.commit_ignored, hidden=hidden
+        )
         self._quiet_timer = QuietTimer()
         self._asked: tuple[str, ...] = ()
         """Paths of this round, as long as nobody had to know what git's rules say of them."""
@@ -120,6 +126,8 @@ class Pipeline:
         blob = self._repository.objects.object_format.hash_object("blob", content.data).oid
         if blob == in_head:
             return Committed(blob)
+        if in_head is None and self._is_kept_beside(place, content.data):
+            return Ignored()
         quiet_s = self._quiet_timer.quiet_s(place.path, content.stamp)
         if content.being_written or content.writer is Writer.SOME:
             return Waiting(Reason.BEING_WRITTEN)
@@ -145,6 +153,17 @@ class Pipeline:
         trailers = trailers_of(place, len(checked.faults))
         needs = needs_of(place, checked.records)
         return Accepted(place, content.data, blob, subject, trailers, checked.faults, needs)
+
+    def _is_kept_beside(self, place: Place, data: bytes) -> bool:
+        """Return whether a file is ours, and follows from the branch without being on it. What
+        others wrote is their work, unless git ignores it.
+        """
+        is_state = place.artifact.kind in STATE_KINDS
+        if not is_state or not self._keeps_beside:
+            return False
+        return says_ours(data) or self._rules.reason_to_hold(place.path, in_head=False) is (
+            Reason.GITIGNORED
+        )
 
     def _reason_to_hold(
         self, path: str, in_head: str | None, obstacle: Reason | None

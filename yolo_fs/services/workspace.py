@@ -85,6 +85,11 @@ def waiters_path(repository: Repository) -> str:
     return os.path.join(repository.own_dir, "gates.waiters")
 
 
+def states_lock(repository: Repository) -> str:
+    """Return the lock of whoever brings a state file and the branch to the same."""
+    return os.path.join(repository.own_dir, "states.turn")
+
+
 def output_place(typed: str, start: str, ending: str = "") -> tuple[str, str]:
     """Return below which folder a file lies that a person named, and its path, as
     `store.output_place` does; `ending`: of each file of this kind in a work tree.
@@ -473,7 +478,7 @@ _OTHERS = (
          "daemon.lock", "gates.waiters", "index-pending",
          "ref-locks", INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
          f"{STATE}-wal", f"{STATE}-shm", f"{STATE}-journal", f"{INDEX}-journal",
-         "kept.turn", "kept-ref-lock"),
+         "kept.turn", "kept-ref-lock", "states.turn"),
     ),
 )  # fmt: skip
 

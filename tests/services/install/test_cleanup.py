@@ -39,7 +39,7 @@ SIGNED = {
 def team(tmp_path: Path) -> Team:
     """A team with a phase under way, and the files that it coordinates by."""
     made = Team(tmp_path / "repo")
-    made.config(BACKEND | {"effort": "turbo"})
+    made.config(BACKEND | {"effort": "turbo", "yolo_fs": {"state_files": "never"}})
     made.artifact("notes.md", "not an artifact, and nobody else's either\n")
     for name in COORDINATION:
         made.artifact(name, "{}\n")
@@ -151,7 +151,7 @@ def test_a_second_clean_up_finds_nothing_and_is_done(
 @pytest.fixture
 def orchestrated(team: Team) -> Team:
     """The same team, whose daemon has committed an orchestration."""
-    team.config(THREE)
+    team.config(THREE | {"yolo_fs": {"state_files": "always"}})
     team.once()
     assert ORCHESTRATION in team.git("ls-files", PHASE)
     return team

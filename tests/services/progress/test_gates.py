@@ -278,7 +278,7 @@ def test_waiters_are_told_before_anything_slow_is_written(
 
 
 def test_with_one_department_gates_are_judged_only_while_somebody_listens(team: Team) -> None:
-    team.config(BACKEND)
+    team.config(BACKEND | {"yolo_fs": {"state_files": "never"}})
     notice = team.root / ".git/yolo-fs/gates.json"
     notice.unlink()
     with Repository(str(team.root)) as repository:

@@ -179,7 +179,7 @@ def test_nothing_is_written_in_the_middle_of_what_the_user_does(
     team: Team, ask: Ask, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     work(team)
-    monkeypatch.setattr("yolo_fs.services.progress.signoff._TRY_EVERY_S", 0.0)
+    monkeypatch.setattr("yolo_fs.services.progress.placing.TRY_EVERY_S", 0.0)
     (team.root / ".git" / file).write_text(team.head())
     head = team.head()
     assert ask("phase", "sign-off", "1")[0] == Exit.TRY_AGAIN

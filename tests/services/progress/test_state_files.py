@@ -18,7 +18,10 @@ from yolo_fs.services.workspace import load
 def test_what_somebody_writes_meanwhile_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    settings_of_user = tmp_path / "config/yolo-fs/config.json"
+    settings_of_user.parent.mkdir(parents=True)
+    settings_of_user.write_text('{"policy": {"state_files": "always"}}')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     team = Team(tmp_path / "work")
     team.config(THREE)
     *_, _ = team.moments()

@@ -287,6 +287,8 @@ def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
 
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")
+_OF_ONE_FOLDER = (b"info/exclude", b"/.gitignore")
+"""Where rules of ours are: in no file that holds for the whole work tree and is committed."""
 _AT_ONCE = 200
 """Paths in one question, which has to fit into a pipe: else we and git wait for each other."""
 _NOT_SET = (b"unspecified", b"unset")
@@ -297,9 +299,17 @@ _RULES = (".gitignore", ".gitattributes")
 class PathRules:
     """Asks `check-ignore` and `check-attr`, which run on while the files that they read stay."""
 
-    def __init__(self, repository: Repository, *, commit_ignored: bool = False):
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        commit_ignored: bool = False,
+        hidden: Collection[str] = (),
+    ):
+        """`hidden`: patterns of ours, which only keep files out of sight and hold nothing."""
         self._repository = repository
         self._commit_ignored = commit_ignored
+        self._hidden = frozenset(map(str.encode, hidden))
         self._sources: dict[str, Stamp | None] = {}
         """File that rules are read from → what it was when its rules were read."""
         self._known: dict[str, Reason | None] = {}
@@ -388,8 +398,10 @@ class PathRules:
         self._ignore.ask(_question(paths))
         found: dict[str, Reason | None] = {}
         for path in paths:
-            _source, _line, pattern, _path = (self._ignore.until(b"\0") for _ in range(4))
-            found[path] = Reason.GITIGNORED if pattern and not pattern.startswith(b"!") else None
+            source, _line, pattern, _path = (self._ignore.until(b"\0") for _ in range(4))
+            is_ours = pattern in self._hidden and source.endswith(_OF_ONE_FOLDER)
+            is_hit = pattern and not is_ours and not pattern.startswith(b"!")
+            found[path] = Reason.GITIGNORED if is_hit else None
         return found
 
     def _filtered(self, paths: Sequence[str]) -> dict[str, Reason | None]:

@@ -107,6 +107,8 @@ def _of_escalation(
     return {Change.RECEIVED: received, Change.RESOLVED: resolved}[first.change] if first else None
 
 
+KIND = "Yolo-Artifact"
+"""Trailer: the kind of the artifact that the commit is called after."""
 ORIGIN = "Yolo-Origin"
 """Trailer of a copy: which clone made the artifact, and in which commit of its own; absent where it
 was made."""
@@ -117,7 +119,7 @@ WARNINGS = "Yolo-Warnings"
 def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
     """Return the trailers that let machines find the commit again."""
     warned = ((WARNINGS, str(warning_count)),) if warning_count else ()
-    trailers = [("Yolo-Artifact", place.artifact.kind)]
+    trailers = [(KIND, place.artifact.kind)]
     if place.phase:
         trailers.append(("Yolo-Phase", str(place.phase)))
     if place.plan:

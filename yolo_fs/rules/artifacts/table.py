@@ -676,6 +676,21 @@ RUNTIME: tuple[str, ...] = (
 )
 
 
+STATE_KINDS = frozenset({"state", "execution-state", "phase-orchestration"})
+"""Kinds that are kept beside the branch as long as it does not have them."""
+IGNORED_STATES = (".execution-state.json", ".phase-orchestration.json")
+"""Of these, the files that `init` lets git ignore: no step ends with them."""
+HIDDEN: tuple[str, ...] = (
+    "/.yolo-planning/state.json",
+    "/.yolo-planning/**/.execution-state.json",
+    "/.yolo-planning/**/.phase-orchestration.json",
+    "/.yolo-planning/phases/*/.dept-status-*",
+    "/.yolo-planning/phases/*/.dept-lock-*",
+    "/.yolo-planning/phases/*/.handoff-*",
+)
+"""Patterns, as git reads them, of what is kept beside the branch."""
+
+
 def comes_beside(main: Artifact, other: Artifact) -> bool:
     """Return whether the commit of one artifact may bring another: the state that it moves, and at
     the sign-off the roadmap.

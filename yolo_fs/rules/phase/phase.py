@@ -8,7 +8,7 @@ it has to move. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import place_of_name
 from yolo_fs.rules.escalations.fold import as_committed, open_of
 from yolo_fs.rules.escalations.log import EscalationProgress
-from yolo_fs.rules.evidence import OWNERS_DECISION, PhaseFacts, failures_of, texts
+from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, failures_of, texts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import PATCH_FAILED, loop_of, loops
@@ -140,6 +140,37 @@ class Phase:
 
 Phases = Sequence[Phase]
 """Phases in the order of their numbers."""
+
+
+def with_filed(phases: Phases, filed: Iterable[Filed]) -> Phases:
+    """Return the phases as they are once the branch has these artifacts of phases as well, as far
+    as the known commits tell: a summary may name one that nobody has asked for.
+    """
+    found = {phase.id: phase for phase in phases}
+    for one in filed:
+        if one.place.phase is None:
+            found = {key: _with(phase, one) for key, phase in found.items()}
+        elif one.place.phase in found:
+            found[one.place.phase] = _with(found[one.place.phase], one)
+        elif phases:
+            facts, shared = (
+                phases[-1].facts,
+                [each for each in phases[-1].facts.filed if each.place.phase is None],
+            )
+            begun = PhaseFacts(
+                one.place.phase,
+                (*shared, one),
+                facts.switches,
+                earlier_plans=facts.earlier_plans,
+                at_s=one.at_s,
+                home=facts.home,
+            )
+            found[one.place.phase] = Phase(begun)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _with(phase: Phase, filed: Filed) -> Phase:
+    return Phase(phase.facts.with_filed(filed))
 
 
 _LOOPS_OF_STEP = {

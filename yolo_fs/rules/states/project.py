@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -47,6 +48,15 @@ def renewed(before: Mapping[str, Any] | None, fresh: Mapping[str, Any]) -> dict[
 def is_ours(content: Mapping[str, Any]) -> bool:
     """Return whether nobody changed the content since we wrote it."""
     return content.get(SEAL) == _checksum(content)
+
+
+def says_ours(data: bytes) -> bool:
+    """Return whether the bytes of a state file are what we wrote."""
+    try:
+        content = parse(data, len(data))
+    except ValueError:
+        return False
+    return isinstance(content, dict) and is_ours(content)
 
 
 def declared_in(

@@ -25,6 +25,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, touches_phase
 from yolo_fs.rules.artifacts.naming import (
+    KIND,
     ORIGIN,
     WARNINGS,
     is_named_by_change,
@@ -153,7 +154,7 @@ def _as_made(commit: LoggedCommit) -> tuple[tuple[str, str], ...] | None:
     """Return what a commit changes, what it is called after first; None where that is too much."""
     if len(commit.changes) == 1:
         return tuple(commit.changes)
-    kind = dict(commit.trailers).get("Yolo-Artifact")
+    kind = dict(commit.trailers).get(KIND)
     placed = [(classify(path), (status, path)) for status, path in commit.changes[:3]]
     named = [one for one in placed if one[0] and one[0].artifact.kind == kind]
     others = [one for one in placed if one not in named]

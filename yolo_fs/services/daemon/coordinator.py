@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -24,6 +26,8 @@ from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Rejected
 from yolo_fs.rules.decide import Action, Commit, Emit, EventSink, decide, describe
 from yolo_fs.rules.kept import KeptCause
 from yolo_fs.services.kept import Keeper, Unkept
+from yolo_fs.services.progress.placing import placed
+from yolo_fs.services.progress.state_files import StateMove
 from yolo_fs.services.surveyor import CachedVerdict, Observation, Refusal, Surveyor, VerdictStore
 from yolo_fs.services.workspace import Settings
 
@@ -34,6 +38,9 @@ class ApplyResult(NamedTuple):
     verdicts: dict[str, Verdict]
     """Path → `Committed`, or `Held` with the reason why not."""
     made: tuple[CommitResult, ...] = ()
+
+
+StateSource = Callable[[str | None, Sequence[Accepted]], StateMove | None]
 
 
 class CommitBudget:
@@ -68,7 +75,10 @@ class Applier:
         budget: CommitBudget,
         emit: EventSink,
         root: str,
+        moved_by: StateSource = lambda _tip, _accepted: None,
     ):
+        """`moved_by`: says which state file the commit of artifacts moves."""
+        self._moved_by = moved_by
         self._began_ns = time.time_ns()
         self._root = root
         self._committer = committer
@@ -102,12 +112,26 @@ class Applier:
             for each in accepted
         ]
         try:
-            made = self._committer.commit(entries, head, partial(self._tell, accepted, head))
+            made = self._commit_with_state(accepted, entries, head)
         except YoloError as error:
             held = Held(error.reason, (error.as_finding(),))
             return ApplyResult(verdicts | {each.place.path: held for each in accepted})
         failpoint.reach("apply.told")
         return ApplyResult(verdicts | {one.path: Committed(one.blob) for one in made}, made)
+
+    def _commit_with_state(
+        self, accepted: Sequence[Accepted], entries: list[CommitRequest], head: Head
+    ) -> tuple[CommitResult, ...]:
+        """Commit artifacts; the last one takes along the state file that they move."""
+        tell = partial(self._tell, accepted, head)
+        if move := self._moved_by(head.tip, accepted):
+            files = ((move.path, move.after),)
+            within = placed(self._root, files, {move.path: move.before})
+            moving = [*entries[:-1], replace(entries[-1], beside=files)]
+            # It may be somebody's by now, and no artifact waits for it.
+            with contextlib.suppress(YoloError):
+                return self._committer.commit(moving, head, tell, within)
+        return self._committer.commit(entries, head, tell)
 
     def _tell(self, accepted: Sequence[Accepted], head: Head, made: Sequence[CommitResult]) -> None:
         for each, one in zip(accepted, made, strict=True):
@@ -159,8 +183,16 @@ PASSING = frozenset({*IN_PROGRESS.values(), *_PASSING})
 class Coordinator:
     """Knows every candidate of one work tree and brings each as far as it may go."""
 
-    def __init__(self, repository: Repository, settings: Settings, emit: EventSink):
-        """Coordinate one work tree by these settings; `emit` hears every fact worth remembering."""
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        emit: EventSink,
+        moved_by: StateSource = lambda _tip, _accepted: None,
+    ):
+        """Coordinate one work tree by these settings; `emit` hears every fact worth remembering,
+        `moved_by` says which state file the commit of artifacts moves.
+        """
         self._repository = repository
         self._emit = emit
         durable = settings.policy.durability == "fsync"
@@ -182,6 +214,7 @@ class Coordinator:
             CommitBudget(settings.policy.commits_per_minute),
             emit,
             repository.root,
+            moved_by,
         )
         self._diverged: frozenset[str] = frozenset()
         self._reconciled = self._surveyor.head

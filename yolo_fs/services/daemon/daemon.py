@@ -128,10 +128,10 @@ class Daemon:
         team = Team(repository, settings, pause=self._commit_meanwhile)
         observer = AgentsObserver(repository, settings, team)
         self._team = team
-        self._coordinator = Coordinator(repository, settings, emit)
+        self._states = States(repository, settings, team)
+        self._coordinator = Coordinator(repository, settings, emit, self._states.moved_by)
         self._projector = Projector(repository, settings, team, emit)
         self._contexts = ContextStore(repository, settings, team)
-        self._states = States(repository, settings, team)
         self._ticker = Ticker(repository, settings, emit, notify=self._hook.notify)
         self._escalator = LoopEscalator(repository, settings, team, emit)
         self._crew = AgentAlerts(repository, observer, emit, self._hook.put)
@@ -191,7 +191,8 @@ class Daemon:
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
             parts.callback(self._packs.end)
-            for part in (self._team_link, self._coordinator, self._hook, self._observer):
+            watchers = (self._team_link, self._coordinator, self._states)
+            for part in (*watchers, self._hook, self._observer):
                 parts.callback(part.close)
             self._watch_set.stop()
             if not self._is_gone():
@@ -306,10 +307,11 @@ class Daemon:
             self._stamps = stamps
             self._emit("config.rejected", CONFIG, error.as_finding().as_json())
             return
-        coordinator = self._coordinator
+        former = (self._coordinator, self._states)
         self._team_link.close()
         self._build()
-        coordinator.close()
+        for part in former:
+            part.close()
         self._stamps = stamps
         self._watch_set.watch(self._settings.roots)
         self._schedule.hasten("rescan")

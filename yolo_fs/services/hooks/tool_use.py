@@ -459,7 +459,7 @@ class Guard:
         if wanted == "never":
             return False
         exists = os.path.lexists(os.path.join(self._asked.repository.root, path))
-        return exists or ((wanted == "always" or several) and path != RUNNING)
+        return exists or ((wanted in ("kept", "always") or several) and path != RUNNING)
 
     def _may_write(self, actor: Actor | None, full: str) -> AccessDecision:
         """Ask for the active plan, then each other open one: plans of a wave run at once."""

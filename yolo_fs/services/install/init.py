@@ -30,7 +30,7 @@ from yolo_fs.protocol.departments import (
 )
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Home
+from yolo_fs.rules.artifacts.table import ARTIFACTS, HIDDEN, IGNORED_STATES, RUNTIME, Home
 from yolo_fs.services.workspace import CONFIG, user_config_path
 
 
@@ -67,6 +67,7 @@ RULES: Mapping[str, tuple[str, ...]] = {
         "# Coordination of the moment, never committed; kept by `yolo-fs init`.",
         # config.json is no artifact, yet people do commit it.
         *(pattern for pattern in RUNTIME if pattern != "config.json"),
+        *IGNORED_STATES,
         ".*.yolo-tmp.*",
     ),
     ".gitattributes": (
@@ -273,6 +274,10 @@ def _ignoring(repository: Repository) -> Iterator[Finding]:
         )
 
 
+_OF_OURS = ("info/exclude", f"{PLANNING_ROOT}/.gitignore")
+"""Where lines of ours are that only keep state files out of sight."""
+
+
 class _Rule(NamedTuple):
     source: str
     line: int
@@ -294,7 +299,8 @@ def _ignore_rules(repository: Repository, paths: Sequence[str]) -> Iterator[tupl
         for path in paths:
             asked.ask(os.fsencode(path) + b"\0")
             source, line, pattern, _ = (os.fsdecode(asked.until(b"\0")) for _ in range(4))
-            if pattern and not pattern.startswith("!"):
+            is_ours = pattern in (*HIDDEN, *IGNORED_STATES) and source.endswith(_OF_OURS)
+            if pattern and not is_ours and not pattern.startswith("!"):
                 yield path, _Rule(source, int(line), pattern)
     finally:
         asked.close()

@@ -35,7 +35,7 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.states.project import DECLARABLE, seq_of
+from yolo_fs.rules.states.project import DECLARABLE, says_ours, seq_of
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.workspace import own_phase_folder
 
@@ -185,6 +185,8 @@ def is_unique_in(repository: Repository) -> Callable[[str], bool]:
             read(repository.root, relative, _LIMIT_BYTES),
             repository.blob_at(tip, relative),
         )
+        if isinstance(content, Content) and blob is None and says_ours(content.data):
+            return False  # it follows from the branch, which need not have it
         return (
             not isinstance(content, Content)
             or repository.object_format.hash_object("blob", content.data).oid != blob

@@ -1,10 +1,12 @@
 """Writes the files that follow from committed history: execution state, orchestration, project
 state, and the status, sentinels and gates of departments that work side by side.
 
-One state file at a time: it is committed like any artifact before the next is computed, so each
-transition is a commit and a crash at any point heals at the next look. A file that somebody is
-writing is left alone until it is committed. A project with one department has none of the
-departments' files. Sentinels made by hand open nothing. See docs/faults.md#f58.
+A state file that the branch has is committed like any artifact before the next is computed, one
+transition at a time, and a crash at any point heals at the next look. One that it has not is kept
+beside it: it follows from artifacts, so a clone makes its own, and history tells the same without
+it. A file that somebody is writing is left alone until it is committed. A project with one
+department has no sentinels and no orchestration. Sentinels made by hand open nothing. See
+docs/faults.md#f58.
 """
 
 from __future__ import annotations
@@ -13,32 +15,39 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, Stamp, Writer, is_plain_file, read, stamp_at
+from yolo_fs.edges.git.excluded import hide
+from yolo_fs.edges.git.obstacles import PathRules
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.store import (
     SHARED,
     Damaged,
     ListedFolder,
+    json_text,
+    locked,
     read_json,
     reap_temporaries,
     remove,
     update,
     write_json,
 )
+from yolo_fs.edges.text_checks import Limits
 from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import understand
-from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
+from yolo_fs.rules.artifacts.table import HIDDEN
+from yolo_fs.rules.artifacts.verdicts import Accepted, Rejected, Verdict
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.evidence import Switches
+from yolo_fs.rules.evidence import Filed, Switches
 from yolo_fs.rules.phase.gates import GateStatus, was_proved
-from yolo_fs.rules.phase.phase import Phase, Phases
+from yolo_fs.rules.phase.phase import Phase, Phases, with_filed
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.states.project import (
@@ -47,6 +56,7 @@ from yolo_fs.rules.states.project import (
     is_ours,
     orchestration,
     project_state,
+    says_ours,
 )
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.layout import Record
@@ -57,6 +67,7 @@ from yolo_fs.services.workspace import (
     notice_path,
     own_phase_folder,
     phase_folder,
+    states_lock,
     waiters_path,
 )
 
@@ -102,14 +113,26 @@ PROJECT = f"{PLANNING_ROOT}/state.json"
 _Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
 
+class StateMove(NamedTuple):
+    """A state file that the commit of an artifact brings with it."""
+
+    path: str
+    before: bytes
+    after: bytes
+
+
 class States:
     """The state files of one work tree."""
 
     def __init__(self, repository: Repository, settings: Settings, team: Team):
         self._repository = repository
+        self._settings = settings
         self._limit = settings.policy.max_file_bytes
         self._wanted = settings.policy.state_files
-        self._always = self._wanted == "always" or Switches(settings.config).several_departments
+        self._always = (
+            self._wanted in ("kept", "always") or Switches(settings.config).several_departments
+        )
+        self._rules = PathRules(repository, hidden=HIDDEN)
         self._mode = settings.mode
         self._spoilt: set[str] = set()
         """Files with a content of ours that is not valid, at the last look."""
@@ -118,23 +141,69 @@ class States:
         self._team = team
         self._true: object = None
         """The commit, and the files that were kept, when all of them were true."""
+        self._seen: tuple[str | None, Phases] = (None, ())
+        """The commit that was looked at last, and its phases."""
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._rules.close()
+
+    def moved_by(self, tip: str | None, accepted: Sequence[Accepted]) -> StateMove | None:
+        """Return what `state.json` says once these artifacts are committed on the tip; None where
+        it says so already, where the branch does not have it, or where that has to be worked out:
+        then it follows in a commit of its own.
+        """
+        blob = self._repository.blob_at(tip, PROJECT) if self._wanted == "kept" else None
+        if blob is not None and self._seen[0] is None:
+            # A team of its own, for nothing may be committed while this one reads.
+            self._seen = (tip, Team(self._repository, self._settings).phases(tip))
+        seen, phases = self._seen
+        if seen != tip or blob is None or any(one.place.path == PROJECT for one in accepted):
+            return None
+        content = read(self._repository.root, PROJECT, self._limit)
+        if not isinstance(content, Content) or not says_ours(content.data):
+            return None
+        if self._repository.object_format.hash_object("blob", content.data).oid != blob:
+            return None
+        filed = map(self._filed, accepted)
+        fresh = project_state(with_filed(phases, filed), parse(content.data, self._limit))
+        return StateMove(PROJECT, content.data, json_text(fresh)) if fresh else None
+
+    def _filed(self, accepted: Accepted) -> Filed:
+        place = accepted.place
+        limits = Limits(max_file_bytes=self._limit)
+        records = READERS[place.artifact.format](accepted.data, place.path, limits).records
+        lines = tuple(one.value for one in understand(place, records, self._mode).records)
+        return Filed(place, lines, valid=True, commit=accepted.blob, at_s=int(time.time()))
 
     def write_next(self, commit: str | None, known: Iterable[str]) -> str | None:
-        """Write the first state file that is behind the commit; return its path, or None when all
-        are true.
+        """Write what is kept beside the branch, and of what is on it the first state file that is
+        behind the commit; return its path, or None when all are true.
 
         `known`: the paths of all candidates.
         """
         if commit is None or self._wanted == "never" or not (self._always or _some_exist(known)):
             return None
-        kept = {
+        phases = self._team.phases(commit)
+        self._seen = (commit, phases)
+        rows = {
             path: content
-            for path, content in _rows(self._team.phases(commit))
-            if self._is_ours_to_keep(path)
+            for path, is_over, content in _rows(phases)
+            if self._is_ours_to_keep(path, is_over=is_over)
         }
-        if (commit, [*kept]) == self._true:
+        beside = self._beside(commit, rows)
+        if (commit, [*rows], self._stamps(beside)) == self._true:
             return None
+        self._repository.make_own_dir()
+        with locked(states_lock(self._repository), _PATIENCE_S):
+            if self._repository.head().tip != commit:  # the files are of a later commit by now
+                return None
+            return self._write(commit, rows, beside)
+
+    def _write(self, commit: str, rows: Mapping[str, _Next], beside: Sequence[str]) -> str | None:
         self._spoilt, self._read = set(), {}
+        late = [path for path in beside if not self._keep(path, rows[path])]
+        kept = {path: content for path, content in rows.items() if path not in beside}
         said = {path: self._committed(commit, path) for path in kept}
         for path, next_content in kept.items():
             if said[path] is _IN_FLIGHT:
@@ -156,17 +225,68 @@ class States:
                     continue
                 failpoint.reach("states.written")
                 return path
-        self._true = None if _IN_FLIGHT in said.values() else (commit, [*kept])
+        is_true = not late and _IN_FLIGHT not in said.values()
+        self._true = (commit, [*rows], self._stamps(beside)) if is_true else None
         return None
+
+    def _beside(self, commit: str, paths: Iterable[str]) -> tuple[str, ...]:
+        """Return which of the files are kept beside the branch: those that it does not have."""
+        if self._wanted != "kept":
+            return ()
+        return tuple(path for path in paths if self._repository.blob_at(commit, path) is None)
+
+    def _stamps(self, paths: Iterable[str]) -> list[Stamp | None]:
+        return [stamp_at(f"{self._repository.root}/{path}", by_link=False) for path in paths]
+
+    def _keep(self, path: str, next_content: _Next) -> bool:
+        """Let a file beside the branch say what history says; return whether it does."""
+        before = self._said_beside(path)
+        if before is _IN_FLIGHT:
+            return False
+        fresh = before
+        for _ in range(_MOST_STEPS):
+            if (later := next_content(fresh)) is None:
+                break
+            fresh = later
+        if fresh is before or self._is_faulty(path, fresh):
+            return True
+        root, check = self._repository.root, partial(self._check, path)
+        failpoint.reach("states.begun")
+        try:
+            full = os.path.join(root, path)
+            write_json(full, fresh, root=root, mode=SHARED, last_check=check)
+        except _WrittenMeanwhileError:
+            return False
+        failpoint.reach("states.kept")
+        return True
+
+    def _said_beside(self, path: str) -> Any:
+        """Return what a file beside the branch says, None where there is nothing of ours; what
+        others write is theirs until it is committed, unless git ignores it.
+        """
+        content = read(self._repository.root, path, self._limit)
+        self._read[path] = content.stamp if isinstance(content, Content) else None
+        if not isinstance(content, Content):
+            return None if content.reason is Reason.FILE_MISSING else _IN_FLIGHT
+        if content.being_written or content.writer is Writer.SOME:
+            return _IN_FLIGHT
+        try:
+            said = parse(content.data, len(content.data))
+        except ValueError:
+            said = None
+        if not isinstance(said, dict) or self._is_faulty(path, said):
+            return _IN_FLIGHT if said is None or not is_ours(said) else None
+        is_ignored = self._rules.reason_to_hold(path, in_head=False) is Reason.GITIGNORED
+        return said if is_ours(said) or is_ignored else _IN_FLIGHT
 
     def _check(self, path: str) -> None:
         if stamp_at(os.path.join(self._repository.root, path), by_link=False) != self._read[path]:
             raise _WrittenMeanwhileError
 
-    def _is_ours_to_keep(self, path: str) -> bool:
+    def _is_ours_to_keep(self, path: str, *, is_over: bool) -> bool:
         full = os.path.join(self._repository.root, path)
         is_asked_for = path != RUNNING and (
-            self._always
+            (self._always and not (is_over and self._wanted == "kept"))
             # An escalation is referred to by its entry in the execution state of its phase.
             or (
                 path.endswith(EXECUTION)
@@ -208,26 +328,30 @@ class States:
 
 
 _IN_FLIGHT = object()
+_PATIENCE_S = 2.0
+_MOST_STEPS = 100
+"""Transitions that one look writes down at once; more come at the next."""
 
 
 class _WrittenMeanwhileError(Exception):
     """Somebody wrote a file after it was read."""
 
 
-def _rows(phases: Phases) -> Iterator[tuple[str, _Next]]:
-    """Yield each state file with what works out its next content.
+def _rows(phases: Phases) -> Iterator[tuple[str, bool, _Next]]:
+    """Yield each state file, whether its phase is over, and what works out its next content.
 
     Execution states come first: once the project's state goes on to the next phase, they alone say
     that one is over.
     """
     for phase in phases:
         folder = phase.facts.folder
-        yield f"{folder}/.execution-state.json", _execution(phase)
+        is_over = phase.is_complete
+        yield f"{folder}/.execution-state.json", is_over, _execution(phase)
         if phase.facts.switches.several_departments:
-            yield f"{folder}/.phase-orchestration.json", _orchestration(phase)
+            yield f"{folder}/.phase-orchestration.json", is_over, _orchestration(phase)
     if phases:
-        yield RUNNING, _execution(current(phases))
-        yield PROJECT, lambda before: project_state(phases, before)
+        yield RUNNING, False, _execution(current(phases))
+        yield PROJECT, False, lambda before: project_state(phases, before)
 
 
 def _execution(phase: Phase) -> _Next:
@@ -247,6 +371,7 @@ class Projector:
 
     def __init__(self, repository: Repository, settings: Settings, team: Team, tell: EventSink):
         self._repository = repository
+        self._wanted = settings.policy.state_files
         self._switches = Switches(settings.config)
         self._team = team
         self._tell = tell
@@ -258,10 +383,13 @@ class Projector:
         self._done: object = None
         """Commit and errors that everything was written for."""
         self._has_failed = False
+        self._is_hidden = False
+        """Whether git shows nothing of what is kept."""
 
     def bring_up_to_date(self, commit: str | None, unsettled: Mapping[str, Verdict]) -> None:
         """Write every projection as of a commit; nothing is written that is true already."""
-        writes = self._switches.several_departments
+        several = self._switches.several_departments
+        writes = several or self._wanted != "never"
         if not (writes or self._notices.are_awaited()):
             return
         errors = _first_errors(unsettled)
@@ -272,16 +400,27 @@ class Projector:
         gates = {str(phase.id): phase.gates for phase in phases}
         # First and synced to no disk: whole teams wait for it.
         self._notices.write(_open_gates(gates), commit or "")
-        if writes:
+        if several:
             self._note_gates(gates)
+        if writes and phases:
+            self._hide()
             self._write(phases, errors)
         self._done = None if self._has_failed else (commit, errors)
+
+    def _hide(self) -> None:
+        """Keep what no commit gets out of `git status`, whatever the user's rules say."""
+        if self._is_hidden or self._wanted != "kept":
+            return
+        with self._told("info/exclude"):
+            hide(self._repository, HIDDEN)
+            self._is_hidden = True
 
     def _write(self, phases: Iterable[Phase], errors: Mapping[str, str]) -> None:
         for phase in phases:
             with self._told(phase_folder(self._repository.root, phase.id)):
                 self._departments(phase, errors)
-                self._sentinels(phase)
+                if self._switches.several_departments:
+                    self._sentinels(phase)
 
     def _departments(self, phase: Phase, errors: Mapping[str, str]) -> None:
         folder = self._folder(phase)

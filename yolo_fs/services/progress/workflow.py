@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, Damaged, update
+from yolo_fs.edges.store import SHARED, Damaged, json_text, update
+from yolo_fs.foreign_json import parse
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
@@ -26,6 +27,7 @@ from yolo_fs.rules.states.execution import next_execution_state
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
+from yolo_fs.services.progress.placing import FileCommitter, tried
 from yolo_fs.services.workspace import Settings, own_phase_folder
 
 _FILE = ".execution-state.json"
@@ -124,9 +126,17 @@ def _look(view: View, progress: StepStatus, passed: frozenset[str]) -> StepLook:
     return StepLook(progress, view.department, entry, after)
 
 
-def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: float) -> bool:
+def skip(
+    repository: Repository,
+    settings: Settings,
+    phase: Phase,
+    step: Step,
+    because: str,
+    now_s: float,
+) -> bool:
     """Declare in the phase's execution state that a step is skipped; it counts once that file is
-    committed.
+    committed. No artifact proves it, so where that file is kept beside the branch it is committed
+    here, and from then on as any that the branch has.
 
     Returns False when the file says so already.
 
@@ -136,6 +146,10 @@ def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: 
             UNREADABLE when the file holds anything but a valid state; LOCK_TIMEOUT.
     """
     _refuse(phase, step, because)
+    file = f"{phase.facts.folder}/{_FILE}"
+    is_known = repository.blob_at(repository.head().tip, file) is not None
+    if settings.policy.state_files == "kept" and not is_known:
+        return tried(lambda: _commit_skip(repository, settings, phase, step, because, now_s))
     folder = own_phase_folder(repository.root, phase.id)
     repository.make_own_dir()
     path, lock = os.path.join(folder, _FILE), os.path.join(repository.own_dir, _LOCK)
@@ -147,6 +161,25 @@ def skip(repository: Repository, phase: Phase, step: Step, because: str, now_s: 
         return _with_skip(path, state, step, because, iso(now_s))
 
     return update(path, lock, skipped, root=repository.root, mode=SHARED) is not None
+
+
+def _commit_skip(
+    repository: Repository,
+    settings: Settings,
+    phase: Phase,
+    step: Step,
+    because: str,
+    now_s: float,
+) -> bool:
+    own_phase_folder(repository.root, phase.id)
+    path, files = f"{phase.facts.folder}/{_FILE}", FileCommitter(repository, settings)
+    head, before = repository.head(), files.content(path)
+    said = parse(before, len(before)) if before else next_execution_state(phase, None)
+    fresh = _with_skip(path, said or {}, step, because, iso(now_s)) or said or {}
+    for request in files.requests({path: json_text(fresh)}, head):
+        files.commit(request, head, {path: before})
+        return True
+    return False
 
 
 def _refuse(phase: Phase, step: Step, because: str) -> None:

@@ -34,7 +34,7 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.store import place_file, sync_file
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.naming import ORIGIN, subject_of, trailers_of
+from yolo_fs.rules.artifacts.naming import KIND, ORIGIN, subject_of, trailers_of
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.team import (
@@ -569,7 +569,9 @@ class TeamMeeting:
         made = read_commit(self._repository, change.commit)
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
         origin = self._origin(made, change, self.membership.clone)
-        if made and made.is_ours:
+        place = classify(change.path)
+        is_named = place and made and dict(made.trailers).get(KIND) == place.artifact.kind
+        if made and made.is_ours and is_named:
             trailers = tuple(pair for pair in made.trailers if pair[0] != ORIGIN)
             return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, origin)), at)
         request = self._request(_Incoming(change, data, origin, at))

@@ -1,0 +1,37 @@
+"""Keeps files of ours out of sight of git in one repository: `info/exclude`, which git has for what
+no other clone is to know.
+
+A `.gitignore` would be one more file of the user's that we change, or one more that git shows.
+Lines are only ever added. See docs/faults.md#f33.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from yolo_fs.edges.files import content_of
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, make_folders, open_regular
+
+_HEAD = "# Kept by yolo-fs beside the branch."
+
+
+def hide(repository: Repository, patterns: Sequence[str]) -> None:
+    """Let git show no file that is not tracked and fits a pattern.
+
+    Raises:
+        YoloError: as `write_atomic`. OSError: the file cannot be written.
+    """
+    path = os.path.join(repository.common_dir, "info", "exclude")
+    before = content_of(path)
+    present = {line.strip() for line in before.splitlines()}
+    missing = [line for line in patterns if line.encode() not in present]
+    if not missing:
+        return
+    start = b"" if not before or before.endswith(b"\n") else b"\n"
+    head = [] if _HEAD.encode() in present else [_HEAD]
+    make_folders(os.path.dirname(path), root=repository.common_dir)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+    with os.fdopen(open_regular(path, flags, SHARED, repository.common_dir), "wb") as file:
+        file.write(start + "".join(f"{line}\n" for line in (*head, *missing)).encode())
