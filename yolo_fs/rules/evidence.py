@@ -127,6 +127,8 @@ class PhaseFacts:
     """Plan id of another phase → whether its summary says complete, for `xd`."""
     signed_off: str = ""
     """The commit that recorded the sign-off of this phase; empty while there is none."""
+    signed_off_at: int = NOWHERE
+    """Place of that commit in the order of the branch."""
     versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
     """Path of an artifact of a loop that goes on → its versions, oldest first."""
     work: tuple[Work, ...] = ()
@@ -169,8 +171,7 @@ class PhaseFacts:
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
         """The phase's plans in the order of their ids."""
-        filed = (one for one in self.of_kind("plan") if one.lines and one.place.plan)
-        return tuple(sorted(map(_plan, filed), key=lambda plan: plan.id))
+        return plans_in(self.of_kind("plan"))
 
     def lines_of(self, kind: str, department: Dept | None = None) -> tuple[Mapping[str, Any], ...]:
         """Return all records of a kind."""
@@ -223,6 +224,16 @@ class Plan(NamedTuple):
 def is_blocking(request: Mapping[str, Any]) -> bool:
     """Return whether the agent that asks for research waits for the answer, for some time."""
     return request.get("rt") == "blocking"
+
+
+def plans_in(filed: Iterable[Filed]) -> tuple[Plan, ...]:
+    """Return the plans among artifacts, in the order of their ids."""
+    plans = (
+        _plan(one)
+        for one in filed
+        if one.valid and one.place.artifact.kind == "plan" and one.lines and one.place.plan
+    )
+    return tuple(sorted(plans, key=lambda plan: plan.id))
 
 
 def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, ...]:

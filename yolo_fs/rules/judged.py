@@ -12,9 +12,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from yolo_fs.protocol.departments import Dept
+from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
 from yolo_fs.rules.evidence import NOWHERE, PhaseFacts, is_work_of, plans_of
 
-_REVIEW, _QA, _SECURITY, _INTEGRATION = range(4)
+_REVIEW, _QA, _SECURITY, _INTEGRATION, _DELIVERY = range(5)
 """The steps that judge, in their order."""
 JUDGED_BY: Mapping[str, int] = {
     "code-review": _REVIEW,
@@ -22,6 +23,7 @@ JUDGED_BY: Mapping[str, int] = {
     "qa-code": _QA,
     "security-audit": _SECURITY,
     "integration-gate-result": _INTEGRATION,
+    "po-qa-verdict": _DELIVERY,
 }
 """Kind of a verdict → its step."""
 _FAILS = frozenset({"FAIL", "changes_requested"})
@@ -57,14 +59,42 @@ def later_than(
     What is signed off stays so, whatever is changed later; and a verdict whose place is not known
     is older than nothing.
     """
-    if position == NOWHERE or facts.signed_off:
+    signed_at = _signed_at(facts)
+    if position == NOWHERE or (signed_at is not None and JUDGED_BY[kind] < _INTEGRATION):
         return
     departments = facts.switches.departments if department is None else (department,)
     for each in departments:
         for thing in facts.ask(_made).get(each, ()):
             is_judged = thing.judged_from <= JUDGED_BY[kind] and plan in ("", thing.plan)
-            if is_judged and thing.position > position:
+            is_later = thing.position > position and not _is_beyond(thing.position, signed_at)
+            if is_judged and is_later:
                 yield thing
+
+
+def _is_beyond(position: int, signed_at: int | None) -> bool:
+    return signed_at is not None and position > signed_at != NOWHERE
+
+
+def _signed_at(facts: PhaseFacts) -> int | None:
+    """Return where the sign-off in force stands; None while there is none."""
+    at = facts.signed_off_at
+    return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
+
+
+_SIGNED = frozenset(
+    step.key
+    for step in STEPS
+    if step.blocking and float(step.number) < float(STEP_BY_KEY["signoff"].number)
+)
+"""Steps whose artifacts a sign-off signs."""
+
+
+def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
+    """Yield the artifacts that a sign-off at a place of history cannot have signed."""
+    for filed in facts.filed if position != NOWHERE else ():
+        is_signed = filed.valid and filed.place.phase and filed.place.artifact.step in _SIGNED
+        if is_signed and filed.position > position:
+            yield f"{filed.place.name} ({filed.commit[:7]})"
 
 
 def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[Later, ...]]:

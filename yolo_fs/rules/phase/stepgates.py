@@ -15,7 +15,7 @@ from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
 from yolo_fs.rules.escalations.fold import open_of
 from yolo_fs.rules.evidence import PlanStanding, all_present, failures_of
-from yolo_fs.rules.judged import came_later
+from yolo_fs.rules.judged import came_after_sign_off, came_later
 from yolo_fs.rules.loops.repairs import unfinished_reviews
 from yolo_fs.rules.phase.view import SHARED_KINDS, View
 
@@ -272,13 +272,24 @@ def _security_may_pause(_: View) -> Iterator[str]:
 
 
 def _state_complete(view: View) -> Iterator[str]:
-    number = int(view.facts.phase.number)
-    states = view.facts.lines_of("state")
-    executions = view.facts.lines_of("execution-state")
-    signed = any(line.get("st") == "complete" and line.get("ph") == number for line in states)
-    ended = any(_says_complete(line) and line.get("phase") == number for line in executions)
-    if not (signed or ended or view.facts.signed_off):
+    """A sign-off counts for what there was to sign when it was given."""
+    facts, number = view.facts, int(view.facts.phase.number)
+    states = [
+        filed.position
+        for filed in facts.of_kind("state")
+        if any(line.get("st") == "complete" and line.get("ph") == number for line in filed.lines)
+    ]
+    executions = [
+        filed.position
+        for filed in facts.of_kind("execution-state")
+        if any(_says_complete(line) and line.get("phase") == number for line in filed.lines)
+    ]
+    signed = [*states, *executions, *([facts.signed_off_at] if facts.signed_off else ())]
+    unsigned = [tuple(came_after_sign_off(facts, position)) for position in signed]
+    if not signed:
         yield f"no state.json that says phase {number} is complete"
+    elif all(unsigned):
+        yield f"the sign-off is older than {unsigned[-1][0]}, which came after it"
     yield from _failing(view)
 
 
@@ -297,6 +308,7 @@ def _delivery(view: View) -> Iterator[str]:
         yield "no po-qa-verdict.jsonl"
     elif last.get("verdict") != "approve":
         yield f"the Product Owner says {last.get('verdict')}"
+    yield from came_later(view.facts, "po-qa-verdict", None)
 
 
 def _integration(view: View) -> Iterator[str]:

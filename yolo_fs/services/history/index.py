@@ -11,7 +11,7 @@ answer is a function of the history alone.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -24,7 +24,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.naming import WARNINGS, alike, purpose_of
-from yolo_fs.rules.evidence import NOWHERE, SourceCommit
+from yolo_fs.rules.evidence import NOWHERE, SourceCommit, touches
 from yolo_fs.services.workspace import INDEX_LAYOUT, open_index
 
 _NEAR = 300
@@ -59,6 +59,11 @@ class IndexedCommit(NamedTuple):
     """How many warnings its artifact had, as a coordinator found."""
     position: int = NOWHERE
     """Its place on the first-parent line of the branch, or that of the merge that brought it."""
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """What it changed."""
+        return frozenset(path for _, path in self.changes)
 
 
 class Change(NamedTuple):
@@ -213,7 +218,7 @@ class HistoryIndex:
         if len(named) != 1:
             return None
         (only,) = named
-        paths = frozenset(path for _, path in only.changes)
+        paths = only.paths
         return SourceCommit(only.oid, only.subject, paths, only.at_s, only.position)
 
     def at_s(self, oid: str) -> int:
@@ -244,6 +249,16 @@ class HistoryIndex:
     def of_task(self, task: str) -> str:
         """Return the last commit whose subject names a task, `NN-MM/Tk`; nothing when none does."""
         return self._last_named("task", task)
+
+    def of_task_touching(self, task: str, files: Set[str]) -> str:
+        """Return the last commit that names a task and touches a file, or what lies below one."""
+        asked = (
+            f"select {_COMMIT} join named n on n.row = c.row"
+            " where n.kind = 'task' and n.key = ? and +c.position <= ?"
+            " order by n.height desc, n.at_s desc, c.oid desc"
+        )
+        named = self._commits(asked, task)
+        return next((one.oid for one in named if touches(files, one.paths)), "")
 
     def tasks_done(self) -> frozenset[str]:
         """Return the tasks, `NN-MM/Tk`, that a subject names."""

@@ -28,16 +28,20 @@ from yolo_fs.rules.artifacts.classify import (
 from yolo_fs.rules.artifacts.examine import of_sections, understand
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.evidence import (
+    NOWHERE,
     Filed,
     PhaseFacts,
     SourceCommit,
     Switches,
     Version,
     Work,
+    key_of_task,
+    plans_in,
     plans_of,
     texts,
 )
 from yolo_fs.rules.handoffs.contents import PHASE_HANDOFF, handoff_into
+from yolo_fs.rules.judged import JUDGED_BY
 from yolo_fs.rules.loops.facts import (
     ROUNDS_OF,
     WITH_ROUNDS,
@@ -302,13 +306,17 @@ class Team:
         own = tuple(filed)
         going_on = (one.place.artifact.kind for one in own if one.valid and goes_on(one))
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
+        signed_off = self.history_index.sign_off_of(int(phase.number))
+        if not signed_off:
+            asking |= JUDGED_BY.keys()
         return PhaseFacts(
             phase=phase,
             filed=own,
             switches=switches,
             commits=self._commits_named(own),
             task_commits=dict(self._tasks_done(own)),
-            signed_off=self.history_index.sign_off_of(int(phase.number)),
+            signed_off=signed_off,
+            signed_off_at=self.history_index.position_of(signed_off) if signed_off else NOWHERE,
             versions={
                 one.place.path: self.past_of(one.place.path)
                 for one in own
@@ -360,7 +368,7 @@ class Team:
     def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
         plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
         work = (
-            Work(plan, one.at_s, one.height, one.position)
+            Work(plan, one.at_s, one.height, one.position, one.paths, one.oid)
             for plan in plans
             for one in self.history_index.work_on(plan)
         )
@@ -375,19 +383,22 @@ class Team:
 
     def _tasks_done(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
         """Yield task and commit where a subject names the task's id, or says its very words."""
-        for one in filed:
-            plan = one.place.plan if one.valid and one.place.artifact.kind == "plan" else None
-            for task in one.lines[1:] if plan else ():
-                name = f"{plan}/{task.get('id')}"
-                words = str(plan), str(task.get("a"))
+        plans = plans_in(filed)
+        for plan in plans:
+            for task in plan.tasks:
+                name = f"{plan.id}/{task.get('id')}"
+                key = key_of_task(plans, plan, str(task.get("id")))
+                words = str(plan.id), str(task.get("a"))
                 oid = (
                     self.history_index.of_task(name)
                     or self.history_index.of_words(*words)
                     or self._lines.of_words(*words)
                     or self._lines.of_task(name)
+                    if key == name
+                    else self.history_index.of_task_touching(name, plan.files)
                 )
                 if oid:
-                    yield name, oid
+                    yield key, oid
 
     def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:
         """Yield what each artifact says; `files`: path → blob. Only what is not known is read."""
