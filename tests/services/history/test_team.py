@@ -439,11 +439,13 @@ def test_an_archived_milestone_tells_nothing_of_a_phase_of_the_same_name(team: T
 def test_the_phases_of_the_active_milestone_are_in_force_and_no_others(team: Team) -> None:
     archived = archive(team, "one")
     team.plan_one()
+    kept = team.root / ".yolo-planning/phases/01-auth/.execution-state.json"
+    kept.unlink()
     team.file(".yolo-planning/ACTIVE", "one\n")
     team.once()
     folder = ".yolo-planning/milestones/one/phases/01-auth"
     assert in_force(team) == {"01-auth": (folder,)}
-    assert not (team.root / ".yolo-planning/phases/01-auth/.execution-state.json").exists()
+    assert not kept.exists()
     team.file(".yolo-planning/ACTIVE", "none\n")
     assert in_force(team) == {"01-auth": (".yolo-planning/phases/01-auth",)}
     assert in_force(team, archived) == {}
