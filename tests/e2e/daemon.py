@@ -83,7 +83,7 @@ class Daemon:
         return self.process.pid
 
     def start(self) -> Daemon:
-        """Start, and return when its first scan is done.
+        """Start, and return when its first scan is done, and what follows from the branch is true.
 
         A helper of git that outlives a killed daemon holds its lock for a moment more (F02): try again then.
         """
@@ -92,6 +92,8 @@ class Daemon:
             print("a helper of the killed daemon still holds its lock")
         until(lambda: self.is_ready() or not self.is_running, "the first scan is done")
         assert self.is_running, (self.mailbox.events, self.complaints())
+        if not self._under:  # else it may say only a part of it here
+            self.wait_for("observer.started")
         return self
 
     def launch(self) -> bool:

@@ -1,22 +1,32 @@
-"""Lets one duty of the daemon always fail: the one that the environment names."""
+"""Lets one duty of the daemon, or of its observer, always fail: the one that the environment names."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+from typing import Any
 
-from yolo_fs.services.daemon import daemon
+from yolo_fs.services.daemon import daemon, follower
+from yolo_fs.services.daemon.duties import Duty
 
 NAME = "FAILING_DUTY"
 
 
 def prepare() -> None:
-    assert os.environ[NAME] in [duty.name for duty in daemon.DUTIES]
-    daemon.DUTIES = tuple(
+    from yolo_fs.observer import following
+
+    names = [duty.name for duty in (*daemon.DUTIES, *follower.FOLLOWING)]
+    assert os.environ[NAME] in names
+    daemon.DUTIES = with_a_fault(daemon.DUTIES)
+    following.FOLLOWING = with_a_fault(follower.FOLLOWING)
+
+
+def with_a_fault(duties: tuple[Duty[Any], ...]) -> tuple[Duty[Any], ...]:
+    return tuple(
         dataclasses.replace(duty, run=fail) if duty.name == os.environ[NAME] else duty
-        for duty in daemon.DUTIES
+        for duty in duties
     )
 
 
-def fail(_daemon: daemon.Daemon) -> float:
+def fail(_owner: object) -> float:
     raise ZeroDivisionError(os.environ[NAME])

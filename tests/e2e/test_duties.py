@@ -1,4 +1,4 @@
-"""Whichever duty of the daemon fails, the daemon lives, says so, and goes on committing."""
+"""Whichever duty of the daemon or its observer fails, the daemon lives, says so, and goes on committing."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from shutil import copytree
 
 import pytest
 
-from tests.e2e.artifacts import PHASES, artifact
-from tests.e2e.daemon import Daemon, Event, until
-from tests.e2e.eased_look import LOOKED as EASED
+from tests.e2e.artifacts import artifact
+from tests.e2e.daemon import Daemon, until
 from tests.e2e.failing_duty import NAME
-from tests.e2e.long_look import LONG, LOOKED, LOOKING
 from tests.e2e.repo import Repo
 from yolo_fs.edges import IS_LINUX
 from yolo_fs.edges.git.packs import REST_MOST
 from yolo_fs.services.daemon.daemon import DUTIES
 from yolo_fs.services.daemon.duties import LONGEST_SLEEP_S
+from yolo_fs.services.daemon.follower import FOLLOWING
 
-ALONE = () if IS_LINUX else ("retries",)
-"""The duties that no other makes up for: without leases a file settles by time, which is a retry."""
+ALONE = ("observer",) if IS_LINUX else ("observer", "retries")
+"""The duties that no other makes up for: without leases a file settles by time, which is a retry; and
+without an observer nobody says that the daemon is ready."""
 
 
-@pytest.mark.parametrize("duty", [duty.name for duty in DUTIES if duty.name not in ALONE])
+@pytest.mark.parametrize(
+    "duty", [duty.name for duty in (*DUTIES, *FOLLOWING) if duty.name not in ALONE]
+)
 def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon], duty: str) -> None:
     repo.configure(rescan_s=3600)  # no scan makes up for what the failing duty leaves undone
     daemon = start(repo, prepare="tests.e2e.failing_duty:prepare", **{NAME: duty})
@@ -44,61 +46,6 @@ def test_a_failing_duty_costs_no_other(repo: Repo, start: Callable[..., Daemon],
         assert f"{duty} fails: ZeroDivisionError" in repo.yolo_fs("status").stdout.decode()
         assert f"{duty!r} fails".encode() in repo.yolo_fs("doctor", ok=(1,)).stderr
     assert daemon.stop() == 0
-
-
-def test_what_is_written_during_a_long_look_is_committed_before_it_ends_and_looked_at_after(
-    repo: Repo, start: Callable[..., Daemon]
-) -> None:
-    repo.configure(rescan_s=3600)
-    before, meanwhile = artifact("plan", 0), artifact("plan", PHASES)
-    drafts = {one: repo.file(one.blob(), one.data.decode()) for one in (before, meanwhile)}
-    (repo.root / before.path).parent.mkdir(parents=True)
-    daemon = start(repo, prepare="tests.e2e.long_look:prepare")
-    drafts[before].rename(repo.root / before.path)
-    daemon.wait_for(LONG)
-    drafts[meanwhile].rename(repo.root / meanwhile.path)  # one event: nothing is looked at twice
-    daemon.wait_committed([before, meanwhile])
-    daemon.wait_for(LOOKED)
-    daemon.mailbox.wait(lambda events: LOOKING in told(events)[told(events).index(LOOKED) :])
-    events = told(daemon.mailbox.events)
-    committed = [at for at, event in enumerate(events) if event == "artifact.committed"]
-    assert events.index(LONG) < committed[1] < events.index(LOOKED)
-    assert daemon.stop() == 0
-
-
-def test_a_team_that_rests_is_looked_at_again_as_soon_as_something_comes_in(
-    repo: Repo, start: Callable[..., Daemon]
-) -> None:
-    repo.configure(rescan_s=3600)
-    daemon = start(repo, prepare="tests.e2e.eased_look:prepare")
-    for number in range(2):
-        daemon.mailbox.wait(lambda events: told(events)[-1:] == [EASED])  # nothing is due for years
-        looks = told(daemon.mailbox.events).count(EASED)
-        repo.write(artifact("plan", number))
-        daemon.mailbox.wait(has_looked(looks + 2))
-    assert daemon.stop() == 0
-
-
-def test_a_lock_that_is_lost_during_a_long_look_is_noticed_before_it_ends(
-    repo: Repo, start: Callable[..., Daemon]
-) -> None:
-    daemon = start(repo, prepare="tests.e2e.long_look:prepare")
-    repo.write(artifact("plan", 0))
-    daemon.wait_for(LONG)
-    (repo.git_dir / "yolo-fs/daemon.lock").unlink()
-    daemon.wait_for(LOOKED)
-    events = told(daemon.mailbox.events)
-    assert events.index("daemon.lock_lost") < events.index(LOOKED)
-    assert daemon.ended() == 0
-
-
-def has_looked(times: int) -> Callable[[list[Event]], bool]:
-    return lambda events: told(events).count(EASED) >= times
-
-
-def told(events: list[Event]) -> list[str]:
-    """Return the names of some events."""
-    return [str(one.get("event")) for one in events]
 
 
 def test_a_daemon_leaves_the_history_that_it_has_read_to_the_next_process(

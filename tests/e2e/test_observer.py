@@ -25,7 +25,7 @@ from pathlib import Path
 import pytest
 
 import yolo_fs
-from tests.e2e.artifacts import PLANNING
+from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import DEADLINE_S, Repo
 from yolo_fs.edges import IS_LINUX
@@ -137,6 +137,12 @@ def _parent(pid: int) -> int:
     with contextlib.suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return 0
+
+
+def parts_of(observer: int) -> list[int]:
+    """Return the follower and the workers of an observer."""
+    listed = Path(f"/proc/{observer}/task/{observer}/children").read_text()
+    return [int(pid) for pid in listed.split()]
 
 
 def send(number: signal.Signals, *pids: int) -> None:
@@ -287,7 +293,7 @@ def test_a_path_longer_than_an_address_is_answered_too(
 def test_a_worker_that_ends_or_hangs_holds_up_nobody_else(observed: Repo) -> None:
     words = ["may", "dev", "decide", "architecture"]
     expected = run(observed, words, cold=True)
-    workers = descendants(observer_of(observed))
+    workers = parts_of(observer_of(observed))[1:]
     send(signal.SIGSTOP, workers[0])
     results: list[Done] = []
     asked = [
@@ -300,8 +306,31 @@ def test_a_worker_that_ends_or_hangs_holds_up_nobody_else(observed: Repo) -> Non
     assert results == [expected] * 3
     send(signal.SIGKILL, *workers)
     assert run(observed, words) == expected
-    until(lambda: not set(workers) & set(descendants(observer_of(observed))), "others come")
+    until(lambda: not set(workers) & set(processes_of(observed)), "others come")
     assert answered(observed, words) == expected
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("part", ["all", "observer", "follower"])
+def test_no_artifact_waits_for_an_observer_that_is_gone_or_stopped_and_another_comes(
+    repo: Repo, start: Start, number: signal.Signals, part: str
+) -> None:
+    del repo.env[COLD]
+    daemon = start(repo)
+    wait_for_answers(repo)
+    before = processes_of(repo)
+    observer = observer_of(repo)
+    victims = {"all": before, "observer": [observer], "follower": parts_of(observer)[:1]}[part]
+    send(number, *victims)
+    one = artifact("plan", 0)
+    repo.write(one)
+    daemon.wait_committed([one])
+    until(lambda: not set(before) & set(processes_of(repo)), "the old ones are gone")
+    wait_for_answers(repo)
+    started = [each for each in daemon.mailbox.events if each["event"] == "observer.started"]
+    assert len(started) == 2
+    words = ["status", "--json"]
+    assert _without_clocks(answered(repo, words)) == _without_clocks(run(repo, words, cold=True))
 
 
 @pytest.mark.timeout(120 + 5 * KILLS)

@@ -22,6 +22,7 @@ from yolo_fs.compat.scripts import SCRIPTS
 from yolo_fs.mcp.server import Server
 from yolo_fs.protocol.hooks import GIT_HOOKS, HOSTS
 from yolo_fs.services.daemon.daemon import DUTIES
+from yolo_fs.services.daemon.follower import FOLLOWING
 from yolo_fs.web.access import Gatekeeper
 from yolo_fs.web.server import BoardSite
 
@@ -116,7 +117,7 @@ def every_door(root: str) -> list[Door]:
             "resource": resources(server),
             "prompt": prompts(server),
             "address": addresses(site),
-            "duty": [duty.name for duty in DUTIES],
+            "duty": [duty.name for duty in (*DUTIES, *FOLLOWING)],
         }
     finally:
         for reader in site._readers:  # nobody follows the events of a site that is not served
@@ -458,6 +459,10 @@ DUTIES_SEEN: Mapping[str, str] = {
     "health": "the file that tells how the daemon is",
     "observer": "the observer, and its socket",
     "history": "the cache of history",
+    "news": "nothing of the repository",
+    "reload": "config.json, by the observer",
+    "headline": "where the team stands",
+    "upkeep": "nothing of the repository",
     "memory": "nothing of the repository",
 }
 """Duty → what it looks at; `every_duty.py` runs them all, one by one, twice."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from yolo_fs.services.daemon.daemon import DUTIES, Daemon
 from yolo_fs.services.daemon.duties import _trouble_of
+from yolo_fs.services.daemon.follower import FOLLOWING, Follower
 
 FIRED = "YOLO_TEST_FIRED"
 """Variable that names the folder in which canaries leave their names."""
@@ -27,12 +28,14 @@ def prepare() -> None:
 
 def _run_each(self: Daemon, ready: Callable[[], object] = lambda: None) -> None:
     self._start()
+    follower = Follower(self._repository, self._emit, self._process)
+    both = [(duty, self) for duty in DUTIES] + [(duty, follower) for duty in FOLLOWING]
     try:
         for turn in range(2):
-            for duty in DUTIES:
+            for duty, owner in both:
                 trouble = None
                 try:
-                    duty.run(self)
+                    duty.run(owner)
                 except Exception as error:
                     trouble = _trouble_of(duty.name, error)
                 if duty.name == "team" and not turn:
@@ -42,6 +45,7 @@ def _run_each(self: Daemon, ready: Callable[[], object] = lambda: None) -> None:
                 with contextlib.suppress(OSError):
                     os.utime(os.path.join(self._repository.root, ".yolo-planning/config.json"))
     finally:
+        follower.close()
         self._end()
 
 

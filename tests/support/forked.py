@@ -254,12 +254,67 @@ def _put_on(order: Mapping[str, Any], streams: Sequence[int]) -> None:
     sys.argv = ["yolo-fs", *order["arguments"]]
 
     from yolo_fs.edges import failpoint
+    from yolo_fs.services.daemon import observing
 
+    if os.environ.get("YOLO_FS_COLD"):
+        observing.start_observer = _fork_observer
     failpoint.reach = failpoint.armed(os.environ.get(failpoint.VARIABLE, ""))
     if order["prepare"]:
         module, _, function = order["prepare"].partition(":")
         prepare: Callable[[], None] = getattr(importlib.import_module(module), function)
         prepare()
+
+
+class _Child:
+    """A forked process as `subprocess.Popen` shows it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._code
+
+    def wait(self, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while self.poll() is None:
+            if time.monotonic() > deadline:
+                raise TimeoutError
+            time.sleep(0.002)
+
+    def kill(self) -> None:
+        if self._code is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def _fork_observer(folder: str, root: str, line: int) -> _Child:
+    """Start an observer that need not import anything."""
+    pid = os.fork()
+    if pid:
+        return _Child(pid)
+    try:
+        os.setsid()
+        with open(os.devnull, "r+b", 0) as nothing:
+            os.dup2(nothing.fileno(), 0)
+            os.dup2(nothing.fileno(), 1)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        for other in map(int, os.listdir("/dev/fd")):
+            if other > 2 and other != line:
+                with contextlib.suppress(OSError):
+                    os.close(other)
+        from yolo_fs.edges.system import end_with_parent
+        from yolo_fs.observer.__main__ import observe
+
+        end_with_parent()
+        os._exit(observe(folder, root, line))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -122,6 +122,13 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped, as by SIGSTOP; one in a debugger is not."""
+    with suppress(OSError), open(f"{PROC}/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[:1] == [b"T"]
+    return False
+
+
 def is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)

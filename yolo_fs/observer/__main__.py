@@ -1,6 +1,7 @@
-"""The process that the daemon starts: `python -m yolo_fs.observer FOLDER ROOT`.
+"""The process that the daemon starts: `python -m yolo_fs.observer FOLDER ROOT LINE`.
 
-It ends with its stdin, a pipe that only the daemon holds open.
+It follows the branch as long as the daemon holds the other end of the line, and answers questions
+meanwhile.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import yolo_fs
+from yolo_fs.edges import IS_LINUX
+from yolo_fs.edges.ask import COLD, FAILPOINTS
 from yolo_fs.edges.system import end_with_parent
 
 if TYPE_CHECKING:
@@ -22,25 +25,40 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Serve below the given folder, for its work tree."""
+    """Observe a work tree."""
     end_with_parent()  # before the imports, which take a second
-    from yolo_fs.observer.switchboard import Switchboard
+    folder, root, line = sys.argv[1:]
+    return observe(folder, root, int(line))
 
-    folder, root = sys.argv[1:]
+
+def observe(folder: str, root: str, line: int) -> int:
+    """Follow the branch of the work tree `root`, and answer questions below our `folder` there."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    lifeline = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    if not IS_LINUX or any(map(os.environ.get, (COLD, FAILPOINTS))):
+        return _follow(root, line)
+    follower = os.fork()
+    if follower == 0:
+        end_with_parent()
+        os._exit(_follow(root, line))
+    os.close(line)
     _import_all()
     gc.collect()
     gc.freeze()
-    switchboard = Switchboard(folder, lifeline, lambda connection: _work(root, connection))
+    from yolo_fs.observer.switchboard import Switchboard
+
+    switchboard = Switchboard(folder, follower, lambda connection: _work(root, connection))
     try:
         switchboard.run()
     finally:
         switchboard.close()
+    return 0
+
+
+def _follow(root: str, line: int) -> int:
+    from yolo_fs.observer.following import follow
+
+    follow(root, line)
     return 0
 
 

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from yolo_fs.edges import ask
 from yolo_fs.edges.ask import HELLO, LONGEST_BYTES, SOCKET, frame, package_folder
-from yolo_fs.edges.system import end_with_parent, package_stamp
+from yolo_fs.edges.system import end_with_parent, is_stopped, package_stamp
 from yolo_fs.edges.warm_path import is_private
 from yolo_fs.observer.answers import REFUSAL
 
@@ -33,6 +33,8 @@ REQUEST_S = 2.0
 """How long a client may take to say what it wants, and to take the answer."""
 TICK_S = 0.1
 """Between two looks at who waits for whom, while anybody does."""
+LOOK_EVERY_S = 0.5
+"""Between two looks for processes of ours that are stopped."""
 WAIT_ON_S = 0.5
 """Between two words to a client whose question is being answered."""
 QUIET_S = 1.0
@@ -136,11 +138,13 @@ class Worker(Line):
 
 
 class Switchboard:
-    """Serves below one folder until its lifeline ends or the installed package changes."""
+    """Serves below one folder until the follower ends or the installed package changes."""
 
-    def __init__(self, folder: str, lifeline: int, serve: Serve):
+    def __init__(self, folder: str, follower: int, serve: Serve):
+        """`follower`: the process beside this one that ends with the daemon."""
         self._folder = folder
-        self._lifeline = lifeline
+        self._follower = follower
+        self._lifeline = os.pidfd_open(follower)
         self._serve = serve
         self._stamp, self._seen = _stamp(), _quick_stamp()
         self._stamped_s = time.monotonic()
@@ -149,6 +153,8 @@ class Switchboard:
         self._clients: dict[int, Client] = {}
         self._waiting: deque[Client] = deque()
         self._workers: list[Worker] = []
+        self._looked_s = 0.0
+        self._stopped: set[int] = set()
         self._is_listening = False
         self._asked_s = time.monotonic()
         self._follows: list[Worker] = []
@@ -183,7 +189,7 @@ class Switchboard:
 
     def _sleep_s(self) -> float:
         is_busy = self._clients or any(one.began_s is not None for one in self._workers)
-        return TICK_S if is_busy else QUIET_S
+        return TICK_S if is_busy else LOOK_EVERY_S
 
     def _free(self) -> Worker | None:
         return next((one for one in self._workers if one.began_s is None), None)
@@ -282,6 +288,7 @@ class Switchboard:
 
     def _look_at_the_clock(self) -> None:
         now = time.monotonic()
+        self._look_for_stopped(now)
         for worker in list(self._workers):
             if worker.began_s is not None and now - worker.began_s > LIMIT_S:
                 self._replace(worker)
@@ -298,6 +305,17 @@ class Switchboard:
             elif silent_s > REQUEST_S:
                 self._part(client)
         self._read_on(now)
+
+    def _look_for_stopped(self, now: float) -> None:
+        """End processes of ours that somebody has stopped, at the second look."""
+        if now - self._looked_s < LOOK_EVERY_S:
+            return
+        self._looked_s = now
+        pids = (self._follower, *(worker.pid for worker in self._workers))
+        stopped = set(filter(is_stopped, pids))
+        for pid in stopped & self._stopped:
+            os.kill(pid, signal.SIGKILL)
+        self._stopped = stopped
 
     def _read_on(self, now: float) -> None:
         """Let one worker after the other read what the branch has by now, while nobody asks."""
@@ -331,11 +349,14 @@ class Switchboard:
         return is_current
 
     def close(self) -> None:
-        """End the workers."""
+        """End the workers and the follower."""
         for worker in list(self._workers):
             self._dismiss(worker)
         self._listener.close()
         self._selector.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._follower, signal.SIGKILL)
+        os.waitpid(self._follower, 0)
 
     def _listen(self) -> None:
         """Appear under the name that clients know, in one step, in place of a killed one."""

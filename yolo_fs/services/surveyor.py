@@ -10,9 +10,9 @@ import contextlib
 import os
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import (
@@ -256,23 +256,35 @@ class Surveyor:
         self.head = repository.head()
         """The branch as it was last seen or left."""
 
-    def candidates(
-        self, paused: Callable[[Iterable[Any]], Iterable[Any]] = iter, beside: Wanted = never
-    ) -> Candidates:
-        """Return every path that may be an artifact, on the disk or on the branch; `paused`: what
-        each thing that is found goes through; `beside`: says which other files are asked for.
+    def candidates(self, beside: Wanted = never) -> Candidates:
+        """Return every path that may be an artifact, on the disk or on the branch; `beside`: says
+        which other files are asked for.
         """
+        steps = self.find_candidates(beside)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: Candidates = end.value
+                return found
+
+    def find_candidates(self, beside: Wanted = never) -> Generator[None, None, Candidates]:
+        """Find the same, with a step after each thing that is found."""
         walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
         stamps: dict[str, Stamp | None] = {}
         others = []
         known = self._whole.stamps if self._whole else {}
-        for entry in paused(walked):
+        for entry in walked:
+            yield
             if entry.path in known or classify(entry.path):
                 stamps[entry.path] = entry.stamp
             elif beside(entry.path):
                 others.append(entry)
         head = self._refresh_head()
-        blobs = dict(paused(self._committed(head.tip)))
+        blobs = {}
+        for path, blob in self._committed(head.tip):
+            blobs[path] = blob
+            yield
         missing = (path for path in blobs if path not in stamps and classify(path))
         return Candidates(head, stamps | dict.fromkeys(missing), blobs, others)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -234,22 +234,19 @@ def test_a_moved_branch_stays_moved_until_everything_was_looked_at(
     assert undone(coordinator) == [ARTIFACT]
 
 
+@pytest.mark.parametrize("step", range(3))
 def test_what_is_written_and_moved_while_everything_is_looked_at_is_not_passed_over(
-    root: Path, coordinator: Coordinator
+    root: Path, coordinator: Coordinator, step: int
 ) -> None:
     others = [ARTIFACT.replace("critique", name) for name in ("fe-critique", "gaps")]
     write_at_rest(root / others[0])
+    for number, _ in enumerate(coordinator.scan()):
+        if number == step:
+            (root / others[1]).write_text("no artifact yet")
+            coordinator.process(others)  # one is committed, one is not
+            assert not coordinator.was_moved_by_others()
+            git(root, "commit", "-q", "--allow-empty", "-m", "chore: meanwhile")
 
-    def paused(found: Iterable[Any]) -> Iterator[Any]:
-        yield from found
-        if len(coordinator.known) > 1:
-            return
-        (root / others[1]).write_text("no artifact yet")
-        coordinator.process(others)  # one is committed, one is not
-        assert not coordinator.was_moved_by_others()
-        git(root, "commit", "-q", "--allow-empty", "-m", "chore: meanwhile")
-
-    coordinator.reconcile(paused)
     assert {*others, ARTIFACT} == coordinator.known.keys()
     assert [*coordinator.unsettled] == others[1:]
     assert coordinator.was_moved_by_others()  # some files may be those of the branch before

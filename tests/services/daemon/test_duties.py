@@ -9,7 +9,7 @@ import pytest
 
 from yolo_fs.services.daemon import duties
 from yolo_fs.services.daemon.daemon import DUTIES
-from yolo_fs.services.daemon.duties import EASE, FIRST_PAUSE_S, LONGEST_REST_S, Duty, Schedule
+from yolo_fs.services.daemon.duties import LONGEST_REST_S, Duty, Schedule
 
 
 class Clock:
@@ -103,60 +103,6 @@ def test_the_daemon_does_not_wake_for_a_duty_that_rests(clock: Clock) -> None:
     schedule.run_due(lambda: True)
 
     assert schedule.sleep_s() == pytest.approx(0.5)
-
-
-def test_a_look_that_found_nothing_new_is_seldom_made_again_until_something_comes_in(
-    clock: Clock,
-) -> None:
-    eases_s = 9.5
-    runs: list[float] = []
-
-    def run(_owner: None) -> float:
-        runs.append(clock.now_s)
-        clock.now_s += eases_s / EASE
-        return 4.9
-
-    schedule = Schedule((Duty("look", run, rest=50),), None, lambda *_: None)
-
-    def goes_on(turns: int) -> int:
-        """Return how often it was looked in so many turns, a second each."""
-        before = len(runs)
-        for _ in range(turns):
-            clock.now_s += 1.0
-            schedule.run_due(lambda: True)
-        return len(runs) - before
-
-    schedule.run_due(lambda: True)
-    assert goes_on(6) == 1, "the first look told nothing of how things rest"
-    assert [goes_on(turns) for turns in (8, 1, 9, 1)] == [0, 1, 0, 1]
-    schedule.stir()
-    assert goes_on(6) == 1, "as its clock says, once something has come in"
-    assert goes_on(6) == 1, "and once more: that look was of something new"
-    assert goes_on(6) == 0
-
-
-def test_a_look_that_fails_while_it_is_eased_is_tried_again_after_its_pause(clock: Clock) -> None:
-    runs: list[float] = []
-
-    def run(_owner: None) -> float:
-        runs.append(clock.now_s)
-        clock.now_s += 0.01
-        if len(runs) == 3:
-            raise OSError("the disk is full")
-        return 0.0
-
-    is_pressing = False  # as it is with the crew, while a deadline of seconds is running
-    duty = Duty("look", run, is_wanted=lambda _owner: is_pressing, rest=1e-9)
-    schedule = Schedule((duty,), None, lambda *_: None)
-    for _ in range(2):
-        schedule.run_due(lambda: True)
-        clock.now_s += 0.001
-    is_pressing = True
-    schedule.run_due(lambda: True)
-    assert len(runs) == 3
-    clock.now_s += FIRST_PAUSE_S
-    schedule.run_due(lambda: True)
-    assert len(runs) == 4
 
 
 def resident_mib() -> float:

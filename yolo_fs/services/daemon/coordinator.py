@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Stamp, stamp_at, stamp_of
@@ -216,6 +216,8 @@ class Coordinator:
             repository.root,
             moved_by,
         )
+        self.found: tuple[CommitResult, ...] = ()
+        """What was committed by the last scan."""
         self._diverged: frozenset[str] = frozenset()
         self._reconciled = self._surveyor.head
         """The branch when everything was looked at, with what we put on it since. A look at a few
@@ -254,19 +256,22 @@ class Coordinator:
         """Return the paths that time alone will bring further."""
         return self.waiting() + self._held_in_passing()
 
-    def reconcile(
-        self, paused: Callable[[Iterable[Any]], Iterable[Any]] = iter
-    ) -> tuple[CommitResult, ...]:
-        """Look at whatever may have changed since the last look; return what was committed.
+    def reconcile(self) -> tuple[CommitResult, ...]:
+        """Look at whatever may have changed since the last look; return what was committed."""
+        for _ in self.scan():
+            continue
+        return self.found
 
-        `paused`: what each thing that is found goes through; paths may be processed meanwhile.
+    def scan(self) -> Iterator[None]:
+        """Do the same step by step: paths may be processed between two of them. `found` has what
+        was committed.
         """
         before, self._reconciled = dict(self.known), self._repository.head()
-        candidates = self._surveyor.candidates(paused)
+        candidates = yield from self._surveyor.find_candidates()
         for path in before.keys() - candidates.stamps.keys():
             if self.known.get(path) is before[path]:
                 self._store.forget(path)
-        return self.process([*self._store.changed(candidates), *self.unsettled])
+        self.found = self.process([*self._store.changed(candidates), *self.unsettled])
 
     def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
         """Check the paths and commit what is accepted; return what was committed."""

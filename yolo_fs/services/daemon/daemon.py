@@ -10,7 +10,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from yolo_fs.edges import IS_LINUX, failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
@@ -22,20 +22,12 @@ from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.edges.system import return_free_memory
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.states.project import summary_line
-from yolo_fs.services.agents.alerts import AgentAlerts
-from yolo_fs.services.agents.snapshot import AgentsObserver
-from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.daemon.duties import Duty, Schedule
-from yolo_fs.services.daemon.health import ObserverKeeper, write_health
+from yolo_fs.services.daemon.duties import Duty, Schedule, Trouble
+from yolo_fs.services.daemon.health import read_troubles, write_health
+from yolo_fs.services.daemon.observing import ObserverKeeper
 from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
-from yolo_fs.services.escalations.command_hook import CommandHook, load_command
-from yolo_fs.services.escalations.ticking import LoopEscalator, Ticker
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.board import phases_now
-from yolo_fs.services.progress.state_files import Projector, States
 from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace import CONFIG, load, stamps_of
 
@@ -47,8 +39,8 @@ INDEX_EVERY_S = 0.1
 deleted to git."""
 INDEX_REST = 9
 """The rest is so many times as long as the update, for which the user's git has to wait."""
-PAUSE_EVERY_S = 0.005
-"""Between two looks for what is written while a duty reads much."""
+SCAN_STEP_S = 0.005
+"""How long a scan may take at one turn."""
 CHECK_EVERY_S = 2.0
 """Between two looks at the lock, the watchers and the repository itself."""
 OBSERVER_EVERY_S = 0.5
@@ -58,9 +50,6 @@ BLIND_RESCAN_S = 2.0
 written there."""
 BLIND_RESCAN_REST = 20
 """The rest is at least so many times as long as the scan."""
-ESCALATIONS_EVERY_S = 1.0
-LOOK_REST = 50
-"""Whoever looks at the whole team rests so many times as long as it took."""
 PACKS_REST_S = 3.0
 """How long nothing has to be committed before few packs are merged, too."""
 PACKS_STEP_S = 0.05
@@ -72,15 +61,10 @@ TEAM_EVERY_S = 0.2
 TEAM_REST_S = 0.02
 """Before a commit is offered to a remote: who waits for it, and the next write, go first."""
 TEAM_FOLLOW_S = 0.1
-"""Before what follows on commits is written in a team: the other work trees, which share our
+"""Before the observer is told of commits in a team: the other work trees, which share our
 processors, make theirs first."""
 TIDY_EVERY_S = 60.0
-"""Between two times that what was read of history is left to the next process, and that free
-memory is given back, which takes a tenth of a millisecond."""
-URGENT = ("watches", "artifacts", "retries", "index")
-"""The duties that wait for no look at the team; the first of them tells whether we still may."""
-CREW_EVERY_S = 5.0
-"""Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
+"""Between two times that free memory is given back, which takes a tenth of a millisecond."""
 ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
 """How long `run --once` waits for files that may be being written: without leases, each new one."""
 
@@ -97,8 +81,7 @@ class Daemon:
         self._emit = emit
         self._stamps = stamps_of(repository.root)
         self._settings = load(repository.root)
-        self._hook = CommandHook(load_command(), emit)
-        self._build()
+        self._coordinator = Coordinator(repository, self._settings, emit)
         self._queue = EventQueue()
         self._watch_set = WatchSet(repository.root, self._queue)
         self._packs = PackMerger(repository)
@@ -106,35 +89,25 @@ class Daemon:
         self._own_identity = _identity(repository.own_dir)
         self._team_link = TeamLink(repository, emit, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
-        self._observer = ObserverKeeper(repository.own_dir, repository.root)
+        self._observer = ObserverKeeper(repository.own_dir, repository.root, self._queue.ring)
+        self._headline = ""
+        """Where the team stands, as the observer said last."""
+        self._troubles: tuple[Trouble, ...] = ()
+        """What fails there."""
         self._is_stopping = False
         self._due: dict[str, float] = {}
         """Path that something was seen of → when it is to be checked, on the monotonic clock."""
         self._committed_at: dict[str, float] = {}
         """Path committed a moment ago → when, so that a run of appends is one commit."""
-        self._pauses_at = 0.0
-        """On the monotonic clock: when a duty that reads much pauses next."""
-        self._is_followed = True
-        """Whether what follows on each commit was asked for since a duty read much."""
         self._unfinished: tuple[str, ...] = ()
         """What the last retry left."""
         self._retry_s = RETRY_S
-        self._reported: object = None
+        self._scan: Iterator[None] | None = None
+        """The scan that is under way."""
+        self._scan_began = 0.0
+        self._due_before_scan: dict[str, float] = {}
+        self._reported: tuple[object, ...] | None = None
         """Tip and troubles that the health file tells of."""
-
-    def _build(self) -> None:
-        """Make the parts that work by the settings in force."""
-        repository, settings, emit = self._repository, self._settings, self._emit
-        team = Team(repository, settings, pause=self._commit_meanwhile)
-        observer = AgentsObserver(repository, settings, team)
-        self._team = team
-        self._states = States(repository, settings, team)
-        self._coordinator = Coordinator(repository, settings, emit, self._states.moved_by)
-        self._projector = Projector(repository, settings, team, emit)
-        self._contexts = ContextStore(repository, settings, team)
-        self._ticker = Ticker(repository, settings, emit, notify=self._hook.notify)
-        self._escalator = LoopEscalator(repository, settings, team, emit)
-        self._crew = AgentAlerts(repository, observer, emit, self._hook.put)
 
     # --- life ---
 
@@ -143,6 +116,8 @@ class Daemon:
         self._start()
         try:
             self._schedule.run_due(self._is_running)
+            while self._is_running() and self._scan is not None:
+                self._turn()
             ready()
             while self._is_running():
                 self._turn()
@@ -155,21 +130,47 @@ class Daemon:
         try:
             self._recover()
             self._rescan()
+            while self._scan is not None:
+                self._rescan()
             deadline = time.monotonic() + ONCE_PATIENCE_S
             self._finish_until(deadline)
             self._meet_team()
-            self._hand_up_escalations()
-            self._write_derived()
-            # A state file may be held in passing, as while the index that we follow is fresh.
-            while self._coordinator.unfinished() and time.monotonic() < deadline:
-                self._finish_until(deadline)
-                self._write_derived()
+            self._follow_once(deadline)
             self._meet_team()
             self._team_link.sync_files()
-            self._watch_crew()
             self._packs.merge_now(most=MERGE_FROM)
         finally:
             self._end()
+
+    def _follow_once(self, deadline: float) -> None:
+        """Do here what the observer does beside a daemon that lives on."""
+        from yolo_fs.services.daemon.follower import Follower
+
+        def process(paths: Iterable[str]) -> None:
+            self._process(paths)
+            follower.verdicts = self._coordinator.unsettled
+
+        def write_derived() -> None:
+            follower.project()
+            while (path := follower.write_state()) and path not in self._coordinator.unsettled:
+                continue
+            follower.project()
+            follower.write_contexts()
+
+        follower = Follower(self._repository, self._emit, process)
+        try:
+            process(())
+            follower.hand_up_escalations()
+            write_derived()
+            # A state file may be held in passing, as while the index that we follow is fresh.
+            while self._coordinator.unfinished() and time.monotonic() < deadline:
+                self._finish_until(deadline)
+                write_derived()
+            follower.watch_crew()
+            follower.sum_up()
+            self._headline = follower.headline
+        finally:
+            follower.close()
 
     def _finish_until(self, deadline_s: float) -> None:
         """Process what time alone brings further, until the monotonic clock is at the deadline."""
@@ -191,9 +192,13 @@ class Daemon:
     def _end(self) -> None:
         with contextlib.ExitStack() as parts:
             parts.callback(self._packs.end)
-            watchers = (self._team_link, self._coordinator, self._states)
-            for part in (*watchers, self._hook, self._observer):
+            for part in (self._team_link, self._coordinator):
                 parts.callback(part.close)
+            self._observer.close()
+            self._hear_observer(time.monotonic())
+            if not self._is_gone() and self._lock.still_mine():
+                with contextlib.suppress(OSError, YoloError):
+                    self._process_written()  # such as a state file that the observer has just made
             self._watch_set.stop()
             if not self._is_gone():
                 self._coordinator.sync_index()
@@ -212,9 +217,6 @@ class Daemon:
     # --- one turn ---
 
     def _turn(self) -> None:
-        if not self._is_followed:  # what a duty is asked for while it runs it does not hear
-            self._is_followed = True
-            self._ask_to_follow("packs")
         now, batch = self._take(self._schedule.sleep_s())
         if self._only_rests(batch, now):
             self._schedule.ask("artifacts", in_s=self._settle_s)
@@ -228,8 +230,7 @@ class Daemon:
     def _take(self, timeout_s: float) -> tuple[float, Batch]:
         """Take what has come in, and note it; return when, on the monotonic clock, and what."""
         batch, now = self._queue.take(timeout_s), time.monotonic()
-        if batch.paths or batch.rescans:
-            self._schedule.stir()
+        self._hear_observer(now)
         for path in batch.paths:
             is_young = now - self._committed_at.get(path, -math.inf) < self._settle_s
             self._due[path] = now + self._settle_s if is_young else now
@@ -238,15 +239,16 @@ class Daemon:
             self._schedule.hasten("rescan")
         return now, batch
 
-    def _commit_meanwhile(self) -> None:
-        """Commit what is written while much is read; called for each thing that is."""
-        if time.monotonic() < self._pauses_at:
-            return
-        before = self._committed_at
-        self._take(0.0)
-        self._schedule.run_due(self._is_running, *URGENT)
-        self._is_followed &= self._committed_at is before
-        self._pauses_at = time.monotonic() + PAUSE_EVERY_S
+    def _hear_observer(self, now: float) -> None:
+        """Take what the observer has said: what happened, and what it wrote for us to commit."""
+        for said in self._observer.heard():
+            match said:
+                case {"event": [str(event), str(path), dict(data)]}:
+                    self._emit(event, path, data)
+                case {"wrote": list(paths)}:
+                    self._due |= dict.fromkeys(paths, now)
+                case {"headline": str(headline), "troubles": list(troubles)}:
+                    self._headline, self._troubles = headline, tuple(read_troubles(troubles))
 
     def _only_rests(self, batch: Batch, now: float) -> bool:
         """Return whether all that came in was committed a moment ago, as what we put there."""
@@ -274,7 +276,7 @@ class Daemon:
         """Ask for what follows on commits; in a team, when the others have had their turn."""
         rest_s = TEAM_FOLLOW_S if self._team_link.is_joined else 0.0
         self._schedule.ask("index", in_s=0.0 if self._coordinator.index.pending else rest_s)
-        self._schedule.ask("projections", "states", "contexts", *more, in_s=rest_s)
+        self._schedule.ask("news", *more, in_s=rest_s)
 
     @property
     def _settle_s(self) -> float:
@@ -293,7 +295,6 @@ class Daemon:
             if self._watch_set.watch(self._settings.roots):
                 self._schedule.hasten("rescan")
             self._watch_set.check()
-            self._hook.look()
         return CHECK_EVERY_S
 
     def _reload(self) -> None:
@@ -307,11 +308,11 @@ class Daemon:
             self._stamps = stamps
             self._emit("config.rejected", CONFIG, error.as_finding().as_json())
             return
-        former = (self._coordinator, self._states)
+        coordinator = self._coordinator
         self._team_link.close()
-        self._build()
-        for part in former:
-            part.close()
+        self._coordinator = Coordinator(self._repository, self._settings, self._emit)
+        self._scan = None
+        coordinator.close()
         self._stamps = stamps
         self._watch_set.watch(self._settings.roots)
         self._schedule.hasten("rescan")
@@ -354,13 +355,24 @@ class Daemon:
         return self._retry_s if unfinished else None
 
     def _rescan(self) -> float:
-        began, seen = time.monotonic(), dict(self._due)
-        self._follow_up(self._coordinator.reconcile(self._team.paused))
+        """Look at everything, a little at each turn: what is written meanwhile goes first."""
+        if self._scan is None:
+            self._scan_began, self._due_before_scan = time.monotonic(), dict(self._due)
+            self._scan = self._coordinator.scan()
+        until_s = time.monotonic() + SCAN_STEP_S
+        try:
+            for _ in self._scan:
+                if time.monotonic() > until_s:
+                    return 0.0
+        except BaseException:
+            self._scan = None
+            raise
+        self._scan, began, before = None, self._scan_began, self._due_before_scan
+        self._follow_up(self._coordinator.found)
         # What came in meanwhile may lie where the scan had been already.
-        self._due = {path: at for path, at in self._due.items() if seen.get(path) != at}
+        self._due = {path: at for path, at in self._due.items() if before.get(path) != at}
         failpoint.reach("daemon.scanned")
         self._reported = None
-        self._schedule.stir()  # a branch that somebody moved, which no event tells
         if not self._is_blind():
             return self._settings.policy.rescan_s
         degraded = self._watch_set.degraded
@@ -401,67 +413,37 @@ class Daemon:
             return PACKS_STEP_S if self._packs.step() else aside_s
         return aside_s or PACKS_REST_S
 
-    def _project(self) -> None:
-        self._projector.bring_up_to_date(self._tip, self._coordinator.unsettled)
-
-    def _write_states(self) -> None:
-        """Write and commit state files until they say what history says, one step at a time."""
-        while path := self._states.write_next(self._tip, self._coordinator.known):
-            if not self._process((path,)):
-                return  # held like any artifact; the next is written once this one is committed
-
-    def _write_contexts(self) -> None:
-        self._contexts.keep(self._tip, self._coordinator.unsettled)
-
-    def _write_derived(self) -> None:
-        self._project()
-        self._write_states()
-        self._project()
-        self._write_contexts()
-
-    def _hand_up_escalations(self) -> float:
-        """Hand up what a level is silent about, and commit the lines that say so."""
-        added = dict.fromkeys(each.path for each in self._ticker.tick())
-        if paths := added | dict.fromkeys(self._escalator.open_due(self._tip)):
-            self._process(paths)
-        return ESCALATIONS_EVERY_S
-
-    def _watch_crew(self) -> float:
-        self._crew.tick(self._coordinator.unsettled)
-        return CREW_EVERY_S
-
     def _keep_observer(self) -> float:
         self._observer.keep()
+        self._tell_observer()
         return OBSERVER_EVERY_S
 
-    def _keep_history(self) -> float:
-        self._team.history_index.keep()
-        self._team.history_index.rest()
-        return TIDY_EVERY_S
+    def _tell_observer(self) -> None:
+        self._observer.tell(self._tip, self._coordinator.unsettled)
 
     def _return_memory(self) -> float:
         return_free_memory()
         return TIDY_EVERY_S
 
     def _report_health(self) -> float:
-        state = (self._tip, self._schedule.troubles)
+        state = (self._tip, *self._observed)
         if state != self._reported:
             self._write_health()
             self._reported = state
         return CHECK_EVERY_S
 
+    @property
+    def _observed(self) -> tuple[str, tuple[Trouble, ...]]:
+        return self._headline, self._schedule.troubles + self._troubles
+
     def _write_health(self, *, running: bool = True) -> None:
-        try:
-            phases = phases_now(self._repository, self._settings, self._tip, self._team)
-            summary = summary_line(phases)
-        except YoloError:
-            summary = ""  # what is damaged in the history is reported by what needs more of it
+        headline, troubles = self._observed
         write_health(
             self._repository,
             self._coordinator.unsettled.values(),
             self._watch_set.degraded,
-            self._schedule.troubles,
-            summary,
+            troubles,
+            headline,
             running=running,
         )
 
@@ -482,29 +464,20 @@ DUTIES: tuple[Duty[Daemon], ...] = (
     ),
     Duty("index", Daemon._sync_index),
     Duty("received", lambda daemon: daemon._team_link.sync_files()),
-    Duty("projections", Daemon._project),
-    Duty("states", Daemon._write_states),
-    Duty("contexts", Daemon._write_contexts),
+    Duty("news", Daemon._tell_observer),
     Duty(
         "packs",
         Daemon._merge_packs,
         is_wanted=lambda daemon: daemon._packs.fresh >= MERGE_FROM and not daemon._packs.is_merging,
     ),
-    Duty("escalations", Daemon._hand_up_escalations, rest=LOOK_REST),
-    Duty(
-        "crew",
-        Daemon._watch_crew,
-        is_wanted=lambda daemon: daemon._crew.is_pressing,
-        rest=LOOK_REST,
-    ),
     Duty(
         "health",
         Daemon._report_health,
-        is_wanted=lambda daemon: daemon._reported is None,
-        rest=LOOK_REST,
+        is_wanted=lambda daemon: (
+            daemon._reported is None or daemon._reported[1:] != daemon._observed
+        ),
     ),
     Duty("observer", Daemon._keep_observer),
-    Duty("history", Daemon._keep_history, rest=LOOK_REST),
     Duty("memory", Daemon._return_memory),
 )
 """What the daemon does, in the order of a turn: commits first, then what follows from them."""

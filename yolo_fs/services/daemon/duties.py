@@ -21,9 +21,6 @@ FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 LONGEST_REST_S = 30.0
 """Of a duty that takes long: what it tells of lasts minutes."""
-EASE = 4_000
-"""Times as long as it took, a look that found nothing new is not made again unless something comes
-in: of a team that rests it takes a quarter of a thousandth of a processor, however large it is."""
 LONGEST_SLEEP_S = 1.0
 """Between two looks at what no clock tells, such as a branch that somebody moved."""
 DEFECTS_KEPT = 100
@@ -66,10 +63,6 @@ class _Plan:
     """On the monotonic clock; infinite when nothing but a request makes it due."""
     rests_until: float = 0.0
     """On the monotonic clock."""
-    eases_until: float = 0.0
-    """On the monotonic clock; unless something comes in."""
-    seen: int = -1
-    """How often something had come in when it was begun last."""
     is_hastened: bool = False
     """Whether it was made due since it was begun last."""
     failures: int = 0
@@ -86,7 +79,6 @@ class Schedule(Generic[_Owner]):
         self._emit = emit
         self._plans = {duty.name: _Plan() for duty in duties}
         self._reported: dict[Trouble, None] = {}
-        self._came_in = 0
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -100,44 +92,34 @@ class Schedule(Generic[_Owner]):
             if plan.due_at == math.inf:
                 plan.due_at = time.monotonic() + in_s
 
-    def stir(self) -> None:
-        """Tell that something has come in: who looks again and again looks as its clock says."""
-        self._came_in += 1
-
     def hasten(self, *names: str) -> None:
         """Make duties due now, also ones that rest or run; one that fails keeps its pause."""
         for name in names:
             plan = self._plans[name]
             if not plan.failures:
-                plan.due_at, plan.rests_until, plan.is_hastened, plan.seen = 0.0, 0.0, True, -1
+                plan.due_at, plan.rests_until, plan.is_hastened = 0.0, 0.0, True
 
-    def run_due(self, may_go_on: Callable[[], bool], *names: str) -> None:
-        """Run the duties that are due, in the order of their table, as long as we may go on; no
-        others than the named ones, if any is.
-        """
+    def run_due(self, may_go_on: Callable[[], bool]) -> None:
+        """Run the duties that are due, in the order of their table, as long as we may go on."""
         for duty in self._duties:
             if not may_go_on():
                 return
-            if not names or duty.name in names:
-                self._run_if_due(duty, self._plans[duty.name])
+            self._run_if_due(duty, self._plans[duty.name])
 
     def sleep_s(self) -> float:
         """Return for how long nothing is due, unless something comes in."""
-        next_at = min(max(self._due_at(plan), plan.rests_until) for plan in self._plans.values())
+        next_at = min(max(plan.due_at, plan.rests_until) for plan in self._plans.values())
         return min(LONGEST_SLEEP_S, max(0.0, next_at - time.monotonic()))
-
-    def _due_at(self, plan: _Plan) -> float:
-        return plan.due_at if plan.seen != self._came_in else max(plan.due_at, plan.eases_until)
 
     def _run_if_due(self, duty: Duty[_Owner], plan: _Plan) -> None:
         began = time.monotonic()
-        is_due, is_new = began >= self._due_at(plan), plan.seen != self._came_in
+        is_due = began >= plan.due_at
         if began < plan.rests_until or (plan.failures and not is_due):
             return
         try:
             if not is_due and not duty.is_wanted(self._owner):
                 return
-            plan.is_hastened, plan.seen, plan.eases_until = False, self._came_in, 0.0
+            plan.is_hastened = False
             pause_s = duty.run(self._owner)
         except Exception as error:
             self._fail(duty, plan, error)
@@ -145,11 +127,9 @@ class Schedule(Generic[_Owner]):
             plan.failures, plan.trouble = 0, None
             now = time.monotonic()
             plan.rests_until = now + min(LONGEST_REST_S, duty.rest * (now - began))
-            ease = EASE if duty.rest and not is_new else 0
-            plan.eases_until = now + min(LONGEST_REST_S, ease * (now - began))
             plan.due_at = math.inf if pause_s is None else now + pause_s
             if plan.is_hastened:
-                plan.due_at, plan.rests_until, plan.seen = 0.0, 0.0, -1
+                plan.due_at, plan.rests_until = 0.0, 0.0
 
     def _fail(self, duty: Duty[_Owner], plan: _Plan, error: Exception) -> None:
         pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(plan.failures, 10))

@@ -1,6 +1,5 @@
 """How the daemon of a work tree is: what it says of itself in one file, and what its lock proves;
-and how a process becomes that one daemon. Beside it an observer is kept, which answers what
-commands ask and ends with the daemon.
+and how a process becomes that one daemon.
 
 See docs/faults.md#f13, #f40, #f41 and #f46.
 """
@@ -9,18 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from yolo_fs.edges import IS_LINUX
-from yolo_fs.edges.ask import COLD, FAILPOINTS, SOCKET
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold, holder
-from yolo_fs.edges.store import remove, write_json
+from yolo_fs.edges.store import write_json
 from yolo_fs.edges.system import NETWORK_FILESYSTEMS, Degraded, filesystem_type
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError
@@ -154,10 +149,11 @@ def _degraded(report: Mapping[str, Any]) -> Degraded | None:
 
 def _troubles(report: Mapping[str, Any]) -> tuple[Trouble, ...]:
     listed = report.get("troubles")
-    return tuple(_read_troubles(listed)) if isinstance(listed, list) else ()
+    return tuple(read_troubles(listed)) if isinstance(listed, list) else ()
 
 
-def _read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:
+def read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:
+    """Yield the troubles in a list, leaving out what is malformed."""
     for each in listed:
         match each:
             case {"duty": str(duty), "reason": str(reason), "what": str(what)} if (
@@ -167,64 +163,3 @@ def _read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:
 
 
 _REASONS = frozenset(reason.value for reason in Reason)
-
-
-FIRST_PAUSE_S = 0.5
-LONGEST_PAUSE_S = 30.0
-SHORT_LIFE_S = 2.0
-"""Who ends sooner than that is started again after a pause, twice as long each time."""
-_END_S = 5.0
-
-
-class ObserverKeeper:
-    """Starts the observer, and starts it again when it has ended."""
-
-    def __init__(self, folder: str, root: str):
-        """Keep one for the work tree `root`, whose `.git/yolo-fs` is `folder`."""
-        self._folder = folder
-        self._root = root
-        self._process: subprocess.Popen[bytes] | None = None
-        self._started_at = 0.0
-        self._ended_at = 0.0
-        self._pause_s = 0.0
-
-    def keep(self) -> None:
-        """Start it where it does not run; one that soon ends waits longer and longer."""
-        if not IS_LINUX or os.environ.get(COLD) or os.environ.get(FAILPOINTS):
-            return
-        if self._process is not None:
-            if self._process.poll() is None:
-                return
-            self._note_end(time.monotonic())
-        if time.monotonic() - self._ended_at < self._pause_s:
-            return
-        self._started_at = time.monotonic()
-        # -P: what lies in the user's repository must not be imported instead of us.
-        module = ("-P", "-m", "yolo_fs.observer")
-        self._process = subprocess.Popen(
-            [sys.executable, *module, self._folder, self._root],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def close(self) -> None:
-        """End it, and wait for that: its stdin is a pipe that only this process holds open."""
-        process = self._process
-        if process is None or process.stdin is None:
-            return
-        process.stdin.close()
-        try:
-            process.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        self._process = None
-        with contextlib.suppress(OSError, YoloError):
-            remove(os.path.join(self._folder, SOCKET))
-
-    def _note_end(self, now: float) -> None:
-        self.close()
-        self._ended_at = now
-        is_short = now - self._started_at < SHORT_LIFE_S
-        self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s)) * is_short

@@ -1,0 +1,42 @@
+"""The part of the observer that keeps true what follows from the branch."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
+from yolo_fs.services.daemon.duties import Schedule
+from yolo_fs.services.daemon.follower import FOLLOWING, ON_MOVE, Follower
+from yolo_fs.services.daemon.observing import Channel, applied
+
+
+def follow(root: str, line: int) -> None:
+    """Follow the branch of a work tree until the daemon at the other end of the line ends."""
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    with socket.socket(fileno=line) as connection, Repository(root) as repository:
+        channel = Channel(connection)
+        follower = Follower(repository, channel.emit, channel.wrote)
+        schedule = Schedule(FOLLOWING, follower, channel.emit)
+        told: object = None
+        is_told = False
+        while channel.is_open:
+            sleep_s = schedule.sleep_s() if is_told else None
+            if select.select([channel], [], [], sleep_s)[0]:
+                for message in channel.receive():
+                    follower.verdicts = applied(follower.verdicts, message["verdicts"])
+                    is_told = True
+                schedule.ask(*ON_MOVE)
+            if not is_told:  # what the daemon knows of the files is part of the first look
+                continue
+            schedule.run_due(lambda: channel.is_open)
+            if told is None and channel.is_open:
+                channel.emit("observer.started", "", {"pid": os.getpid()})
+            state = {"headline": follower.headline, "troubles": to_json(list(schedule.troubles))}
+            if state != told:
+                told = state
+                channel.send(state)
+        follower.close()
