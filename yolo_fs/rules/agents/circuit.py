@@ -4,10 +4,10 @@ in a row, half-open after a time. Pure; nothing of it is stored. See docs/source
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import merge
-from itertools import chain, groupby, pairwise
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -106,17 +106,15 @@ def turned(
     patience: BreakerPolicy,
     phases: Sequence[LoopFacts],
     told: Iterable[OutcomeEvent],
-    paused: Callable[[Iterable[Any]], Iterable[Any]] = iter,
 ) -> tuple[Breaker, ...]:
     """Return the breakers of departments as the last outcome left them.
 
-    `told`: all outcomes that are no versions of an artifact; `paused`: what takes long goes through
-    it.
+    `told`: all outcomes that are no versions of an artifact.
     """
     closed = (Breaker(department) for department in departments)
-    series = (_of_versions(*one) for facts in phases for one in paused(_series(facts)))
+    series = (_of_versions(*one) for facts in phases for one in _series(facts))
     moments = in_order([sorted(told, key=_AT), *series])
-    return left_by(chain.from_iterable(paused(moments)), closed, patience)
+    return left_by(moments, closed, patience)
 
 
 def left_by(

@@ -181,9 +181,8 @@ class AgentsObserver:
         def left() -> tuple[Breaker, ...]:
             told = [disappearances(gone), *(one.told for one in phases)]
             told += (outcomes_told(one.phase.facts, said.seen) for one in phases if said.seen)
-            paused, loops = self._team.paused, [one.loops for one in phases]
-            each = paused(chain.from_iterable(told))
-            return turned(self._departments, self._patience, loops, each, paused)
+            loops = [one.loops for one in phases]
+            return turned(self._departments, self._patience, loops, chain.from_iterable(told))
 
         return self._team.derive_from((phases, said, gone), "breakers", left)
 

@@ -299,7 +299,7 @@ class LoopEscalator:
         """Open what is due as of a commit, end what is over, and yield the logs that have grown."""
         if tip is None or tip == self._seen:
             return
-        for phase in self._team.paused(self._team.phases(tip)):
+        for phase in self._team.phases(tip):
             facts = loop_facts(self._team, phase.facts, 0)
             for one, loop in settled(facts):
                 said = _end_of(one, loop, tip)
