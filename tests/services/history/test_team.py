@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -369,32 +368,6 @@ def test_many_new_versions_are_read_without_the_history_before_them(
 
     assert sum(map(len, phase.versions.values())) > 5
     assert asked and sum(asked) < 20, asked
-
-
-def test_whoever_reads_a_long_history_pauses_after_each_thing_that_is_read(
-    team: Team, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    summarise(team)
-    for cycle in range(1, 9):
-        works(team, "feat(01-01): T1 more", f"round {cycle}\n")
-        review(team, "changes_requested", cycle, "major")
-    pauses: list[str] = []
-    monkeypatch.setattr(history_team, "_MADE_FEW", 0)
-    for left in (team.root / ".git/yolo-fs").glob("index.db*"):
-        left.unlink()
-    with Repository(str(team.root)) as repository:
-        facts = Facts(repository, load(repository.root), lambda: pauses.append(step))
-        step = "commits"
-        facts.history_index.read_up_to(team.head())
-        step = "what commits made, and what that says"
-        facts.phases(team.head())
-        step = "outcomes"
-        assert [*facts.paused(range(8))] == [*range(8)]
-    found = Counter(pauses)
-    commits = len(team.git("rev-list", "HEAD").split())
-    assert found["commits"] == commits > 12
-    assert found["what commits made, and what that says"] >= 16
-    assert found["outcomes"] == 8
 
 
 def refuse_for(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import merge
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -114,7 +114,7 @@ def turned(
     closed = (Breaker(department) for department in departments)
     series = (_of_versions(*one) for facts in phases for one in _series(facts))
     moments = in_order([sorted(told, key=_AT), *series])
-    return left_by(moments, closed, patience)
+    return left_by(chain.from_iterable(moments), closed, patience)
 
 
 def left_by(

@@ -81,14 +81,8 @@ NO_CHANGE = Change("", 0, 0, NOWHERE)
 class HistoryIndex:
     """What the commits up to one tip say."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        paused: Callable[[Iterable[LoggedCommit]], Iterator[LoggedCommit]] = iter,
-    ):
-        """`paused`: what the commits go through as they are read, and pauses now and then."""
+    def __init__(self, repository: Repository):
         self._repository = repository
-        self._paused = paused
         self._file: Database | None = None
         self._memory: Database | None = None
         self._answering: Database | None = None
@@ -511,7 +505,7 @@ class HistoryIndex:
             if fresh is None:
                 selection = f"{fork}..{tip}" if fork else tip
                 fresh = log_parents_first(self._repository, selection)
-            writer.take(self._paused(fresh))
+            writer.take(fresh)
             writer.place(tip)
             database.rows("insert or replace into meta values ('end', ?)", end)
             return writer.position_of(tip)

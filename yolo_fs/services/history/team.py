@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from yolo_fs.edges.git.history import changes_in
@@ -73,7 +72,6 @@ _MADE_FEW = 50
 _MADE_AT_ONCE = 2000
 """Commits that one git is asked for; it takes 0.1 s."""
 _Derived = TypeVar("_Derived")
-_Item = TypeVar("_Item")
 _Asked = tuple[str | None, Switches, str, tuple[str, ...]]
 """Commit, settings, where the phases in force live, and the branches of other clones."""
 
@@ -92,16 +90,9 @@ class _Past:
 class Team:
     """Gathers facts and folds them; keeps what it has read, for blobs and commits never change."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        settings: Settings,
-        pause: Callable[[], object] = lambda: None,
-    ):
-        """`pause`: called for each thing that is read, for what cannot wait."""
+    def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
-        self._pause = pause
         self._filed: dict[str, tuple[tuple[str, frozenset[str]], Filed]] = {}
         """Path → what was read last, the blob and the plans that matter to it; and what it says."""
         self._unkept: set[str] = set()
@@ -115,7 +106,7 @@ class Team:
         self._pasts: dict[str, _Past] = {}
         self._derived: dict[str, tuple[object, Any]] = {}
         """Name → what callers made of something, and of what."""
-        self.history_index = HistoryIndex(repository, partial(_paused, pause))
+        self.history_index = HistoryIndex(repository)
         self._lines = HistoryIndex(repository)
         """What the branches of the team's other clones have beyond the commit."""
         self._lines_read: tuple[object, tuple[str, ...]] = (None, ())
@@ -175,7 +166,7 @@ class Team:
             by_id = {phase.id: phase for phase in known}
             asked = (commit, chosen, *asked[2:])
             found = self._facts(asked)
-            known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in self.paused(found))
+            known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in found)
             self._phases = asked, known
         return known
 
@@ -191,10 +182,6 @@ class Team:
             kept = self._derived[name] = basis, make()
         derived: _Derived = kept[1]
         return derived
-
-    def paused(self, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Yield the same, with a pause after each."""
-        return _paused(self._pause, items)
 
     def absent_at(self, commit: str | None, paths: Iterable[str]) -> tuple[str, ...]:
         """Return which of some paths have no file in a commit, each once."""
@@ -219,7 +206,7 @@ class Team:
         files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
         files = in_force(files, home)
         self._blobs = files
-        present = list(self.paused(self._file(files)))
+        present = list(self._file(files))
         shared = [one for one in present if one.place.phase is None]
         of_phase: dict[PhaseId, list[Filed]] = {}
         for one in present:
@@ -236,7 +223,7 @@ class Team:
                 at_s=at_s,
                 home=home,
             )
-            for phase in self.paused(sorted(of_phase))
+            for phase in sorted(of_phase)
         )
 
     def _line_tips(self) -> tuple[str, ...]:
@@ -298,7 +285,7 @@ class Team:
         filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
         unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
         objects = self._repository.objects.read_many(unread, self._settings.limits.max_file_bytes)
-        for blob, found in self.paused(zip(unread, objects, strict=True)):
+        for blob, found in zip(unread, objects, strict=True):
             filed[blob] = self._understood(place, found, plans)
         return {blob: one.lines if one.valid else () for blob, one in filed.items()}
 
@@ -361,7 +348,7 @@ class Team:
         made: dict[str, str | None] = {}
         for begin in range(0, len(changes), _MADE_AT_ONCE):
             oids = [one.oid for one in changes[begin : begin + _MADE_AT_ONCE]]
-            for each in self.paused(changes_in(self._repository, oids, [path])):
+            for each in changes_in(self._repository, oids, [path]):
                 made[each.commit] = each.blob
         return made
 
@@ -402,18 +389,15 @@ class Team:
 
     def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:
         """Yield what each artifact says; `files`: path → blob. Only what is not known is read."""
-        places = {path: place for path in self.paused(files) if (place := classify(path))}
-        wanted = {
-            path: (files[path], self._plans_beside(one))
-            for path, one in self.paused(places.items())
-        }
+        places = {path: place for path in files if (place := classify(path))}
+        wanted = {path: (files[path], self._plans_beside(one)) for path, one in places.items()}
         if not self._filed:
             self._recall(wanted)
         unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
         self._unkept.update(unread)
         blobs = [files[path] for path in unread]
         objects = self._repository.objects.read_many(blobs, self._settings.limits.max_file_bytes)
-        for path, found in self.paused(zip(unread, objects, strict=True)):
+        for path, found in zip(unread, objects, strict=True):
             plans = wanted[path][1]
             self._filed[path] = wanted[path], self._understood(places[path], found, plans)
         for path in places:
@@ -448,12 +432,6 @@ class Team:
 
 _HELD: list[Team] = []
 """What the warm process has read, for the commands that it forks; at most one."""
-
-
-def _paused(pause: Callable[[], object], items: Iterable[_Item]) -> Iterator[_Item]:
-    for item in items:
-        yield item
-        pause()
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
