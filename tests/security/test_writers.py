@@ -601,7 +601,7 @@ def test_a_kept_tree_that_no_work_tree_could_have_had_is_refused_whole(
     outside.mkdir()
     trees = hostile_trees(str(outside), rng)
     plant(repo, trees)
-    (repo.git_dir / "yolo-fs").mkdir(mode=0o700)
+    ask(repo, questions(("status",)))  # makes our folders, and the key of this user
     before = contents(repo.root.parent)
     lines = [
         f"kept restore {number}{to}"

@@ -367,7 +367,7 @@ def test_many_new_versions_are_read_without_the_history_before_them(
         (phase,) = facts.facts(team.head())
 
     assert sum(map(len, phase.versions.values())) > 5
-    assert asked and sum(asked) < 20, asked
+    assert asked and max(asked) < 10, asked  # each process that looks: the versions, no work
 
 
 def refuse_for(

@@ -208,10 +208,8 @@ def test_a_hundred_times_the_artifacts_need_no_more_processes(
     many = processes_of(
         team, monkeypatch, lambda: [plans(team, phase, 84) for phase in range(2, 8)]
     )
-    assert few == 0  # a young history is read in process
-    assert (
-        0 < many <= 3
-    )  # of a long one, whether it goes on from the last look, which commits, and what they say
+    # What is stored; of a long history also whether it goes on from the last look, and what is new.
+    assert 0 < few <= many <= 4
 
 
 def plans(team: Team, phase: int, count: int) -> None:

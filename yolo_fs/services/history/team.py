@@ -104,6 +104,9 @@ class Team:
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
+        self._made: dict[tuple[str, str], str | None] = {}
+        """Commit and path → the blob that it made of it, where many were asked for."""
+        self._made_asked = 0
         self._derived: dict[str, tuple[object, Any]] = {}
         """Name → what callers made of something, and of what."""
         self.history_index = HistoryIndex(repository)
@@ -206,6 +209,7 @@ class Team:
         files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
         files = in_force(files, home)
         self._blobs = files
+        self._forget_made()
         present = list(self._file(files))
         shared = [one for one in present if one.place.phase is None]
         of_phase: dict[PhaseId, list[Filed]] = {}
@@ -339,18 +343,38 @@ class Team:
         last = changes[-1] if changes else (known.last if known else NO_CHANGE)
         return _Past(mark, last, blob, (*(known.versions if known else ()), *versions))
 
+    def _forget_made(self) -> None:
+        self._made, self._made_asked = {}, 0
+
     def _made_by(self, changes: Sequence[Change], path: str) -> dict[str, str | None]:
-        """Return the blob that each of these commits made of a path. Of many, git is asked at once:
-        trees cost more.
+        """Return the blob that each of these commits made of a path. After a few, git is asked at
+        once for all that is not read yet: trees cost more.
         """
-        if len(changes) <= _MADE_FEW:
-            return {one.oid: self._repository.blob_at(one.oid, path) for one in changes}
+        unread = [one for one in changes if (one.oid, path) not in self._made]
+        self._made_asked += len(unread)
+        if unread and self._made_asked > _MADE_FEW:
+            self._read_made(unread, path)
         made: dict[str, str | None] = {}
-        for begin in range(0, len(changes), _MADE_AT_ONCE):
-            oids = [one.oid for one in changes[begin : begin + _MADE_AT_ONCE]]
-            for each in changes_in(self._repository, oids, [path]):
-                made[each.commit] = each.blob
+        for one in changes:
+            is_read = (one.oid, path) in self._made
+            at = self._made[one.oid, path] if is_read else self._repository.blob_at(one.oid, path)
+            made[one.oid] = at
         return made
+
+    def _read_made(self, changes: Sequence[Change], path: str) -> None:
+        wanted: dict[str, Sequence[Change]] = {path: changes}
+        for other in self._blobs:
+            place = classify(other)
+            if other != path and place and place.artifact.kind in WITH_ROUNDS:
+                known = self._pasts.get(other)
+                after = known.last if known else NO_CHANGE
+                later = self.history_index.past_of(other, after)
+                wanted[other] = [one for one in later if (one.oid, other) not in self._made]
+        oids = list(dict.fromkeys(one.oid for some in wanted.values() for one in some))
+        for begin in range(0, len(oids), _MADE_AT_ONCE):
+            some = oids[begin : begin + _MADE_AT_ONCE]
+            for each in changes_in(self._repository, some, list(wanted)):
+                self._made[each.commit, each.path] = each.blob
 
     def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
         plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
