@@ -11,7 +11,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.services.daemon.duties import Schedule
 from yolo_fs.services.daemon.follower import FOLLOWING, ON_MOVE, Follower
-from yolo_fs.services.daemon.observing import Channel, applied
+from yolo_fs.services.daemon.observing import Channel, applied, fresh_from
 
 
 def follow(root: str, line: int) -> None:
@@ -27,6 +27,10 @@ def follow(root: str, line: int) -> None:
             sleep_s = schedule.sleep_s() if is_told else None
             if select.select([channel], [], [], sleep_s)[0]:
                 for message in channel.receive():
+                    if "ask" in message:
+                        fresh = fresh_from(message["fresh"])
+                        channel.answer(message["ask"], follower.state_moved(message["tip"], fresh))
+                        continue
                     follower.verdicts = applied(follower.verdicts, message["verdicts"])
                     is_told = True
                 schedule.ask(*ON_MOVE)
@@ -35,7 +39,11 @@ def follow(root: str, line: int) -> None:
             schedule.run_due(lambda: channel.is_open)
             if told is None and channel.is_open:
                 channel.emit("observer.started", "", {"pid": os.getpid()})
-            state = {"headline": follower.headline, "troubles": to_json(list(schedule.troubles))}
+            state = {
+                "headline": follower.headline,
+                "troubles": to_json(list(schedule.troubles)),
+                "at": follower.tip,
+            }
             if state != told:
                 told = state
                 channel.send(state)

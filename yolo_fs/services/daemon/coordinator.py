@@ -27,7 +27,7 @@ from yolo_fs.rules.decide import Action, Commit, Emit, EventSink, decide, descri
 from yolo_fs.rules.kept import KeptCause
 from yolo_fs.services.kept import Keeper, Unkept
 from yolo_fs.services.progress.placing import placed
-from yolo_fs.services.progress.state_files import StateMove
+from yolo_fs.services.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.services.surveyor import CachedVerdict, Observation, Refusal, Surveyor, VerdictStore
 from yolo_fs.services.workspace import Settings
 
@@ -40,7 +40,7 @@ class ApplyResult(NamedTuple):
     made: tuple[CommitResult, ...] = ()
 
 
-StateSource = Callable[[str | None, Sequence[Accepted]], StateMove | None]
+StateSource = Callable[[str | None, Sequence[FreshArtifact]], StateMove | None]
 
 
 class CommitBudget:
@@ -124,7 +124,8 @@ class Applier:
     ) -> tuple[CommitResult, ...]:
         """Commit artifacts; the last one takes along the state file that they move."""
         tell = partial(self._tell, accepted, head)
-        if move := self._moved_by(head.tip, accepted):
+        fresh = [FreshArtifact(one.place, one.data, one.blob) for one in accepted]
+        if move := self._moved_by(head.tip, fresh):
             files = ((move.path, move.after),)
             within = placed(self._root, files, {move.path: move.before})
             moving = [*entries[:-1], replace(entries[-1], beside=files)]

@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from yolo_fs.edges import IS_LINUX, failpoint
 from yolo_fs.edges.files import ignore_lease_breaks
@@ -22,7 +23,7 @@ from yolo_fs.edges.store import reap_temporaries
 from yolo_fs.edges.system import return_free_memory
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.decide import EventSink
-from yolo_fs.services.daemon.coordinator import Coordinator
+from yolo_fs.services.daemon.coordinator import Coordinator, StateSource
 from yolo_fs.services.daemon.duties import Duty, Schedule, Trouble
 from yolo_fs.services.daemon.health import read_troubles, write_health
 from yolo_fs.services.daemon.observing import ObserverKeeper
@@ -30,6 +31,9 @@ from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
 from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace import CONFIG, load, stamps_of
+
+if TYPE_CHECKING:
+    from yolo_fs.services.daemon.follower import Follower
 
 RETRY_S = 0.01
 """Between two looks at what cannot be committed yet; longer by a tenth while it is the same."""
@@ -81,7 +85,6 @@ class Daemon:
         self._emit = emit
         self._stamps = stamps_of(repository.root)
         self._settings = load(repository.root)
-        self._coordinator = Coordinator(repository, self._settings, emit)
         self._queue = EventQueue()
         self._watch_set = WatchSet(repository.root, self._queue)
         self._packs = PackMerger(repository)
@@ -90,6 +93,8 @@ class Daemon:
         self._team_link = TeamLink(repository, emit, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
         self._observer = ObserverKeeper(repository.own_dir, repository.root, self._queue.ring)
+        self._state_moved: StateSource = self._observer.state_moved
+        self._coordinator = self._make_coordinator()
         self._headline = ""
         """Where the team stands, as the observer said last."""
         self._troubles: tuple[Trouble, ...] = ()
@@ -109,6 +114,15 @@ class Daemon:
         self._reported: tuple[object, ...] | None = None
         """Tip and troubles that the health file tells of."""
 
+    def _make_coordinator(self) -> Coordinator:
+        """Make the part that commits, by the settings in force."""
+        return Coordinator(
+            self._repository,
+            self._settings,
+            self._emit,
+            lambda tip, accepted: self._state_moved(tip, accepted),
+        )
+
     # --- life ---
 
     def run(self, ready: Callable[[], object] = lambda: None) -> None:
@@ -126,7 +140,17 @@ class Daemon:
 
     def run_once(self) -> None:
         """One full scan: commit what can be committed now, then end."""
+        from yolo_fs.services.daemon.follower import Follower
+
         self._start()
+
+        def process(paths: Iterable[str]) -> None:
+            self._process(paths)
+            follower.verdicts = self._coordinator.unsettled
+
+        # What the observer does beside a daemon that lives on is done here.
+        follower = Follower(self._repository, self._emit, process)
+        self._state_moved = follower.state_moved
         try:
             self._recover()
             self._rescan()
@@ -135,42 +159,35 @@ class Daemon:
             deadline = time.monotonic() + ONCE_PATIENCE_S
             self._finish_until(deadline)
             self._meet_team()
-            self._follow_once(deadline)
+            self._follow_once(follower, deadline)
             self._meet_team()
             self._team_link.sync_files()
             self._packs.merge_now(most=MERGE_FROM)
         finally:
+            follower.close()
             self._end()
 
-    def _follow_once(self, deadline: float) -> None:
-        """Do here what the observer does beside a daemon that lives on."""
-        from yolo_fs.services.daemon.follower import Follower
-
-        def process(paths: Iterable[str]) -> None:
-            self._process(paths)
-            follower.verdicts = self._coordinator.unsettled
+    def _follow_once(self, follower: Follower, deadline: float) -> None:
+        """Write once what follows from the branch, and commit it."""
 
         def write_derived() -> None:
+            follower.verdicts = self._coordinator.unsettled
             follower.project()
             while (path := follower.write_state()) and path not in self._coordinator.unsettled:
                 continue
             follower.project()
             follower.write_contexts()
 
-        follower = Follower(self._repository, self._emit, process)
-        try:
-            process(())
-            follower.hand_up_escalations()
+        follower.verdicts = self._coordinator.unsettled
+        follower.hand_up_escalations()
+        write_derived()
+        # A state file may be held in passing, as while the index that we follow is fresh.
+        while self._coordinator.unfinished() and time.monotonic() < deadline:
+            self._finish_until(deadline)
             write_derived()
-            # A state file may be held in passing, as while the index that we follow is fresh.
-            while self._coordinator.unfinished() and time.monotonic() < deadline:
-                self._finish_until(deadline)
-                write_derived()
-            follower.watch_crew()
-            follower.sum_up()
-            self._headline = follower.headline
-        finally:
-            follower.close()
+        follower.watch_crew()
+        follower.sum_up()
+        self._headline = follower.headline
 
     def _finish_until(self, deadline_s: float) -> None:
         """Process what time alone brings further, until the monotonic clock is at the deadline."""
@@ -310,7 +327,7 @@ class Daemon:
             return
         coordinator = self._coordinator
         self._team_link.close()
-        self._coordinator = Coordinator(self._repository, self._settings, self._emit)
+        self._coordinator = self._make_coordinator()
         self._scan = None
         coordinator.close()
         self._stamps = stamps

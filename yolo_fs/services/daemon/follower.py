@@ -25,6 +25,7 @@ from yolo_fs.services.escalations.ticking import LoopEscalator, Ticker
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.state_files import Projector, States
+from yolo_fs.services.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.services.workspace import load, stamps_of
 
 ESCALATIONS_EVERY_S = 1.0
@@ -106,6 +107,10 @@ class Follower:
         if path:
             self._wrote((path,))
         return path
+
+    def state_moved(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
+        """Return what `state.json` is once these are committed on a tip; None where it stays."""
+        return self._states.moved_by(tip, fresh)
 
     def write_states(self) -> None:
         """Write the next state file; the one after it is due when this one is committed."""

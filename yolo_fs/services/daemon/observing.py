@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol
@@ -22,13 +23,17 @@ from yolo_fs.edges.ask import SOCKET
 from yolo_fs.edges.store import remove
 from yolo_fs.edges.system import is_stopped
 from yolo_fs.reasons import Finding, Level, Reason, YoloError
+from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.decide import describe
+from yolo_fs.services.progress.state_move import FreshArtifact, StateMove
 
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 SHORT_LIFE_S = 2.0
 """Who ends sooner than that is started again after a pause, twice as long each time."""
+ASKED_FOR_S = 0.03
+"""How long a commit waits for the observer to say which state file it moves."""
 _END_S = 5.0
 _LONGEST_BYTES = 64 << 20
 _RECEIVED = 1 << 18
@@ -79,6 +84,11 @@ class ObserverKeeper:
         self._told: tuple[str | None, Mapping[str, Verdict]] | None = None
         """The tip and the verdicts that it knows of."""
         self._unsent = b""
+        self._answer: tuple[int, Any] | None = None
+        self._answered = threading.Event()
+        self._asked = 0
+        self._has_read: str | None = None
+        """The tip of which it has done everything."""
         self._was_stopped = False
         self._started_at = 0.0
         self._ended_at = 0.0
@@ -117,13 +127,34 @@ class ObserverKeeper:
                 messages.append(self._heard.popleft())
         return messages
 
+    def state_moved(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
+        """Return what `state.json` is once artifacts are committed on a tip; None where it stays.
+
+        Only one that is at rest is asked, and for a moment: else the state file follows in a commit
+        of its own. The daemon folds no history, and no artifact waits for who does.
+        """
+        if self._line is None or self._unsent or tip is None or self._has_read != tip:
+            return None
+        self._asked += 1
+        self._answered.clear()
+        asked = {"ask": self._asked, "tip": tip, "fresh": [_as_told(one) for one in fresh]}
+        self._unsent = json.dumps(asked).encode() + b"\n"
+        if not self._send() or not self._answered.wait(ASKED_FOR_S):
+            self._has_read = None  # until it says again that it is at rest
+            return None
+        number, said = self._answer or (0, None)
+        if number != self._asked or not isinstance(said, list):
+            return None
+        path, before, after = said
+        return StateMove(str(path), b64decode(before), b64decode(after))
+
     def close(self) -> None:
         """End it, and wait for that and for its last words: it lives as long as the line to this
         process.
         """
         process, line, listener = self._process, self._line, self._listener
         self._process = self._line = self._listener = self._told = None
-        self._unsent = b""
+        self._unsent, self._has_read = b"", None
         if process is None or line is None or listener is None:
             return
         with contextlib.suppress(OSError):
@@ -151,6 +182,11 @@ class ObserverKeeper:
         """Take what it says until it ends; runs in a thread of its own."""
         with line, line.makefile("rb") as lines:
             for said in _lines(lines):
+                if "answer" in said:
+                    self._answer = int(said["answer"]), said.get("state")
+                    self._answered.set()
+                    continue
+                self._has_read = said.get("at", self._has_read)
                 self._heard.append(said)
                 self._ring()
         self._ring()
@@ -173,6 +209,16 @@ class ObserverKeeper:
         self._ended_at, self._was_stopped = now, False
         is_short = now - self._started_at < SHORT_LIFE_S
         self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s)) * is_short
+
+
+def _as_told(fresh: FreshArtifact) -> list[str]:
+    return [fresh.place.path, b64encode(fresh.data).decode(), fresh.blob]
+
+
+def fresh_from(said: Iterable[Sequence[str]]) -> tuple[FreshArtifact, ...]:
+    """Return the artifacts that the daemon asks about."""
+    places = ((classify(path), b64decode(data), blob) for path, data, blob in said)
+    return tuple(FreshArtifact(place, data, blob) for place, data, blob in places if place)
 
 
 def _lines(stream: BinaryIO) -> Iterator[Mapping[str, Any]]:
@@ -207,6 +253,12 @@ class Channel:
     def emit(self, event: str, path: str, data: Mapping[str, Any]) -> None:
         """Let the daemon write an event to the journal."""
         self.send({"event": [event, path, data]})
+
+    def answer(self, number: int, move: StateMove | None) -> None:
+        """Answer the daemon's question which state file moves."""
+        pieces = (move.before, move.after) if move else ()
+        state = [move.path, *(b64encode(one).decode() for one in pieces)] if move else None
+        self.send({"answer": number, "state": state})
 
     def wrote(self, paths: Sequence[str]) -> None:
         """Tell which artifacts were written."""

@@ -17,7 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, Stamp, Writer, is_plain_file, read, stamp_at
@@ -43,7 +43,7 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.table import HIDDEN
-from yolo_fs.rules.artifacts.verdicts import Accepted, Rejected, Verdict
+from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.evidence import Filed, Switches
 from yolo_fs.rules.phase.gates import GateStatus, was_proved
@@ -61,6 +61,7 @@ from yolo_fs.rules.states.project import (
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.layout import Record
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.state_move import FreshArtifact, StateMove
 from yolo_fs.services.workspace import (
     RUNNING,
     Settings,
@@ -113,14 +114,6 @@ PROJECT = f"{PLANNING_ROOT}/state.json"
 _Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
 
-class StateMove(NamedTuple):
-    """A state file that the commit of an artifact brings with it."""
-
-    path: str
-    before: bytes
-    after: bytes
-
-
 class States:
     """The state files of one work tree."""
 
@@ -148,7 +141,7 @@ class States:
         """End the helper processes."""
         self._rules.close()
 
-    def moved_by(self, tip: str | None, accepted: Sequence[Accepted]) -> StateMove | None:
+    def moved_by(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
         """Return what `state.json` says once these artifacts are committed on the tip; None where
         it says so already, where the branch does not have it, or where that has to be worked out:
         then it follows in a commit of its own.
@@ -158,23 +151,23 @@ class States:
             # A team of its own, for nothing may be committed while this one reads.
             self._seen = (tip, Team(self._repository, self._settings).phases(tip))
         seen, phases = self._seen
-        if seen != tip or blob is None or any(one.place.path == PROJECT for one in accepted):
+        if seen != tip or blob is None or any(one.place.path == PROJECT for one in fresh):
             return None
         content = read(self._repository.root, PROJECT, self._limit)
         if not isinstance(content, Content) or not says_ours(content.data):
             return None
         if self._repository.object_format.hash_object("blob", content.data).oid != blob:
             return None
-        filed = map(self._filed, accepted)
-        fresh = project_state(with_filed(phases, filed), parse(content.data, self._limit))
-        return StateMove(PROJECT, content.data, json_text(fresh)) if fresh else None
+        filed = map(self._filed, fresh)
+        state = project_state(with_filed(phases, filed), parse(content.data, self._limit))
+        return StateMove(PROJECT, content.data, json_text(state)) if state else None
 
-    def _filed(self, accepted: Accepted) -> Filed:
-        place = accepted.place
+    def _filed(self, fresh: FreshArtifact) -> Filed:
+        place = fresh.place
         limits = Limits(max_file_bytes=self._limit)
-        records = READERS[place.artifact.format](accepted.data, place.path, limits).records
+        records = READERS[place.artifact.format](fresh.data, place.path, limits).records
         lines = tuple(one.value for one in understand(place, records, self._mode).records)
-        return Filed(place, lines, valid=True, commit=accepted.blob, at_s=int(time.time()))
+        return Filed(place, lines, valid=True, commit=fresh.blob, at_s=int(time.time()))
 
     def write_next(self, commit: str | None, known: Iterable[str]) -> str | None:
         """Write what is kept beside the branch, and of what is on it the first state file that is
