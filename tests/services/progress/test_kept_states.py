@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.daemon import until
 from tests.services.progress.test_signoff import changed, state, work
 from tests.support.teams import EXAMPLES, THREE, Team
 from yolo_fs.cli.main import run
@@ -157,6 +160,37 @@ def test_after_the_sign_off_the_state_comes_with_what_moves_it(team: Team, ask: 
     assert f"{PLANNING}/state.json" in changed(team)
     code, answer = ask("verify")
     assert code == Exit.DONE, answer
+
+
+def test_beside_a_daemon_its_observer_is_asked_and_where_it_is_busy_the_state_follows(
+    team: Team, ask: Ask
+) -> None:
+    team.config({"effort": "turbo", "documenter": "never"})
+    team.user_commits("chore: configured", f"{PLANNING}/config.json")
+    work(team)
+    ask("phase", "sign-off", "1")
+    head = team.head()
+    command = [sys.executable, "-P", "-m", "yolo_fs", "run", "--json", "-C", str(team.root)]
+    daemon = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert daemon.stdout is not None
+    events = (json.loads(line) for line in daemon.stdout)
+    try:
+        next(event for event in events if event["event"] == "observer.started")
+        for name, kind in (("critique.jsonl", "critique"), ("architecture.toon", "architecture")):
+            text = min((EXAMPLES / kind / "ok").iterdir()).read_text()
+            team.artifact(name, text, phase="02-page")
+            path = f"{PLANNING}/phases/02-page/{name}"
+            next(event for event in events if event.get("path") == path)
+            until(lambda: is_clean(team) and state(team)["ph"] == 2, "the state is that of the branch")  # fmt: skip
+        until(lambda: state(team)["step"] == "planning", "the state goes on")
+    finally:
+        daemon.terminate()
+        daemon.communicate(timeout=60)
+    assert is_clean(team)
+    assert json.loads(team.git("show", f"HEAD:{PLANNING}/state.json")) == state(team)
+    rode = [one for one in subjects(team, head) if not one.startswith("chore(state)")]
+    assert len(rode) == 2
+    assert ask("verify")[0] == Exit.DONE
 
 
 def test_an_artifact_that_moves_nothing_is_alone_in_its_commit(team: Team, ask: Ask) -> None:
