@@ -66,6 +66,27 @@ def test_without_a_name_the_holder_acts(root: Path, capsys: pytest.CaptureFixtur
     assert (code, said["data"]["line"]["agent"]) == (Exit.DONE, "user")
 
 
+def test_a_commit_from_before_the_escalation_shows_no_progress(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def commit(date: str) -> str:
+        env = {**os.environ, "GIT_COMMITTER_DATE": date, "GIT_AUTHOR_DATE": date}
+        words = ("-c", "user.name=T", "-c", "user.email=t@e", "commit", "-qm", "x", "--allow-empty")
+        subprocess.run(["git", "-C", str(root), *words], check=True, env=env)
+        head = ["git", "-C", str(root), "rev-parse", "HEAD"]
+        return subprocess.run(head, check=True, capture_output=True, text=True).stdout.strip()
+
+    old = commit("2026-01-01T00:00:00Z")
+    escalate(root, capsys, "open", *message(root, BLOCKER))
+    escalate(root, capsys, "resolve", NAME, "--decision", "another path")
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", old)
+    assert code == Exit.FINDINGS
+    assert f"{old} is older than the escalation" in json.dumps(said["findings"])
+    new = commit("2099-01-01T00:00:00Z")
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", new)
+    assert (code, said["data"]["escalation"]["standing"]) == (Exit.DONE, "resolved")
+
+
 def test_a_refused_report_leaves_no_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, said = escalate(root, capsys, "open", "--task", "01-01/T1", "--reason", "not in the spec")
 

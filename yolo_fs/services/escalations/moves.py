@@ -17,6 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import Content, names_in, read, stamp_at
+from yolo_fs.edges.git.commit_object import read_commit_object
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.in_place import Appending, UnwrittenLog, appending
 from yolo_fs.edges.readers import read_lines, read_object
@@ -47,6 +48,7 @@ from yolo_fs.rules.escalations.log import (
 )
 from yolo_fs.rules.escalations.machine import advance, begin, wanting
 from yolo_fs.rules.evidence import Switches
+from yolo_fs.rules.timestamps import AHEAD
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.services.checking.snapshots import WorkTree
@@ -352,7 +354,9 @@ class Escalations:
         new = station(len(found.known.lines) + 1, name, line)
         if last is not None and one is not None and _says_the_same(last, new):
             return MoveResult(one, line, message_of(one, last), already=True, path=log.path)
-        wrong = errors([*self._refusals(one, new, found, log), *self._unproved(new, said, log)])
+        wrong = errors(
+            [*self._refusals(one, new, found, log), *self._unproved(new, said, log, one)]
+        )
         wrong = _located(wrong, log) or add_line(file, line, log.path, self._settings)
         if wrong:
             return MoveResult(one, findings=wrong, path=log.path)
@@ -389,24 +393,16 @@ class Escalations:
         return wrong if moved is one else (*wrong, *wanting(one, new))
 
     def _unproved(
-        self, new: LogEntry, said: EscalationRequest, log: PhaseLog
+        self,
+        new: LogEntry,
+        said: EscalationRequest,
+        log: PhaseLog,
+        one: EscalationProgress | None,
     ) -> tuple[Finding, ...]:
-        """Return what is claimed and not there: a commit, a failed audit."""
-        shown_by = new.shown_by
-        if _is_hash(shown_by) and not self._repository.commits_exist([shown_by]).get(
-            shown_by, False
-        ):
-            message = f"{shown_by} is no commit of this repository"
-            return (
-                Finding(
-                    Reason.UNKNOWN_COMMIT,
-                    LOG,
-                    0,
-                    "/ref",
-                    message,
-                    "the commit that carries the task on",
-                ),
-            )
+        """Return what is claimed and not there: a commit made since, a failed audit."""
+        if _is_hash(new.shown_by) and (message := self._is_no_progress(new.shown_by, one)):
+            expected = "the commit that carries the task on"
+            return (Finding(Reason.UNKNOWN_COMMIT, LOG, 0, "/ref", message, expected),)
         if said.fails and not fails_audit(self._repository.root, log.folder, self._settings.limits):
             message = (
                 "only a security FAIL goes past the chain, and no security audit of the "
@@ -417,6 +413,16 @@ class Escalations:
                 Finding(Reason.WRONG_LEVEL, LOG, 0, "/tgt", message, "an audit that fails", hint),
             )
         return ()
+
+    def _is_no_progress(self, name: str, one: EscalationProgress | None) -> str:
+        """Return why a commit cannot show that the task goes on; empty when it can."""
+        found = self._repository.objects.read(f"{name}^{{commit}}")
+        if found is None or found.kind != "commit":
+            return f"{name} is no commit of this repository"
+        made_s = read_commit_object(found.body).at_s
+        if one is not None and made_s < int(one.opened_at.timestamp()) - int(AHEAD.total_seconds()):
+            return f"{name} is older than the escalation"
+        return ""
 
 
 def _says_the_same(last: LogEntry, new: LogEntry) -> bool:
