@@ -248,10 +248,9 @@ def _proof(one: StepStatus) -> str:
 def _next(one: Next | None, *, done: bool) -> str:
     if one is None:
         return "done" if done else "waits"
-    task = f" {safe(one.task)}" if one.task else ""
     why = f": {safe(one.why, 300)}" if one.why else ""
     run = f"; run: {one.command}" if one.command else ""
-    return f"next: {one.agent} does {one.step}{task} from {', '.join(one.inputs)}{why}{run}"
+    return f"next: {one.sentence} from {', '.join(one.inputs)}{why}{run}"
 
 
 def _draw_plans(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:

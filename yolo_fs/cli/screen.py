@@ -166,9 +166,8 @@ def _turn(one: DepartmentStatus) -> str:
         return f"{name} waits: {one.blockers[0]}"
     if one.next is None:
         return f"{name} waits"
-    task = f" {one.next.task}" if one.next.task else ""
     why = f": {one.next.why}" if one.next.why else ""
-    return f"{name}: {one.next.agent} does {one.next.step}{task}{why}"
+    return f"{name}: {one.next.sentence}{why}"
 
 
 def _lacks(gate: GateStatus) -> str:

@@ -172,6 +172,7 @@ def _turn_as_json(
         "task": turn.task,
         "why": turn.why,
         "command": turn.command,
+        "act": turn.act,
         "inputs": turn.inputs,
         **gates,
     }
@@ -185,13 +186,9 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
             console.print(f"{name:10} nobody")
             continue
         task = f" {turn['task']}" if turn["task"] else ""
-        console.print(
-            safe(
-                f"{name:10} {turn['agent']} does {turn['step']}{task} from "
-                f"{', '.join(turn['inputs'])}",
-                500,
-            )
-        )
+        act = turn["act"] or f"does {turn['step']}{task}"
+        line = f"{name:10} {turn['agent']} {act} from {', '.join(turn['inputs'])}"
+        console.print(safe(line, 500))
         if turn["why"]:
             console.print(f"  because: {safe(turn['why'], 300)}")
         if turn["command"]:

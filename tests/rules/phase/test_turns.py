@@ -272,3 +272,11 @@ def test_nobody_is_sent_past_a_closed_gate() -> None:
     asked = phase.progress.next
     assert asked and (asked.agent, asked.inputs) == ("ux-lead", ("design-handoff.jsonl",))
     assert "gate ux-complete is closed" in asked.why
+
+
+def test_a_turn_at_an_escalation_is_said_as_an_act() -> None:
+    log = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "reason": "red or blue",
+           "sev": "blocking", "st": "open"}  # fmt: skip
+    asked = turn({"escalation.jsonl": [log]})
+    assert asked.sentence == "senior answers ESC-01-01-T1: red or blue"
+    assert asked.command.startswith("yolo-fs escalate resolve ESC-01-01-T1 --by senior")

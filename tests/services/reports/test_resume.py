@@ -231,6 +231,7 @@ def tear_the_states(team: Team) -> None:
 def links_everywhere(team: Team) -> None:
     shutil.rmtree(team.root / PHASE)
     (team.root / PHASE).symlink_to("/etc")
+    (team.root / ".yolo-planning/state.json").unlink(missing_ok=True)
     (team.root / ".yolo-planning/state.json").symlink_to("/etc/passwd")
 
 

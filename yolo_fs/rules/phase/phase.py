@@ -20,7 +20,7 @@ from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import place_of_name
 from yolo_fs.rules.escalations.fold import as_committed, open_of
-from yolo_fs.rules.escalations.log import EscalationProgress
+from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, failures_of, texts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
@@ -302,6 +302,22 @@ def _lacks_task(asked: Next) -> bool:
     return asked.step == "implementation" and not asked.task
 
 
+def act_of(one: EscalationProgress) -> tuple[str, str]:
+    """Return what whoever holds an escalation is to do, and the command for it; none where the
+    task itself goes on.
+    """
+    last = one.last_round[0]
+    decide = f"yolo-fs escalate resolve {one.id} --by {one.agent} --decision …"
+    if one.is_told:
+        return f"goes on with {one.id.task}: {safe(one.decision, 200)}", ""
+    if one.standing is EscalationStage.DESCENDING:
+        below = name_in(one.below(one.holder), one.department)
+        return f"passes the decision {safe(one.decision, 200)!r} on to {below}", decide
+    options = next((entry.options for entry in reversed(one.last_round) if entry.options), ())
+    choice = f" ({' or '.join(safe(option, 80) for option in options)})" if options else ""
+    return f"answers {one.id}{choice}: {safe(last.reason, 200)}", decide
+
+
 def loop_facts(facts: PhaseFacts) -> LoopFacts:
     """Return what the loops ask for, as of the commit's own time."""
     return LoopFacts(facts, facts.at_s, facts.versions, facts.work)
@@ -349,8 +365,9 @@ class _Turns(NamedTuple):
                 step = _STEP_OF_LOOP[loop.kind]
                 return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
             why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
-            task = str(one.id.task)
-            return Next("implementation", one.agent, ("escalation.jsonl",), task, why)
+            act, command = act_of(one)
+            task, inputs = str(one.id.task), ("escalation.jsonl",)
+            return Next("implementation", one.agent, inputs, task, why, command, act)
         return None
 
     def _stopped(self, status: DepartmentStatus) -> Next | None:

@@ -15,6 +15,7 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND, STEPS, Skip, Step
+from yolo_fs.reasons import safe
 from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, plan_progress
 from yolo_fs.rules.judged import JUDGED_BY, came_later
 from yolo_fs.rules.loops.repairs import route_of_verdict
@@ -65,6 +66,14 @@ class Next(NamedTuple):
     does."""
     command: str = ""
     """What carries the step out; empty where an agent writes what it produces."""
+    act: str = ""
+    """What is to be done, where the step does not say it: `answers ESC-01-01-T2 (blue or red)`."""
+
+    @property
+    def sentence(self) -> str:
+        """Who does what, in words."""
+        task = f" {safe(self.task)}" if self.task else ""
+        return f"{self.agent} {self.act or f'does {self.step}{task}'}"
 
 
 class DepartmentStatus(NamedTuple):

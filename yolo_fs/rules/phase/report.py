@@ -211,6 +211,7 @@ def _next(report: PhaseReport) -> ReportSection:
         "action": safe(task.action) if task else "",
         "why": safe(following.why, 300),
         "command": following.command,
+        "act": following.act,
         "inputs": list(following.inputs),
         "files": files,
         "waits_for": [wait.on for wait in waits],
@@ -226,8 +227,7 @@ def _next_lines(
     waits: Sequence[Wait],
     files: Sequence[str],
 ) -> Iterator[str]:
-    of_task = f" {safe(following.task)}" if following.task else ""
-    yield f"next: {following.agent} does {following.step}{of_task}"
+    yield f"next: {following.sentence}"
     if following.why:
         yield f"because: {safe(following.why, 300)}"
     if following.command:

@@ -206,6 +206,8 @@ class _WaitSources:
             )
             where = f"{LOG}:{last.number}" if last.number else ENTRIES
             waiters = {str(one.id.task): "it is blocked until that is resolved"}
+            if one.is_told:  # who goes on with it waits for nobody
+                waiters = {}
             if department in behind:
                 waiters[department] = "no escalation may be pending at the end of implementation"
             if (
