@@ -29,7 +29,7 @@ from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import DEADLINE_S, Repo
 from yolo_fs.edges import IS_LINUX
-from yolo_fs.edges.ask import COLD, SOCKET, answers
+from yolo_fs.edges.ask import COLD, INPUT_BYTES, SOCKET, answers
 from yolo_fs.observer.answers import ANSWERED
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 
@@ -230,6 +230,27 @@ def test_streams_are_written_in_the_same_order_and_fail_alike(observed: Repo) ->
     full = "status --json > /dev/full"
     assert shell(f"{client} {full}")[0] == MISSED
     assert shell(f"{program} {full}") == shell(f"{program} {full}", **{COLD: "1"})
+
+
+def test_an_input_that_nobody_takes_is_read_by_the_command_itself(observed: Repo) -> None:
+    """Also one that is longer than what is sent: what was read of it comes first."""
+    words = [sys.executable, "-P", "-m", "yolo_fs", "validate", "-"]
+    small, large = b'{"type": "x"}\n', b"{" * (INPUT_BYTES + 4096)
+    for given in (small, large):
+        wait_for_answers(observed)
+        for is_stopped in (False, True):
+            if is_stopped:
+                send(signal.SIGSTOP, *observers_of(observed))
+            warm, cold = (
+                subprocess.run(
+                    words, cwd=observed.root, env={**observed.env, **more}, input=given,
+                    capture_output=True, check=False,
+                )
+                for more in ({}, {COLD: "1"})
+            )  # fmt: skip
+            assert (warm.returncode, warm.stdout, warm.stderr) == (
+                cold.returncode, cold.stdout, cold.stderr
+            )  # fmt: skip
 
 
 def test_whatever_is_odd_runs_cold_and_says_nothing(observed: Repo) -> None:

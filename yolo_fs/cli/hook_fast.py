@@ -225,7 +225,7 @@ def _by_observer(asked: Asked) -> Answer | None:
 
     event, host, cwd, told = asked
     given = json.dumps(told).encode()
-    answer = ask((HOOK_IN_FULL, event, host, cwd), cwd, given)
+    answer = ask((HOOK_IN_FULL, event, host, cwd), cwd, lambda: given)
     if answer is None or answer.code != 0:
         return None
     said, complaint, code = json.loads(answer.of(1))

@@ -18,8 +18,8 @@ from yolo_fs.edges.warm_path import is_private, own_folder
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     import _socket
-    from collections.abc import Iterator, Sequence
-    from typing import BinaryIO
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any, TextIO
 
 COLD = "YOLO_FS_COLD"
 """Variable that keeps commands from asking, and the daemon from starting an observer."""
@@ -74,10 +74,7 @@ def run_by_observer(arguments: Sequence[str]) -> int | None:
     """
     if not _is_ordinary(arguments):
         return None
-    given = None
-    if _reads_input(arguments) and (given := _take_input()) is None:
-        return None
-    answer = ask(arguments, given=given)
+    answer = ask(arguments, take=_take_input if _reads_input(arguments) else None)
     if answer is None:
         return None
     try:
@@ -101,11 +98,13 @@ def ends_soon(arguments: Sequence[str]) -> bool:
     return not is_long_lived and not _FOLLOWING.intersection(arguments)
 
 
-def ask(arguments: Sequence[str], start: str = "", given: bytes | None = None) -> Answer | None:
+def ask(
+    arguments: Sequence[str], start: str = "", take: Callable[[], bytes | None] | None = None
+) -> Answer | None:
     """Return what a command prints by the observer of a work tree; None without an answer.
 
-    `start`: where the command works, if that is not its own `-C`; `given`: its input, if it may
-    read one.
+    `start`: where the command works, if that is not its own `-C`; `take`: returns its input, if it
+    may read one, and None where that is too long; it is not called where nobody answers.
     """
     if not IS_LINUX or any(map(os.environ.get, (COLD, FAILPOINTS))):
         return None
@@ -113,7 +112,10 @@ def ask(arguments: Sequence[str], start: str = "", given: bytes | None = None) -
     try:
         folder = _folder(start or _start(arguments))
         connection = _connect(folder) if folder else None
-        return None if connection is None else _converse(connection, arguments, given)
+        if connection is None:
+            return None
+        given = take() if take else None
+        return None if take and given is None else _converse(connection, arguments, given)
     except (OSError, ValueError):
         return None
     finally:
@@ -162,17 +164,16 @@ def _reads_input(arguments: Sequence[str]) -> bool:
 def _take_input() -> bytes | None:
     """Return the input, which a command in this process finds again; None where it is too long."""
     data = sys.stdin.buffer.read(INPUT_BYTES + 1)
-    rest = None if len(data) <= INPUT_BYTES else sys.stdin.buffer
-    sys.stdin = io.TextIOWrapper(
-        io.BufferedReader(_Joined(data, rest)), sys.stdin.encoding, sys.stdin.errors
-    )
-    return data if rest is None else None
+    joined: Any = _Joined(data, sys.stdin)
+    encoding, errors = sys.stdin.encoding, sys.stdin.errors
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(joined), encoding, errors)
+    return data if len(data) <= INPUT_BYTES else None
 
 
 class _Joined(io.RawIOBase):
     """A text that was read already, and what comes after it."""
 
-    def __init__(self, data: bytes, rest: BinaryIO | None):
+    def __init__(self, data: bytes, rest: TextIO):
         self._data = memoryview(data)
         self._rest = rest
 
@@ -180,8 +181,8 @@ class _Joined(io.RawIOBase):
         return True
 
     def readinto(self, room: bytearray) -> int:  # type: ignore[override]
-        if not self._data and self._rest is not None:
-            data = self._rest.read1(len(room))  # type: ignore[attr-defined]
+        if not self._data:
+            data = self._rest.buffer.read1(len(room))  # type: ignore[attr-defined]
             room[: len(data)] = data
             return len(data)
         size = min(len(room), len(self._data))
