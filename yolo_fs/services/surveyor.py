@@ -219,7 +219,7 @@ class Survey(NamedTuple):
 
 
 _HELD: dict[tuple[str, int], tuple[dict[str, CachedVerdict], Candidates | None]] = {}
-"""What the warm process has seen for the commands that it forks: work tree and limit of size → the
+"""What a worker of the observer has seen for its next commands: work tree and limit of size → the
 looks at what is committed, and all that was there, where that was all; at most one."""
 
 

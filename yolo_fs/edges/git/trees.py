@@ -48,7 +48,7 @@ class _Listed(NamedTuple):
 
 _LISTED: dict[str, dict[str, _Listed]] = {}
 """Folder → each folder from there on, as it was listed last. A tree's id says it all, so whoever
-comes later, in a fork of the warm process too, lists only what has changed."""
+comes later, in a worker of the observer too, lists only what has changed."""
 
 
 class Tree(NamedTuple):
