@@ -299,3 +299,20 @@ SEALED = (
     Sealed("installed or generated", folders=("node_modules", "dist", "build")),
     Sealed("git's own", folders=(".git",)),
 )  # fmt: skip
+
+
+class Personal(NamedTuple):
+    """A file of the planning tree by which a person says what agents may."""
+
+    name: str
+    """Of the file, directly below the planning tree."""
+    what: str
+    """What it says."""
+    source: str = 'document 002 ("Decision Authority Matrix")'
+    """Section that the row restates: nobody decides on their own authority."""
+
+
+PERSONAL = (
+    Personal("config.json", "says which rules hold for every agent"),
+    Personal(".active-agent", "says which agent works, and whose rights it has"),
+)

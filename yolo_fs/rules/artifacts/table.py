@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.ids import Subject
-from yolo_fs.protocol.departments import WORKING, Dept
+from yolo_fs.protocol.departments import WORKING, Dept, Role
 from yolo_fs.protocol.workflow import (
     ESCALATION_RECEIVED,
     ESCALATION_RESOLVED,
@@ -158,6 +158,12 @@ class Artifact(NamedTuple):
     """The one department that makes it; None where the file name says which, or any may."""
     append_only: bool = False
     """Lines are only ever added."""
+    is_shared: bool = False
+    """Whoever works on the phase adds to it; what is append-only is so, too."""
+    updated_by: tuple[Role, ...] = ()
+    """Roles that bring records up to date which others produced."""
+    sent_by: tuple[Role, ...] = ()
+    """Who sends the message that it keeps, where that alone says whose word it is."""
     meets: Meeting = Meeting.WHOLE
     """How two versions of it become one."""
     needs_body: bool = False
@@ -295,6 +301,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=("lines.findings.CritiqueFinding",),
         checks=(Check.UNIQUE_IDS,),
         step="critique",
+        updated_by=(Role.ARCHITECT,),
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -304,6 +311,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 002, 11-Step Workflow (step 2)",
         body=("lines.findings.Request", "lines.findings.ResearchFinding"),
         step="research",
+        is_shared=True,
         meets=Meeting.APPEND,
     ),
     Artifact(
@@ -447,6 +455,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         body=("lines.review.Gap",),
         checks=(Check.UNIQUE_IDS,),
         step="qa",
+        is_shared=True,
         meets=Meeting.BY_ID,
     ),
     Artifact(
@@ -486,6 +495,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="po-qa-verdict",
         file="po-qa-verdict.jsonl",
         subjects=(Subject("docs({phase}): PO QA verdict"),),
+        sent_by=(Role.PO,),
         source="document 000, po_qa_verdict",
         body=("lines.integration.RivalVerdict", "messages.departments.PoQaVerdict"),
         step="delivery",
@@ -495,6 +505,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="owner-review",
         file="owner-review.jsonl",
         subjects=(Subject("docs({phase}): owner review"),),
+        sent_by=(Role.OWNER,),
         source="document 000, owner_review",
         body=("messages.departments.OwnerReview",),
         checks=(Check.PHASE,),
@@ -503,6 +514,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="owner-signoff",
         file="owner-signoff.jsonl",
         subjects=(Subject("docs({phase}): owner sign-off"),),
+        sent_by=(Role.OWNER,),
         source="document 000, owner_signoff",
         body=("messages.departments.OwnerSignoff",),
         checks=(Check.PHASE,),
@@ -519,6 +531,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact(
         kind="dept-handoff",
         file="dept-handoff.jsonl",
+        sent_by=(Role.LEAD,),
         subjects=_OF_PHASE,
         source="document 000, dept-handoff.jsonl",
         body=("messages.departments.DeptHandoff",),
@@ -528,6 +541,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         kind="design-handoff",
         made_by=Dept.UIUX,
         file="design-handoff.jsonl",
+        sent_by=(Role.LEAD,),
         subjects=_OF_PHASE,
         source="document 000, design_handoff",
         body=("messages.departments.DesignHandoff", "lines.product.ComponentHandoff"),

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import NamedTuple
 
 from yolo_fs.ids import PlanId
@@ -23,10 +24,36 @@ from yolo_fs.protocol.departments import (
     Role,
     barrier_between,
 )
-from yolo_fs.protocol.isolation import BORDERS, SCOPES, SEALED, Border, Item, Scope, Sealed, What
+from yolo_fs.protocol.isolation import (
+    BORDERS,
+    PERSONAL,
+    SCOPES,
+    SEALED,
+    Border,
+    Item,
+    Personal,
+    Scope,
+    Sealed,
+    What,
+)
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, ClassifiedPath
-from yolo_fs.rules.authz.actors import BRING, AccessDecision, Actor, may_contact, refusal, rule_of
-from yolo_fs.rules.authz.authority import has_tool, may_use
+from yolo_fs.rules.authz.actors import (
+    BRING,
+    AccessDecision,
+    Actor,
+    is_second,
+    may_contact,
+    refusal,
+    rule_of,
+)
+from yolo_fs.rules.authz.authority import may_use
+from yolo_fs.rules.authz.writers import (
+    can_write,
+    everybody,
+    next_towards,
+    producers_of,
+    writers_of,
+)
 
 GIT_DIFF = "git diff"
 """Stands for the changes themselves, which no path is."""
@@ -202,6 +229,8 @@ _COMPILED = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _ISOLATION = "Rule: Context Isolation."
 _AREA = "Rule: department-guard."
 _PLAN = "Rule: file-guard."
+_WRITERS = "Rule: 11-Step Workflow."
+_PERSON = "It is a person's repository."
 _UNNAMED = "Whoever does not say who they are may touch only what everybody may: name yourself."
 
 
@@ -210,6 +239,8 @@ def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
 
     `work`: what he does, such as `Code Review`; empty for any of it.
     """
+    if actor.role is Role.USER:
+        return AccessDecision(True, _PERSON)
     if rule := _never(actor, target, work):
         return refusal(actor, rule)
     for item, source in _received(actor, work):
@@ -273,9 +304,10 @@ def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> A
 
     `plan`: the active one; None when nothing is being implemented.
     """
-    for refuse in (_repository, _tool, _hidden, _status_file, _department_area):
-        if answer := refuse(actor, target):
-            return answer
+    if answer := _refused(actor, target):
+        return answer
+    if actor.role is Role.USER:
+        return AccessDecision(True, _PERSON)
     if target.is_planning:
         return AccessDecision(
             True, f"It lies in the planning tree, in no other department's part. {_AREA}"
@@ -313,25 +345,93 @@ def may_anybody_write(target: Target, departments: Collection[Dept]) -> AccessDe
     return AccessDecision(False, rule, (Actor(Role.LEAD, owner, Mode.MULTI).name,))
 
 
+def personal(path: str) -> Personal | None:
+    """Return the row of a file that only a person writes; None for all others."""
+    return next((row for row in PERSONAL if path == f"{PLANNING_ROOT}/{row.name}"), None)
+
+
+def _refused(actor: Actor, target: Target) -> AccessDecision | None:
+    """Return the no to a write, whatever is being worked on, with the next one to ask."""
+    answer = _forbidden(actor, target)
+    if answer is None or not (personal(target.path) or _is_own_work(actor, target)):
+        return answer
+    is_multi = actor.mode is Mode.MULTI or is_second(target.department)
+    mode = Mode.MULTI if is_multi else Mode.SINGLE
+    onward = next_towards(actor, _writers(target, mode), mode)
+    return answer._replace(ask=(onward.name,), bring=BRING) if onward else answer
+
+
+@lru_cache(maxsize=256)
+def _writers(target: Target, mode: Mode) -> frozenset[Actor]:
+    return frozenset(one for one in everybody(mode) if _forbidden(one, target) is None)
+
+
+def _forbidden(actor: Actor, target: Target) -> AccessDecision | None:
+    if answer := _status_file(actor, target):
+        return answer
+    if actor.role is Role.USER:
+        return None
+    rules = (_repository, _personal, _tool, _hidden, _department_area, _others_work)
+    return next(filter(None, (refuse(actor, target) for refuse in rules)), None)
+
+
+def _is_own_work(actor: Actor, target: Target) -> bool:
+    """Return whether an artifact has its writers, in the department of whoever asks."""
+    is_across = None not in (actor.department, target.department)
+    is_across = is_across and actor.department is not target.department
+    return not is_across and bool(producers_of(target.kind))
+
+
 def _repository(actor: Actor, target: Target) -> AccessDecision | None:
     if target.path.split("/")[0] == ".git" or target.path in ("", "."):
         return refusal(actor, f"{target.path or '.'} is git's own. Rule: security-filter.")
     return None
 
 
+def _personal(actor: Actor, target: Target) -> AccessDecision | None:
+    row = personal(target.path)
+    if row is None:
+        return None
+    return refusal(
+        actor, f"{target.path} {row.what}: a person writes it, no agent. {rule_of(row.source)}"
+    )
+
+
 def _tool(actor: Actor, target: Target) -> AccessDecision | None:
     """A role without Write or Edit writes only what it produces, through Bash if at all."""
-    if (
-        actor.agent is None
-        or not actor.agent.tools
-        or any(has_tool(actor, tool) for tool in ("Write", "Edit"))
-    ):
+    return None if can_write(actor, target.name) else may_use(actor, "Write")
+
+
+def _others_work(actor: Actor, target: Target) -> AccessDecision | None:
+    """An artifact is written by whoever produces it, or for them where they have no tool."""
+    producers = producers_of(target.kind)
+    if not producers or _writes_for_others(actor, target):
         return None
-    own = any(target.name.endswith(product) for product in actor.agent.produces)
-    return None if own and has_tool(actor, "Bash") else may_use(actor, "Write")
+    own, _ = writers_of(target.kind, target.name, _home_of(actor, target), actor.mode)
+    if not own.isdisjoint(_roles(actor)):
+        return None
+    whose = " and ".join(sorted(role.label for role in producers))
+    return refusal(actor, f"{target.name} is the work of {whose}. {_WRITERS}")
+
+
+def _writes_for_others(actor: Actor, target: Target) -> bool:
+    """Return whether somebody writes an artifact for those who produce it and have no tool."""
+    _, for_others = writers_of(target.kind, target.name, _home_of(actor, target), actor.mode)
+    return not for_others.isdisjoint(_roles(actor))
+
+
+def _home_of(actor: Actor, target: Target) -> Dept | None:
+    return target.department or actor.department
+
+
+def _roles(actor: Actor) -> frozenset[Role]:
+    """Return the roles that somebody speaks for: go.md is the Owner's proxy."""
+    return frozenset({actor.role, Role.OWNER} if actor.role is Role.GO else {actor.role})
 
 
 def _hidden(actor: Actor, target: Target) -> AccessDecision | None:
+    if _writes_for_others(actor, target):  # what somebody else has seen is handed to them
+        return None
     rule = _never(actor, target, "")
     return refusal(actor, rule) if rule else None
 

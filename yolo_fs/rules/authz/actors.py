@@ -203,10 +203,11 @@ def meant_by(actor: Actor, name: str) -> Actor:
 
 def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
     """Return the mode: a second department, or an Owner, is there only when several work."""
-    return Mode.MULTI if role is Role.OWNER or _is_second(department) else otherwise
+    return Mode.MULTI if role is Role.OWNER or is_second(department) else otherwise
 
 
-def _is_second(department: Dept | None) -> bool:
+def is_second(department: Dept | None) -> bool:
+    """Return whether a department works only where several do."""
     return department in WORKING_NAMES and department is not DEFAULT_DEPARTMENT
 
 

@@ -39,8 +39,9 @@ from yolo_fs.rules.evidence import (
     plans_of,
     texts,
 )
+from yolo_fs.rules.hooks.hosts import Guarded, guarded
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.services.workspace import RUNNING, Settings, load
 
 if TYPE_CHECKING:
     from yolo_fs.services.history.team import Team
@@ -105,8 +106,8 @@ class Access:
     def write(self, actor: Actor | None, path: str, plan: str = "") -> AccessDecision:
         """Return whether somebody may write a path.
 
-        `actor`: None for who has not said who they are. `plan`: the one he works on; empty for the
-        department's active one.
+        `actor`: None for who has not said who they are. `plan`: the one they work on; empty for the
+        department's active one, and each other open one: plans of a wave run at once.
 
         Raises:
             YoloError: UNKNOWN_NAME when there is no such plan.
@@ -114,9 +115,49 @@ class Access:
         target = self.target(path)
         if target is None:
             return outside(actor, safe(path))
+        if row := self.guarded(target.path):
+            rule = f"{safe(target.path)} is {row.what}. Instead: {row.instead}."
+            return AccessDecision(False, rule)
         if actor is None:
             return may_anybody_write(target, Switches(self.config).departments)
-        return may_write(actor, target, self.active_plan(actor.department, plan))
+        if target.is_planning:
+            return may_write(actor, target)
+        first = may_write(actor, target, self.active_plan(actor.department, plan))
+        if first.allowed or plan:
+            return first
+        others = (may_write(actor, target, one) for one in self._open_plans(actor, target))
+        return next((one for one in others if one.allowed), first)
+
+    def guarded(self, path: str) -> Guarded | None:
+        """Return the row of a file that only a command writes; of a state file, where it is kept
+        from history.
+        """
+        row = guarded(path)
+        return None if row and row.is_state and not self._is_kept(path) else row
+
+    def _is_kept(self, path: str) -> bool:
+        """Return whether the daemon keeps a state file; if not, the team begins it."""
+        wanted = self._settings.policy.state_files if self._settings else "never"
+        if wanted == "never":
+            return False
+        if os.path.lexists(os.path.join(self._own.root, path)):
+            return True
+        several = Switches(self.config).several_departments
+        return (wanted in ("kept", "always") or several) and path != RUNNING
+
+    def _open_plans(self, actor: Actor, target: Target) -> Iterator[ActivePlan]:
+        """Yield the plans that have a file, are undone and wait for none."""
+        for facts in self.facts:
+            progress = {one.id: one for one in plan_progress(facts, actor.department)}
+            for plan in plans_of(facts, actor.department):
+                is_open = (
+                    progress[plan.id].standing is not PlanStanding.COMPLETE
+                    and not progress[plan.id].blocked_by
+                )
+                if is_open and any(
+                    f"{target.path}/".startswith(f"{one.rstrip('/')}/") for one in plan.files
+                ):
+                    yield ActivePlan(plan.id, plan.files)
 
     def target(self, path: str, *, by_name: bool = False) -> Target | None:
         """Return what a path leads to; None when that lies outside of the repository.

@@ -25,11 +25,11 @@ from yolo_fs.protocol.verbs import Whose
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe, safe_lines
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.rules.artifacts.examine import find_secrets
-from yolo_fs.rules.authz.access import Target, sealed
+from yolo_fs.rules.authz.access import Target, personal, sealed
 from yolo_fs.rules.authz.actors import AccessDecision, Actor, is_across, may_contact
-from yolo_fs.rules.evidence import PlanStanding, Switches, plan_progress, plans_of, texts
+from yolo_fs.rules.evidence import texts
 from yolo_fs.rules.handoffs.lifecycle import HANDOFF
-from yolo_fs.rules.hooks.hosts import Guarded, HookAnswer, HookInput, guarded, holds_guarded
+from yolo_fs.rules.hooks.hosts import Guarded, HookAnswer, HookInput, holds_guarded
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Destruction, Effect, Touch
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause
@@ -37,12 +37,11 @@ from yolo_fs.services.agents.access import Access
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, Permission
 from yolo_fs.services.kept import Keeper, Leaf, read_leaf
-from yolo_fs.services.workspace import RUNNING, load
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from yolo_fs.services.checking.validate import CheckedFile
 
-_WHO_WORKS = f"{PLANNING_ROOT}/.active-agent"
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
 _MOST_NAMED = 5 * _MOST_MATCHES
@@ -352,19 +351,16 @@ class Guard:
             return self._sealed_somewhere(actor, touch) if actor else ""
         if not _is_inside(path):
             return ""
-        if touch.writes and path == _WHO_WORKS:
-            return (
-                f"{path} says which agent works, and whose rights it has.\n"
-                "Instead: leave it to your host and your user."
-            )
         if touch.effect is Effect.READ:
             is_planning = path.startswith(f"{PLANNING_ROOT}/")
             is_judged = is_served or is_planning or os.path.isfile(full)
             given = self._asked.access.read(actor, full) if is_judged else None
-        elif touch.effect is Effect.ALTER or self._is_scratch(touch, path):
+        elif personal(path) is None and (
+            touch.effect is Effect.ALTER or self._is_scratch(touch, path)
+        ):
             given = None
         else:
-            given = self._may_write(actor, full)
+            given = self._asked.access.write(actor, full)
         return _said_no(given) if given and not given.allowed else ""
 
     def _sealed_somewhere(self, actor: Actor, touch: Touch) -> str:
@@ -446,42 +442,11 @@ class Guard:
 
     def _guarded(self, touch: Touch, path: str) -> Guarded | None:
         """Return the row of a file that only a command writes, or of the first in a lost folder."""
-        row = guarded(path)
+        row = self._asked.access.guarded(path)
         if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
             for name in _names_below(self._asked.full(path)):
-                row = row or guarded(f"{PLANNING_ROOT}/{name}")
-        return None if row and row.is_state and not self._is_kept(path) else row
-
-    def _is_kept(self, path: str) -> bool:
-        """Return whether the daemon keeps a state file; if not, the team begins it."""
-        settings = self._asked.settings
-        wanted, several = settings.policy.state_files, Switches(settings.config).several_departments
-        if wanted == "never":
-            return False
-        exists = os.path.lexists(os.path.join(self._asked.repository.root, path))
-        return exists or ((wanted in ("kept", "always") or several) and path != RUNNING)
-
-    def _may_write(self, actor: Actor | None, full: str) -> AccessDecision:
-        """Ask for the active plan, then each other open one: plans of a wave run at once."""
-        access = self._asked.access
-        first, target = access.write(actor, full), access.target(full)
-        if first.allowed or actor is None or target is None or target.is_planning:
-            return first
-        others = (access.write(actor, full, plan) for plan in self._open_plans_with(actor, target))
-        return next((one for one in others if one.allowed), first)
-
-    def _open_plans_with(self, actor: Actor, target: Target) -> Iterator[str]:
-        for facts in self._asked.access.facts:
-            progress = {one.id: one for one in plan_progress(facts, actor.department)}
-            for plan in plans_of(facts, actor.department):
-                is_open = (
-                    progress[plan.id].standing is not PlanStanding.COMPLETE
-                    and not progress[plan.id].blocked_by
-                )
-                if is_open and any(
-                    f"{target.path}/".startswith(f"{one.rstrip('/')}/") for one in plan.files
-                ):
-                    yield str(plan.id)
+                row = row or self._asked.access.guarded(f"{PLANNING_ROOT}/{name}")
+        return row
 
     def _handed(self) -> Callable[[str], str]:
         """Return what says of a path why nothing may be edited now; the handoff is read once."""
