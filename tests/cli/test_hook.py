@@ -418,13 +418,26 @@ def test_a_failure_of_ours_breaks_no_session(
     assert (out, "hook" in err) == ("{}\n", True)
 
 
-def test_a_broken_configuration_blocks_nothing(team: Team) -> None:
-    team.file(".yolo-planning/config.json", "{")
+@pytest.mark.parametrize("broken", ["{", "[]", '{"yolo_fs":{"strict":7}}', "\0"])
+def test_a_broken_configuration_opens_no_guard(team: Team, broken: str) -> None:
+    team.file(".yolo-planning/config.json", broken)
     told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
     answer, note, code = asked(
         team, told | {"tool_input": {"file_path": f"{PHASE}/.handoff-ux-complete"}}
     )
-    assert (answer, code, "bad_config" in note) == ({}, 0, True)
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "deny"
+    assert (code, "bad_config" in note) == (0, True)
+
+
+def test_while_the_configuration_is_broken_the_last_good_one_holds(team: Team) -> None:
+    told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
+    told |= {"tool_input": {"file_path": ".yolo-planning/state.json"}}
+    (team.root / ".yolo-planning/state.json").unlink(missing_ok=True)
+    assert asked(team, told)[0] == {}
+    team.file(".yolo-planning/config.json", '{"yolo_fs":{"state_files":"always"}}')
+    assert asked(team, told)[0] != {}
+    team.file(".yolo-planning/config.json", '{"yolo_fs":{"state_files":"never"')
+    assert asked(team, told)[0] != {}
 
 
 # --- the fast path ---

@@ -576,8 +576,54 @@ def load(root: str) -> Settings:
     Raises:
         YoloError: BAD_CONFIG, naming the file and its first fault.
     """
+    return _with_users(_config(root), root)
+
+
+class InForce(NamedTuple):
+    """The settings that hold, whatever the files say."""
+
+    settings: Settings
+    fault: YoloError | None = None
+    """What is wrong with the first file that is broken; None while all of them are good."""
+
+
+def load_in_force(root: str) -> InForce:
+    """Return the settings that hold: of a broken file what it said when it was last good, else
+    the defaults. A guard never stands open because its configuration is torn.
+    """
+    fault: YoloError | None = None
+    try:
+        config = _config(root)
+    except YoloError as error:
+        fault, kept = error, _last_good(root)
+        config = values_of(Config, kept) if kept is not None else Config()
+    try:
+        return InForce(_with_users(config, root), fault)
+    except YoloError as error:
+        return InForce(Settings(config, _tightened(config.yolo_fs)), fault or error)
+
+
+_LAST_GOOD = "in force"
+"""Name under which the index has the configuration that was checked last."""
+
+
+def _last_good(root: str) -> Any:
+    folder = own_folder(root)
+    index = open_disposable(os.path.join(folder, INDEX), INDEX_LAYOUT) if folder else None
+    if index is None:
+        return None
+    try:
+        return _recalled(index, _LAST_GOOD, None)
+    finally:
+        index.close()
+
+
+def _config(root: str) -> Config:
     written = _written(os.path.join(root, CONFIG), CONFIG)
-    config = config_in(written, root, "in force") if written is not None else Config()
+    return config_in(written, root, _LAST_GOOD) if written is not None else Config()
+
+
+def _with_users(config: Config, root: str) -> Settings:
     policy, name = _tightened(config.yolo_fs), "the user's configuration"
     user = _written(user_config_path(), name)
     said = _object_in(user, name) if user is not None else {}
@@ -607,9 +653,10 @@ def config_in(written: bytes, root: str, kept: str) -> Config:
     return values_of(Config, checked)
 
 
-def _recalled(index: Database, name: str, basis: str) -> Any:
+def _recalled(index: Database, name: str, basis: str | None) -> Any:
+    """Return what was kept under a name; `basis`: of what, None for whatever it was of."""
     with suppress(DatabaseError):
-        asked = "select told from checked where name = ? and basis = ?"
+        asked = "select told from checked where name = ?1 and basis = ifnull(?2, basis)"
         for (told,) in index.rows(asked, name, basis):
             return json.loads(told)
     return None

@@ -41,7 +41,7 @@ from yolo_fs.rules.evidence import (
 )
 from yolo_fs.rules.hooks.hosts import Guarded, guarded
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.workspace import RUNNING, Settings, load
+from yolo_fs.services.workspace import RUNNING, Settings, load_in_force
 
 if TYPE_CHECKING:
     from yolo_fs.services.history.team import Team
@@ -61,7 +61,9 @@ class Access:
         """`start`: the directory that relative paths are spelled from; empty for the root."""
         self._repository = repository
         self._start = start
-        self._settings = settings or (load(repository.root) if repository else None)
+        self._settings = settings or (
+            load_in_force(repository.root).settings if repository else None
+        )
         self._team = team
 
     @property

@@ -43,7 +43,7 @@ from yolo_fs.services.checking.snapshots import (
     WorkTree,
     assume_commits_exist,
 )
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.services.workspace import Settings, load_in_force
 
 STDIN = "-"
 
@@ -295,14 +295,10 @@ def _repository(start: str) -> Repository | None:
 
 
 def _settings(repository: Repository | None) -> Settings:
-    """Return the settings in force; the defaults when the configuration itself is invalid."""
-    if repository is not None:
-        try:
-            return load(repository.root)
-        except YoloError as error:
-            if error.reason is not Reason.BAD_CONFIG:
-                raise
-    return Settings(Config(), Policy())
+    """Return the settings in force, also where the configuration itself is invalid."""
+    if repository is None:
+        return Settings(Config(), Policy())
+    return load_in_force(repository.root).settings
 
 
 @contextmanager

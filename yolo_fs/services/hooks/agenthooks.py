@@ -28,7 +28,7 @@ from yolo_fs.services.hooks.tool_use import HookRequest, paths_written
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.reports.status import Candidate, report
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import load_in_force
 
 PATIENCE_S = 2.0
 """How long a stop waits for a daemon that is about to commit."""
@@ -102,7 +102,7 @@ class Leave:
         for root in work_trees(self._asked.repository)[1:]:
             with Repository(root) as other:
                 written = paths_written(self._asked, other.own_dir)
-                settings = load(root).without_patience
+                settings = load_in_force(root).settings.without_patience
                 found = report(other, settings).candidates if written else ()
             for one in found:
                 if one.path in written:

@@ -308,9 +308,9 @@ def _repository() -> Repository:
 
 
 def _settings(repository: Repository) -> Settings:
-    from yolo_fs.services.workspace import load
+    from yolo_fs.services.workspace import load_in_force
 
-    return load(repository.root)
+    return load_in_force(repository.root).settings
 
 
 HOOKS: Mapping[str, Callable[[Sequence[str]], bool]] = {

@@ -37,7 +37,7 @@ from yolo_fs.services.agents.access import Access
 from yolo_fs.services.agents.recording import AgentJournal
 from yolo_fs.services.handoffs.accept import DirectiveHandoffs, Permission
 from yolo_fs.services.kept import Keeper, Leaf, read_leaf
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import load_in_force
 
 if TYPE_CHECKING:
     from yolo_fs.services.checking.validate import CheckedFile
@@ -54,7 +54,7 @@ class HookRequest:
     def __init__(self, repository: Repository, said: HookInput):
         self.repository = repository
         self.said = said
-        self.settings = load(repository.root)
+        self.settings, self.fault = load_in_force(repository.root)
         self.access = Access(repository, self.settings, start=said.cwd)
         self.actor = self._find_actor()
         """None for somebody whom we do not know."""
@@ -604,4 +604,10 @@ def answer(said: HookInput) -> HookAnswer:
         YoloError: the environment is wrong; the host goes on as if it had not asked.
     """
     with Repository(said.cwd) as repository:
-        return _ANSWERS[said.event](HookRequest(repository, said))
+        asked = HookRequest(repository, said)
+        answered = _ANSWERS[said.event](asked)
+    if asked.fault is None:
+        return answered
+    why = f"{asked.fault.reason.value}: {safe(asked.fault.message, 500)}"
+    note = f"yolo-fs hook: {why}; what was in force before holds"
+    return answered._replace(note="\n".join(filter(None, (answered.note, note))))
