@@ -18,7 +18,6 @@ from yolo_fs.rules.authz.actors import (
     Actor,
     escalation_of,
     find_department,
-    may_contact,
     may_escalate,
     meant_by,
 )
@@ -91,7 +90,7 @@ def _escalate(access: Access, actor: Actor, what: str) -> AccessDecision:
 _ANSWERS: Mapping[str, Callable[[Access, Actor, str], AccessDecision]] = {
     "decide": lambda _, actor, topic: may_decide(actor, topic),
     "use": lambda _, actor, tool: may_use(actor, tool),
-    "contact": lambda access, actor, name: may_contact(*access.pair(actor, meant_by(actor, name))),
+    "contact": lambda access, actor, name: access.contact(actor, name),
     "escalate": _escalate,
 }
 

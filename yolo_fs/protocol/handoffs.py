@@ -19,6 +19,14 @@ class DirectiveRole(StrEnum):
     AUDITOR = "auditor"
 
 
+def directive_role(name: str) -> str:
+    """Return the role of directive execution that a name says, with or without `yolo-`, or
+    nothing.
+    """
+    plain = name.strip().lower().removeprefix("yolo-")
+    return plain if plain in set(DirectiveRole) else ""
+
+
 class Trigger(NamedTuple):
     """One row of the trigger matrix."""
 

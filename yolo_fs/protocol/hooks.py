@@ -47,6 +47,9 @@ PATH_KEYS = ("file_path", "path", "notebook_path", "target_file")
 RECIPIENT_KEYS = ("recipient", "to")
 """Keys of `tool_input` that name who is written to."""
 
+CONTENT_KEYS = ("content", "message", "text")
+"""Keys of `tool_input` that hold what is written to them."""
+
 
 MCP_PREFIXES = ("mcp__", "MCP:")
 """How the names of tools begin that the servers of a host offer: `mcp__SERVER__TOOL` and

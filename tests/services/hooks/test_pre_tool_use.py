@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.teams import THREE, Team
+from tests.support.teams import EXAMPLES, THREE, Team
 from yolo_fs.cli import hook_fast
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
@@ -198,3 +198,41 @@ def test_a_message_across_departments_is_for_leads(
     assert code == 0
     said = answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", "")
     assert ("department Leads only" in said or "Backend and UI/UX" in said) is is_denied, said
+
+
+BLOCKER = (EXAMPLES.parent / "messages/dev_blocker/ok/document.json").read_text()
+CLAIM = (EXAMPLES.parent / "messages/task_claim/ok/document.json").read_text()
+
+
+@pytest.mark.proves("002:111", "002:112")
+@pytest.mark.parametrize(
+    ("agent", "recipient", "content", "is_denied"),
+    [
+        ("yolo-dev", "yolo-lead", "which port?", True),
+        ("yolo-dev", "lead", BLOCKER, True),
+        ("yolo-dev", "architect", json.loads(BLOCKER), True),
+        ("yolo-dev", "senior", BLOCKER, False),
+        ("yolo-dev", "lead", CLAIM, False),
+        ("yolo-dev", "architect", CLAIM, True),
+        ("yolo-dev", "lead", '{"type":"task_claim","note":"which port?"}', True),
+        ("fe-qa", "fe-architect", "look", True),
+        ("senior", "architect", "look", True),
+        ("fe-dev", "senior", "to my own", False),
+        ("dev", "user", "help", True),
+        ("dev", "somebody", "look", False),
+        ("general-purpose", "dev", "look", False),
+    ],
+)
+def test_a_message_within_a_department_goes_to_whom_one_may_contact(
+    team: Team, agent: str, recipient: str, content: object, is_denied: bool
+) -> None:
+    told = {
+        "hook_event_name": "PreToolUse",
+        "agent_type": agent,
+        "tool_name": "SendMessage",
+        "cwd": str(team.root),
+        "tool_input": {"recipient": recipient, "content": content},
+    }
+    answer, _, code = hook_fast.answer(json.dumps(told).encode())
+    said = answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", "")
+    assert (code, bool(said)) == (0, is_denied), said

@@ -7,13 +7,21 @@ an answer. See docs/sources.md#document-002.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, PATH_KEYS, RECIPIENT_KEYS, TOOLS, Act
+from yolo_fs.protocol.hooks import (
+    AGENT_HOOK_BY_NAME,
+    CONTENT_KEYS,
+    PATH_KEYS,
+    RECIPIENT_KEYS,
+    TOOLS,
+    Act,
+)
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.hooks.mcp_calls import is_mcp, speaks_for, touches_of
 from yolo_fs.rules.hooks.shell import UNKNOWN
@@ -58,6 +66,8 @@ class HookInput(NamedTuple):
     """What the task that is done was called."""
     recipient: str = ""
     """Whom the agent writes to, as the host calls it."""
+    message: str = ""
+    """What it writes there: text, or the JSON of a message."""
     speaks_for: str = ""
     """The agent in whose name a tool is asked to act; empty where it names none."""
     asks_us: bool = False
@@ -99,6 +109,7 @@ def parse_input(
         instance=next(filter(None, (_text(told, key) for key in _INSTANCE)), ""),
         task=f"{_text(told, 'task_subject')}\n{_text(told, 'task_description')}".strip(),
         recipient=_recipient(told),
+        message=_message(told),
         speaks_for=named,
         asks_us=asks_us,
     )
@@ -114,6 +125,14 @@ def _recipient(told: Mapping[str, Any]) -> str:
     if _act(told) is not Act.TELL or not isinstance(given, Mapping):
         return ""
     return next(filter(None, (_text(given, key) for key in RECIPIENT_KEYS)), "")
+
+
+def _message(told: Mapping[str, Any]) -> str:
+    if _act(told) is not Act.TELL:
+        return ""
+    found = (_given(told).get(key) for key in CONTENT_KEYS)
+    told_there = next((value for value in found if value), "")
+    return told_there if isinstance(told_there, str) else json.dumps(told_there)
 
 
 _ABORTED = ("aborted", "cancelled", "interrupted")

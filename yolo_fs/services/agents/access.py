@@ -28,7 +28,14 @@ from yolo_fs.rules.authz.access import (
     may_write,
     outside,
 )
-from yolo_fs.rules.authz.actors import AccessDecision, Actor, find_actor, mode_of
+from yolo_fs.rules.authz.actors import (
+    AccessDecision,
+    Actor,
+    find_actor,
+    may_contact,
+    meant_by,
+    mode_of,
+)
 from yolo_fs.rules.authz.authority import decisions_out_of_lane
 from yolo_fs.rules.evidence import (
     PhaseFacts,
@@ -40,7 +47,7 @@ from yolo_fs.rules.evidence import (
     texts,
 )
 from yolo_fs.rules.hooks.hosts import Guarded, guarded
-from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.workspace import RUNNING, Settings, load_in_force
 
 if TYPE_CHECKING:
@@ -84,6 +91,28 @@ class Access:
         """Return both in the mode of the one that needs several departments."""
         mode = Mode.MULTI if Mode.MULTI in (sender.mode, receiver.mode) else Mode.SINGLE
         return sender._replace(mode=mode), receiver._replace(mode=mode)
+
+    def contact(self, actor: Actor, name: str, message: str = "") -> AccessDecision:
+        """Return whether somebody may write to whom they call so: at all, or just this message.
+
+        `message`: its JSON, or any text.
+
+        Raises:
+            YoloError: UNKNOWN_NAME.
+        """
+        sender, receiver = self.pair(actor, meant_by(actor, name))
+        answer = may_contact(sender, receiver)
+        if answer.allowed or not message.lstrip().startswith("{"):
+            return answer
+        from yolo_fs.rules.authz.message_routes import may_send
+        from yolo_fs.services.checking.envelopes import parse_message
+
+        settings = self._settings or Settings(Config(), Policy())
+        data, departments = message.encode("utf-8", "replace"), mode_of(Switches(self.config))
+        kind = parse_message(data, "", settings.limits, settings.mode, departments).type
+        if not kind:
+            return answer
+        return may_send(sender, receiver, kind, team_mode=self.config.team_mode)
 
     def everybody(self) -> Iterator[Actor]:
         """Yield every agent of the departments that work."""

@@ -20,13 +20,13 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
 from yolo_fs.edges.heartbeats import active_agent, append
 from yolo_fs.protocol.departments import DEPARTMENTS
-from yolo_fs.protocol.handoffs import DirectiveRole
+from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.verbs import Whose
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe, safe_lines
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.authz.access import Target, personal, sealed
-from yolo_fs.rules.authz.actors import AccessDecision, Actor, is_across, may_contact
+from yolo_fs.rules.authz.actors import AccessDecision, Actor
 from yolo_fs.rules.evidence import texts
 from yolo_fs.rules.handoffs.lifecycle import HANDOFF
 from yolo_fs.rules.hooks.hosts import Guarded, HookAnswer, HookInput, holds_guarded
@@ -56,14 +56,15 @@ class HookRequest:
         self.said = said
         self.settings, self.fault = load_in_force(repository.root)
         self.access = Access(repository, self.settings, start=said.cwd)
+        self.role = said.agent.rpartition(":")[2] or active_agent(repository.root)
+        """Who asks, as the host says, else the planning tree."""
         self.actor = self._find_actor()
         """None for somebody whom we do not know."""
 
     def _find_actor(self) -> Actor | None:
-        """Return who asks, as the host says, else the planning tree; None for somebody unknown."""
-        name = self.said.agent.rpartition(":")[2] or active_agent(self.repository.root)
+        """Return who asks; None for somebody unknown."""
         try:
-            return self.access.actor(name) if name else None
+            return self.access.actor(self.role) if self.role else None
         except YoloError:
             return None
 
@@ -292,7 +293,11 @@ class Guard:
 
             if is_installed(self._asked.repository.root):
                 return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
-        if refusal := self._told_across() or self._in_anothers_name() or self._not_an_agents():
+        if (
+            refusal := self._not_theirs_to_tell()
+            or self._in_anothers_name()
+            or self._not_an_agents()
+        ):
             return HookAnswer(refusal=refusal)
         try:
             if refusal := self._touching():
@@ -374,17 +379,16 @@ class Guard:
         given = self._asked.access.read(actor, self._asked.full(path))
         return _said_no(given) if sealed(Target(path)) and not given.allowed else ""
 
-    def _told_across(self) -> str:
-        """Refuse a message to an agent of another department, unless one Lead writes to another."""
+    def _not_theirs_to_tell(self) -> str:
+        """Refuse a message to an agent that this one may not write to."""
         actor, name = self._asked.actor, self._asked.said.recipient
         if actor is None or not name:
             return ""
         try:
-            sender, receiver = self._asked.access.pair(actor, self._asked.access.actor(name))
+            given = self._asked.access.contact(actor, name, self._asked.said.message)
         except YoloError:  # one of the host's own
             return ""
-        given = may_contact(sender, receiver)
-        return _said_no(given) if is_across(sender, receiver) and not given.allowed else ""
+        return "" if given.allowed else _said_no(given)
 
     def _in_anothers_name(self) -> str:
         """Refuse a tool that is to act for another agent than the one that uses it."""
@@ -451,8 +455,7 @@ class Guard:
     def _handed(self) -> Callable[[str], str]:
         """Return what says of a path why nothing may be edited now; the handoff is read once."""
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
-        agent = self._asked.said.agent
-        receiver = agent if agent in set(DirectiveRole) else ""
+        receiver = directive_role(self._asked.role)
 
         @cache
         def permission(editing: str) -> Permission:
