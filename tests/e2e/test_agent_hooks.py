@@ -118,6 +118,51 @@ def test_without_its_handoff_the_executor_stops_and_with_it_taken_away_everybody
     assert edit(handed) == {}
 
 
+@pytest.mark.parametrize("told", ["YOLO_FS_ROLE", "yolo-executor", ".active-agent", "agent_type"])
+def test_whoever_says_that_a_session_executes_the_directive_is_heard(
+    handed: Repo, told: str
+) -> None:
+    (handed.root / SESSION / "HANDOFF.md").unlink()
+    repo, said = handed, {}
+    if told == "YOLO_FS_ROLE":
+        repo = Repo(handed.root, {**handed.env, told: "executor"})
+    elif told == ".active-agent":
+        handed.file(".yolo-planning/.active-agent", "yolo-executor\n")
+    else:
+        said = {"agent_type": "executor" if told == "agent_type" else told}
+    assert edit(repo, **said)["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_a_fault_of_the_sessions_readme_is_mended_by_whoever_is_told_to(handed: Repo) -> None:
+    readme = str(handed.root / SESSION / "README.md")
+    handed.file(f"{SESSION}/README.md", "---\nmeta:\n  owner: ada\n---\n")
+    refused = edit(handed, agent_type="executor")["hookSpecificOutput"]
+    assert "mend the session's README" in refused["permissionDecisionReason"]
+    mending = {"tool_name": "Edit", "tool_input": {"file_path": readme}}
+    shell = {"tool_name": "Bash", "tool_input": {"command": f"sed -i s/owner/x/ {readme}"}}
+    for asking in (mending, shell):
+        assert asked(handed, "pre-tool-use", agent_type="executor", **asking) == {}
+    handed.file(f"{SESSION}/README.md", f"---\nmeta:\n  directive_branch: {BRANCH}\n---\n")
+    assert edit(handed, agent_type="executor") == {}
+
+
+@pytest.mark.parametrize("value", ["", ' ""', " ''", '  "  "'])
+def test_a_readme_that_names_no_branch_is_that_of_none(handed: Repo, value: str) -> None:
+    handed.file(f"{SESSION}/README.md", f"---\nmeta:\n  directive_branch:{value}\n---\n")
+    said = handed.yolo_fs("handoff", "check", "--as", "executor", ok=(1,)).stderr.decode()
+    assert "/meta/directive_branch" in said
+    assert edit(handed, agent_type="executor")["hookSpecificOutput"]["permissionDecision"] == "deny"
+
+
+def test_of_two_sessions_on_a_branch_the_one_that_has_handed_over_counts(handed: Repo) -> None:
+    other = f"{SESSION[:-1]}1"
+    handed.file(f"{other}/README.md", f"---\nmeta:\n  directive_branch: {BRANCH}\n---\n")
+    assert handed.yolo_fs("handoff", "check", "--as", "executor").returncode == 0
+    assert edit(handed, agent_type="executor") == {}
+    (handed.root / SESSION / "HANDOFF.md").unlink()
+    assert edit(handed, agent_type="executor") != {}
+
+
 def test_on_the_right_branch_it_goes_on(handed: Repo) -> None:
     assert handed.yolo_fs("handoff", "check", "--as", "executor").returncode == 0
     assert edit(handed, agent_type="executor") == {}

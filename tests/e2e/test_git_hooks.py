@@ -187,6 +187,26 @@ def test_a_role_commits_only_what_it_may_write(
     ), said
 
 
+@pytest.mark.parametrize("role", ["executor", "pair", "auditor", "yolo-executor", "emperor"])
+def test_no_name_of_a_role_switches_the_check_of_a_commit_off(hooked: Repo, role: str) -> None:
+    stage(hooked, GOOD.path, BAD)
+    code, said = git(hooked, "commit", "-m", GOOD.subject, YOLO_FS_ROLE=role)
+    assert (code, "missing_key" in said, "not checked" in said) == (1, True, False), said
+    assert ("unknown_name" in said) is (role == "emperor")
+    stage(hooked, GOOD.path, GOOD.data)
+    assert git(hooked, "commit", "-q", "-m", GOOD.subject, YOLO_FS_ROLE=role)[0] == 0
+
+
+def test_an_executor_whose_handoff_is_missing_commits_nothing(hooked: Repo) -> None:
+    hooked.file(f"{SESSION}/README.md", "---\nmeta:\n  directive_branch: directive/login\n---\n")
+    hooked.git("switch", "-q", "-c", "directive/login")
+    stage(hooked, "src/a.py", b"a = 1\n")
+    message = ("commit", "-q", "-m", "feat(01-01): T1 a")
+    code, said = git(hooked, *message, YOLO_FS_ROLE="executor")
+    assert (code, "file_missing" in said) == (1, True), said
+    assert git(hooked, *message, YOLO_FS_ROLE="pair")[0] == 0
+
+
 def test_a_commit_to_another_branch_than_the_directives_is_refused(hooked: Repo) -> None:
     hooked.file(f"{SESSION}/README.md", "---\nmeta:\n  directive_branch: directive/login\n---\n")
     hooked.file(f"{SESSION}/HANDOFF.md", HANDOFF)

@@ -39,6 +39,8 @@ DEEPEST = 500
 """Objects and arrays within each other in such an input: what tools are given may be odd."""
 GUARD = "pre-tool-use"
 """The event whose answer may keep a tool from running."""
+ROLE = "YOLO_FS_ROLE"
+"""Variable by which a session says who it is, where its host does not."""
 PLANNING = ".yolo-planning"
 HANDOFF = "HANDOFF.md"
 DIRECTIVES = "apps/web/.local/directives"
@@ -148,6 +150,7 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
         return None, f"yolo-fs hook: no event {name!r}; nothing done"
     if _is_hosts_own(told):
         return None, ""
+    told = _with_role(told)
     cwd = _cwd(told, start)
     root = find_root(cwd)
     if root and _has_tree(told, cwd, root):
@@ -294,10 +297,20 @@ def _is_hosts_own(told: Question) -> bool:
     return bool(told.get("agent_id")) and told.get("agent_type") == ""
 
 
+def _with_role(told: Question) -> Question:
+    """Return an input that names the session's role, where its environment does and no host."""
+    role = os.environ.get(ROLE, "")
+    return told if not role or _agent_in(told) else {**told, "agent_type": role}
+
+
+def _agent_in(told: Question) -> str:
+    return _first(told, "agent_type", "subagent_type", "teammate_name")
+
+
 def _note_life(told: Question, named: str, root: str) -> None:
     """Record a heartbeat of this agent; one without any for long counts as disappeared."""
     session = _first(told, "session_id", "conversation_id")
-    agent = _first(told, "agent_type", "subagent_type", "teammate_name") or active_agent(root)
+    agent = _agent_in(told) or active_agent(root)
     instance = _first(told, "agent_id") or session or agent
     if instance and (folder := own_folder(root)):
         append_heartbeat(folder, named, agent, instance, session)
@@ -436,7 +449,7 @@ def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
         with open(note, "rb") as file:
             kept = parse(file.read(1 << 20), 1 << 20)
         stamps, roles = kept["stamps"], kept["roles"]
-        agent = _first(told, "agent_type", "subagent_type", "teammate_name") or active_agent(root)
+        agent = _agent_in(told) or active_agent(root)
         is_same = all(quick_stamp(path) == stamp for path, stamp in stamps.items())
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False

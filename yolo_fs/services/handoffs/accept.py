@@ -342,15 +342,18 @@ class DirectiveHandoffs:
         accepted.
 
         `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
-        `editing`: the file, relative to the repository; the HANDOFF.md itself may always be mended.
+        `editing`: the file, relative to the repository; the HANDOFF.md itself, and the README of
+        its session, may always be mended.
         """
         missing = "" if session_id else self._missing(receiver)
         path = self.sessions.handoff_of(session_id) if session_id else missing or self.latest()
-        if path in ("", editing):
+        if path in ("", editing) or editing == f"{path.rpartition('/')[0]}/{README}":
             return Permission(allowed=True)
         if missing:
             return Permission(allowed=False, findings=(_not_there(missing),))
         handed = self.check(self.sessions.open(path), now, receiver)
+        if editing and editing == handed.session_file:
+            return Permission(allowed=True)
         return Permission(handed.is_accepted or bool(handed.over), errors(handed.findings))
 
     def _missing(self, receiver: str) -> str:
@@ -360,14 +363,27 @@ class DirectiveHandoffs:
         head = self._repository.head()
         for path in self._absent():
             folder = path.rpartition("/")[0]
-            is_asked = receiver == DirectiveRole.EXECUTOR or self._repository.blob_at(
-                head.tip, path
-            )
-            if not is_asked or self.sessions.is_archived(folder):
+            if not head.branch or not self._is_session_of(folder, head.branch):
                 continue
-            if head.branch and self.sessions.branch_of(DirectiveSession(folder))[0] == head.branch:
+            if self._repository.blob_at(head.tip, path):
+                return path
+            if receiver == DirectiveRole.EXECUTOR and not self._is_handed_over(head.branch):
                 return path
         return ""
+
+    def _is_session_of(self, folder: str, branch: str) -> bool:
+        """Return whether a folder is that of a session of a branch, and not archived."""
+        if self.sessions.is_archived(folder):
+            return False
+        return self.sessions.branch_of(DirectiveSession(folder))[0] == branch
+
+    def _is_handed_over(self, branch: str) -> bool:
+        """Return whether one of the sessions of a branch has its HANDOFF.md."""
+        return any(
+            os.path.lexists(os.path.join(self._root, folder, HANDOFF))
+            and self._is_session_of(folder, branch)
+            for folder in self.sessions.folders()
+        )
 
     def _absent(self) -> Iterator[str]:
         """Yield where a session has no HANDOFF.md."""

@@ -144,6 +144,9 @@ class DirectiveSessions:
             )
             return "", (*errors(report.findings()), lacking)
         branch, wrong = _value([line for _, line in found])
+        if not branch and not wrong:  # as a name it would be every branch's
+            hint = "mend the session's README"
+            wrong = (Finding(Reason.EMPTY_VALUE, path, expected="the name of a branch", hint=hint),)
         return branch, tuple(
             replace(finding, path=path, line=found[0][0], at=_AT) for finding in wrong
         )
@@ -158,4 +161,5 @@ def _value(lines: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
     )
     reading = read_front_matter(front_matter.encode(), README)
     said = reading.records[0].value["handoff"] if reading.records else {}
-    return said.get("directive_branch", ""), errors(reading.findings)
+    branch = said.get("directive_branch")
+    return branch.strip() if isinstance(branch, str) else "", errors(reading.findings)

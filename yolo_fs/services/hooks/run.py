@@ -77,10 +77,20 @@ def _of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -
     name = _role()
     if not name:
         return
+    from dataclasses import replace
+
+    from yolo_fs.protocol.handoffs import directive_role
     from yolo_fs.services.agents.access import Access
 
     access = Access(repository, settings)
-    actor = access.actor(name)
+    try:
+        actor = access.actor(name)
+    except YoloError as error:
+        if directive := directive_role(name):
+            yield from _not_handed_over(repository, settings, directive, paths)
+        else:  # its rights are unknown, yet what is staged is judged all the same
+            yield replace(error.as_finding(), level=Level.WARNING)
+        return
     for path in paths:
         answer = access.write(actor, path)
         if not answer.allowed:
@@ -88,6 +98,23 @@ def _of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -
             yield Finding(
                 Reason.OUT_OF_LANE, path, message=f"{actor.name}: {answer.rule}", hint=hint
             )
+
+
+def _not_handed_over(
+    repository: Repository, settings: Settings, receiver: str, paths: Sequence[str]
+) -> Iterable[Finding]:
+    """Yield why a role of directive execution may not go on; its branch is judged for everybody."""
+    from datetime import UTC, datetime
+
+    from yolo_fs.services.handoffs.accept import DirectiveHandoffs
+
+    handoffs, now = DirectiveHandoffs(repository, settings), datetime.now(UTC)
+    given = handoffs.may_edit(now, receiver=receiver)
+    if given.allowed or all(
+        handoffs.may_edit(now, receiver=receiver, editing=path).allowed for path in paths
+    ):
+        return
+    yield from (one for one in given.findings if one.reason is not Reason.BRANCH_MISMATCH)
 
 
 def _role() -> str:
