@@ -48,9 +48,16 @@ def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOut
     else:
         from yolo_fs.services.hooks.agenthooks import answer
     try:
-        return output_of(event, host, answer(parse_input(event, host, cwd, told, os.environ)))
+        asked = parse_input(event, host, cwd, told, os.environ)
+        return output_of(event, host, answer(asked._replace(root=_elsewhere(told, cwd))))
     except YoloError as error:
         note = (
             f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"
         )
         return output_of(event, host, HookAnswer(note=note))
+
+
+def _elsewhere(told: Mapping[str, Any], cwd: str) -> str:
+    """Return the repository that is meant where the agent does not stand in it, or nowhere."""
+    root = hook_fast.root_of(told, cwd)
+    return "" if os.path.isdir(cwd) and f"{cwd}/".startswith(f"{root}/") else root

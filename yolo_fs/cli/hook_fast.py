@@ -128,7 +128,7 @@ def answer(data: bytes, event: str = "", host: str = "", start: str = "") -> Ans
 def is_needed(asked: Asked) -> bool:
     """Return whether anything of ours is touched."""
     event, _, cwd, told = asked
-    root = find_root(cwd)
+    root = root_of(told, cwd)
     return bool(root) and NEEDS[event](told, cwd, root)
 
 
@@ -152,7 +152,7 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
         return None, ""
     told = _with_role(told)
     cwd = _cwd(told, start)
-    root = find_root(cwd)
+    root = root_of(told, cwd)
     if root and _has_tree(told, cwd, root):
         _note_life(told, named, root)
     return (named, host or _host(told), cwd, told), ""
@@ -276,9 +276,35 @@ def _host(told: Question) -> str:
 def _cwd(told: Question, start: str) -> str:
     roots = told.get("workspace_roots")
     named = told.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
-    return os.path.abspath(
+    folder = os.path.abspath(
         named if isinstance(named, str) and named and not start else start or os.curdir
     )
+    given = read_given(told)
+    own = given.get("workdir") if read_command_of(given) else ""
+    return os.path.abspath(os.path.join(folder, own)) if isinstance(own, str) and own else folder
+
+
+def root_of(told: Question, cwd: str) -> str:
+    """Return the folder whose rules hold: that of where the agent stands, else, where no team works
+    there, the first of a file that a tool names.
+    """
+    root = find_root(cwd)
+    if root and _has_tree(told, cwd, root):
+        return root
+    given = read_given(told)
+    named = [value for key in PATHS if isinstance(value := given.get(key), str)]
+    named += re.findall(_WORD, read_command_of(given)[:_LONGEST_SEARCHED])
+    for word in dict.fromkeys(named[:_MOST_WORDS]):
+        path = os.path.abspath(os.path.join(cwd, os.path.expanduser(word)))
+        other = find_root(path) if "\0" not in path and path.count("/") < _DEEPEST_PATH else ""
+        if other and _has_tree(told, cwd, other):
+            return other
+    return root
+
+
+_WORD = r"[^\s'\"=;|&<>()`]+"
+_MOST_WORDS, _LONGEST_SEARCHED, _DEEPEST_PATH = 200, 1 << 16, 100
+"""Limits within which a command is searched for the folder of a team."""
 
 
 def find_root(folder: str) -> str:

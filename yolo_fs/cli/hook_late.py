@@ -19,6 +19,7 @@ from yolo_fs.cli.hook_fast import (
     may_destroy,
     read_command_of,
     read_given,
+    root_of,
     texts_of,
 )
 
@@ -58,7 +59,7 @@ def answer_late(
     if why := _forbidden(told, cwd):
         first = f"{why} (decided by its name alone: {cause})."
         instead = "ask again in a moment; 'yolo-fs doctor' says what is slow"
-    elif not failure and is_one_of_ours(told, find_root(cwd)):
+    elif not failure and is_one_of_ours(told, root_of(told, cwd)):
         first = f"It is not known whether this may run: {took}."
         instead = (
             "split it into several shorter commands, or ask again in a moment; "

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -198,6 +199,43 @@ def test_a_message_across_departments_is_for_leads(
     assert code == 0
     said = answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", "")
     assert ("department Leads only" in said or "Backend and UI/UX" in said) is is_denied, said
+
+
+@pytest.mark.parametrize("agent", ["", "yolo-dev"])
+@pytest.mark.parametrize(
+    ("cwd", "given"),
+    [
+        ("", {"cmd": "touch .handoff-ux-complete", "workdir": f"{{root}}/{PHASE}"}),
+        ("", {"cmd": "touch .handoff-ux-complete", "workdir": PHASE}),
+        ("", {"command": ["touch", ".handoff-ux-complete"], "workdir": f"./src/../{PHASE}"}),
+        ("", {"cmd": "touch phases/01-auth/.handoff-ux-complete", "workdir": ".yolo-planning"}),
+        ("/..", {"cmd": f"touch {{name}}/{PHASE}/.handoff-ux-complete"}),
+        ("/..", {"cmd": f"cd {{name}} && touch {PHASE}/.handoff-ux-complete"}),
+        ("/..", {"cmd": f"touch '{{root}}/{PHASE}/.handoff-ux-complete'"}),
+        ("/..", {"cmd": f"touch {PHASE}/.handoff-ux-complete", "workdir": "{name}"}),
+        ("/gone", {"cmd": f"touch ../{PHASE}/.handoff-ux-complete"}),
+        ("/gone/deeper", {"cmd": f"touch {{root}}/{PHASE}/.handoff-ux-complete"}),
+    ],
+)
+def test_no_place_where_an_agent_stands_leads_around_a_rule(
+    team: Team, agent: str, cwd: str, given: dict[str, Any]
+) -> None:
+    text = json.dumps(given).replace("{root}", str(team.root)).replace("{name}", team.root.name)
+    told = {
+        "hook_event_name": "PreToolUse",
+        "agent_type": agent or None,
+        "tool_name": "exec_command",
+    }
+    told |= {"cwd": f"{team.root}{cwd}", "tool_input": json.loads(text)}
+    answer, note, code = hook_fast.answer(json.dumps(told).encode(), "", "codex")
+    decided = answer.get("hookSpecificOutput", {}).get("permissionDecision", "")
+    assert (decided, code) == ("deny", 0), (answer, note)
+
+
+def test_where_no_team_works_no_command_is_looked_into(tmp_path: Path) -> None:
+    told = {"hook_event_name": "PreToolUse", "cwd": str(tmp_path), "tool_name": "exec_command"}
+    told |= {"tool_input": {"cmd": "touch a/.handoff-ux-complete", "workdir": "b"}}
+    assert hook_fast.answer(json.dumps(told).encode()) == ({}, "", 0)
 
 
 BLOCKER = (EXAMPLES.parent / "messages/dev_blocker/ok/document.json").read_text()

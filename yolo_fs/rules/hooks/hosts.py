@@ -72,6 +72,8 @@ class HookInput(NamedTuple):
     """The agent in whose name a tool is asked to act; empty where it names none."""
     asks_us: bool = False
     """Whether that tool is one of our own server's."""
+    root: str = ""
+    """A folder of the repository that is meant, where the agent stands outside of it."""
 
     @property
     def is_served(self) -> bool:

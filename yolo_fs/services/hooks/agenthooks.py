@@ -146,7 +146,7 @@ def answer(said: HookInput) -> HookAnswer:
     """
     if said.event in ("session-start", "user-prompt-submit"):
         return HookAnswer(context=_brief(said.cwd, Asker(said.agent.removeprefix("yolo-"))))
-    with Repository(said.cwd) as repository:
+    with Repository(said.root or said.cwd) as repository:
         return _ANSWERS[said.event](HookRequest(repository, said))
 
 

@@ -606,7 +606,7 @@ def answer(said: HookInput) -> HookAnswer:
     Raises:
         YoloError: the environment is wrong; the host goes on as if it had not asked.
     """
-    with Repository(said.cwd) as repository:
+    with Repository(said.root or said.cwd) as repository:
         asked = HookRequest(repository, said)
         answered = _ANSWERS[said.event](asked)
     if asked.fault is None:
