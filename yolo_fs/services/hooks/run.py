@@ -60,7 +60,7 @@ def pre_commit(_: Sequence[str]) -> bool:
         validator.close()
     with _repository() as repository:
         settings = _settings(repository)
-        found += [*_of_role(repository, settings, paths), *_of_branch(repository, settings)]
+        found += [*of_role(repository, settings, paths), *_of_branch(repository, settings)]
     return _conclude(found, settings, "the commit is refused; what is staged is as it was")
 
 
@@ -72,7 +72,7 @@ def staged_paths() -> tuple[str, ...]:
     return tuple(os.fsdecode(path) for path in listed.out.split(b"\0") if path)
 
 
-def _of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -> Iterable[Finding]:
+def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -> Iterable[Finding]:
     """Yield the paths that the role that commits may not write."""
     name = _role()
     if not name:
