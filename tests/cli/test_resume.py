@@ -54,20 +54,6 @@ def test_each_form_tells_the_same(team: Team) -> None:
     assert data == toon
 
 
-@pytest.mark.proves("resume:9")
-def test_what_was_read_once_is_told_again_without_asking_git(
-    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = said(team.root)
-    (tmp_path / "no programs").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path / "no programs"))
-    done = subprocess.run(
-        [sys.executable, "-m", "yolo_fs", "resume", "-C", str(team.root)],
-        env={**os.environ, "YOLO_FS_COLD": "1"}, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (done.stdout, done.stderr) == (text, "")
-
-
 def test_hooks_get_one_object_on_one_line_that_holds_the_text(team: Team) -> None:
     text = said(team.root)
     claude, codex, cursor = (said(team.root, "--format", form) for form in HOOKS)

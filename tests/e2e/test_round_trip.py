@@ -54,6 +54,7 @@ class Company:
         self.messages: list[dict[str, Any]] = []
         several = COMPANY if mode is Mode.MULTI else {}
         repo.file(f"{PLANNING}/config.json", json.dumps(several))
+        repo.configure(state_files="always")  # each transition is a commit
         repo.file(f"{PHASE}/{'fe-' if several else ''}{PLAN}.plan.jsonl", PLANNED)
 
     def run(self, *words: str) -> dict[str, Any]:

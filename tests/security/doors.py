@@ -298,6 +298,8 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "escalate resolve": (Row("ESC-01-01-T1 --by user --decision x --item y"),),
     "escalate list": MADE,
     "escalate tick": MADE,
+    "decide accept": (Row("01-01 --as lead --reason x"),),
+    "decide accept-risk": (Row("backend --reason x"),),
     "envelope new": (Row("-", PRODUCT),),
     "envelope check": (Row("-", PRODUCT),),
     "envelope show": (Row(), Row("--json")),

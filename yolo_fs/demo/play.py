@@ -56,6 +56,8 @@ class Play:
     """Actions that make the repository before the daemon starts."""
     leaves: tuple[str, ...] = ()
     """What `git status --porcelain` shows at the end: what the user left open, nothing else."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """What the user of the story has configured."""
     keeps_states: bool = False
     """Whether the daemon writes and commits state files of its own in between."""
 

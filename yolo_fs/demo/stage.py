@@ -155,10 +155,18 @@ class Stage:
         self.git.run("init", "--quiet", "--template=", "--initial-branch=main")
         os.chmod(f"{self.root}/.git", 0o700)  # the daemon refuses what a lax umask opens to others
         os.mkdir(f"{self.root}/{PLANNING_ROOT}")
+        if self._play.policy:
+            self._configure(self._play.policy)
         for action in self._play.opening:
             self.do(action)
         error_log = os.path.join(self._home, "daemon.err")
         self._daemon = DaemonProcess(self.root, self._environment, error_log)
+
+    def _configure(self, policy: Mapping[str, Any]) -> None:
+        folder = os.path.join(self._environment["XDG_CONFIG_HOME"], "yolo-fs")
+        os.makedirs(folder)
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump({"policy": policy}, file)
 
     def close(self) -> None:
         """End the daemon and the process at the gate, if they run."""

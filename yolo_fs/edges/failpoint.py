@@ -61,6 +61,8 @@ STAGES: Mapping[str, str] = {
     # What is computed from commits.
     "states.begun": "a state file is about to be written",
     "states.written": "a state file is written, and not committed",
+    "states.keeping": "a state file beside the branch is about to be written",
+    "states.kept": "a state file beside the branch is written",
     "projections.begun": "a department's status is about to be written",
     "projections.locked": "the lock of a department's status is held",
     "projections.written": "a department's status is written",

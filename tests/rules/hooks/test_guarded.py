@@ -17,10 +17,10 @@ PHASE = ".yolo-planning/phases/01-auth"
         (f"{PHASE}/.handoff-ux-complete", 1),
         (".yolo-planning/state.json", 2),
         (".yolo-planning/milestones/one/state.json", 2),
-        (f"{PHASE}/.execution-state.json", 2),
-        (f"{PHASE}/.phase-orchestration.json", 2),
-        (".yolo-planning/.escalation-state.json", 3),
-        (f"{PHASE}/.escalation-resolution-ESC-01-01-T1.json", 3),
+        (f"{PHASE}/.execution-state.json", 3),
+        (f"{PHASE}/.phase-orchestration.json", 3),
+        (".yolo-planning/.escalation-state.json", 4),
+        (f"{PHASE}/.escalation-resolution-ESC-01-01-T1.json", 4),
     ],
 )
 def test_a_guarded_file_has_its_row(path: str, row: int) -> None:

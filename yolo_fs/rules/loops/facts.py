@@ -151,8 +151,13 @@ class LoopFacts:
     """Oldest first."""
 
     def history(self, filed: Filed) -> Sequence[Version]:
-        """Return the versions of an artifact, oldest first."""
-        return self.versions.get(filed.place.path) or (Version(filed.lines, filed.at_s, 0),)
+        """Return the versions of an artifact, oldest first; the last is what the branch has."""
+        past = self.versions.get(filed.place.path) or ()
+        is_former = filed.place.artifact.kind in _OF_FORMER
+        if past and (is_former or past[-1].lines == filed.lines):
+            return past
+        order = past[-1].order + 1 if past else 0
+        return (*past, Version(filed.lines, filed.at_s, order, filed.position))
 
     def of(self, kind: str, department: Dept | None = None) -> Iterator[Version]:
         """Yield the versions of all artifacts of a kind, file by file."""

@@ -232,7 +232,7 @@ def unfinished_reviews(
             continue
         reviews = reviews_of(known, plans[plan])
         stage = stage_of(known, plans[plan], reviews)
-        if stage.role is not None:
+        if reviews and stage.role is not None:  # none: another department speaks of it
             yield plan, reviews[-1].verdict, stage.state
 
 

@@ -21,6 +21,7 @@ from yolo_fs.edges.git.index import IndexSync
 from yolo_fs.edges.git.obstacles import IN_PROGRESS, Obstacles
 from yolo_fs.edges.git.refs import RefUpdater
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.verdicts import Accepted, Committed, Held, Rejected, Verdict, Waiting
 from yolo_fs.rules.decide import Action, Commit, Emit, EventSink, decide, describe
@@ -65,6 +66,14 @@ class CommitBudget:
             self._spent.append(time.monotonic())
 
 
+def _in_workflow(accepted: Accepted) -> tuple[float, str]:
+    """Order artifacts that were seen together as their steps are: a verdict is younger than what it
+    judges.
+    """
+    step = STEP_BY_KEY.get(accepted.place.artifact.step or "")
+    return float(step.number) if step else 0.0, accepted.place.path
+
+
 class Applier:
     """Puts actions into effect in one repository."""
 
@@ -89,6 +98,7 @@ class Applier:
     def carry_out(self, actions: Sequence[Action], head: Head) -> ApplyResult:
         """Commit first, tell afterwards; a failed commit is told and leaves all as it was."""
         accepted = [action.accepted for action in actions if isinstance(action, Commit)]
+        accepted.sort(key=_in_workflow)
         outcome = self._commit(accepted, head)
         for action in actions:
             if isinstance(action, Emit):

@@ -244,7 +244,7 @@ class States:
         if fresh is before or self._is_faulty(path, fresh):
             return True
         root, check = self._repository.root, partial(self._check, path)
-        failpoint.reach("states.begun")
+        failpoint.reach("states.keeping")
         try:
             full = os.path.join(root, path)
             write_json(full, fresh, root=root, mode=SHARED, last_check=check)
