@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
-from yolo_fs.rules.evidence import NOWHERE, PhaseFacts, is_work_of, plans_of
+from yolo_fs.rules.evidence import NOWHERE, Filed, PhaseFacts, is_work_of, plans_of
 
 _REVIEW, _QA, _SECURITY, _INTEGRATION, _DELIVERY = range(5)
 """The steps that judge, in their order."""
@@ -81,19 +81,26 @@ def _signed_at(facts: PhaseFacts) -> int | None:
     return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
 
 
+def _is_patch(facts: PhaseFacts, filed: Filed) -> bool:
+    return _mended(facts, Dept(filed.place.department), filed.position) == _INTEGRATION
+
+
 _SIGNED = frozenset(
-    step.key
+    name.partition(".")[0]
     for step in STEPS
     if step.blocking and float(step.number) < float(STEP_BY_KEY["signoff"].number)
+    for name in step.outputs
 )
-"""Steps whose artifacts a sign-off signs."""
+"""Kinds that a sign-off signs: what its steps end with."""
 
 
 def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
-    """Yield the artifacts that a sign-off at a place of history cannot have signed."""
+    """Yield the artifacts that a sign-off at a place of history cannot have signed; what patches
+    the phase afterwards is judged by the integration gate alone.
+    """
     for filed in facts.filed if position != NOWHERE else ():
-        is_signed = filed.valid and filed.place.phase and filed.place.artifact.step in _SIGNED
-        if is_signed and filed.position > position:
+        is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
+        if is_signed and filed.position > position and not _is_patch(facts, filed):
             yield f"{filed.place.name} ({filed.commit[:7]})"
 
 

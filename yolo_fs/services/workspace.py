@@ -478,7 +478,7 @@ _OTHERS = (
          "daemon.lock", "gates.waiters", "index-pending",
          "ref-locks", INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
          f"{STATE}-wal", f"{STATE}-shm", f"{STATE}-journal", f"{INDEX}-journal",
-         "kept.turn", "kept-ref-lock", "states.turn"),
+         "kept.turn", "kept-ref-lock", "states.turn", "packs-left"),
     ),
 )  # fmt: skip
 

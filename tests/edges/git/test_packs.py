@@ -519,13 +519,17 @@ def test_what_the_user_removed_is_gone_once_the_daemon_has_ended(
     user.fsck()
 
 
-def test_what_a_command_wrote_is_the_users_when_it_ends(user: User, engine: Engines) -> None:
+def test_each_run_goes_on_with_the_packs_of_the_one_before(user: User, engine: Engines) -> None:
+    """Fifty packs that nobody keeps make the user's next commit tidy up everything."""
     one = engine(user)
-    put(one, 2)
-    assert len(names(user, "keep")) == 2
-    one.repository.close()
-    assert not names(user, "keep")
-    assert are_stored(user, remove_for_good(user)) == {False}
+    for number in range(20):
+        PackMerger(one.repository).take_back()
+        put(one, 1, first=10 * number)
+        merger = PackMerger(one.repository)
+        merger.merge_now(most=1)
+        merger.end()
+        assert not names(user, "keep")
+    assert len(names(user)) <= REST_MOST
     user.fsck()
 
 

@@ -83,7 +83,7 @@ OTHERS = tuple(
     for name in (
         "agents.1.jsonl", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
         "handoffs.lock", "state.db", "state.db-wal", "state.db-shm", "state.db-journal", "index.db-journal", "index.db", "index.db.seal", "index.db-wal", "index.db-shm",
-        "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock", "states.turn",
+        "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock", "states.turn", "packs-left",
         *(
             f"setup-{host}{part}.json" for host in HOST_BY_NAME for part in SETUP_PARTS
             if host + part != "claude"

@@ -13,7 +13,6 @@ import fcntl
 import os
 import stat
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -57,8 +56,6 @@ COLLECTED_WITHIN_S = 60.0
 _SETTLED_WITHIN_S = 0.5
 _ENDINGS = (".idx", ".pack", ".keep")
 _POLL_S = 0.05
-_WRITTEN_MOST = 64
-"""Packs whose note this process takes away at its end; a daemon, which writes more, sees to all."""
 
 
 class _Head(NamedTuple):
@@ -115,7 +112,6 @@ class ObjectStore:
         self._too_large: dict[str, int] = {}
         """Name → size of what was larger than whoever asked last can take."""
         self._in_doubt: dict[str, _DoubtfulPack] = {}
-        self._written: deque[str] = deque(maxlen=_WRITTEN_MOST)
 
     def read(self, name: str, most_bytes: int = MOST_BYTES["blob"]) -> GitObject | None:
         """Return the object that a name (an id or a revision) refers to, or None: it is missing, or
@@ -348,15 +344,10 @@ class ObjectStore:
         self._in_doubt.pop(name, None)
 
     def settle(self) -> None:
-        """Restore what a `git gc` is about to remove, before this process ends, and take the notes
-        from the packs that it wrote: the branch names by now what is in them.
-        """
+        """Restore what a `git gc` is about to remove, before this process ends."""
         until = time.monotonic() + _SETTLED_WITHIN_S
         while self.restore() and time.monotonic() < until:
             time.sleep(_POLL_S)
-        if not self._in_doubt and self.collection() is None:
-            while self._written:
-                discard(f"{self.pack_folder}/{self._written.pop()}.keep")
 
     def _write_guarded(self, pack: Pack) -> Callable[[], object]:
         name = f"pack-{pack.name}"
@@ -390,7 +381,6 @@ class ObjectStore:
             for draft in drafts:
                 draft.name()
         self.packs_written += 1
-        self._written.append(f"pack-{pack.name}")
         failpoint.reach("objects.named")
         if not self.is_durable:
             return lambda: None

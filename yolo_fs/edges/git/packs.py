@@ -14,6 +14,7 @@ import contextlib
 import glob
 import math
 import os
+import re
 import shutil
 import struct
 import time
@@ -28,6 +29,7 @@ from yolo_fs.edges.git.object_format import PackIndex
 from yolo_fs.edges.git.objects import KEEP_NOTE, discard
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation
+from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.edges.store import private_directory, reap_temporaries, sync_directory
 from yolo_fs.edges.system import try_lock
 from yolo_fs.edges.warm_path import open_own
@@ -37,6 +39,7 @@ MERGE_FROM = 32
 """Packs of ours that are merged in passing."""
 REST_MOST = 8
 """Packs of ours that stay when nobody writes."""
+_PACK_NAME = re.compile(r"pack-[0-9a-f]{40,64}")
 _ENDINGS = ("idx", "rev", "pack", "keep")
 LINGER_S = 3.0
 """How long merged packs stay, for a git that has just listed them, such as a `git fsck`."""
@@ -92,6 +95,8 @@ class PackMerger:
         self._seen = 0
         """Packs written by this process when the last merge began."""
         self.merges = 0
+        self._left = ScratchRecord(f"{repository.own_dir}/packs-left")
+        """Names of the packs that the last run handed over as it ended."""
         with contextlib.suppress(OSError):
             place = open_own(self._aside)  # behind a link lie the packs of somebody else
             names = (os.path.splitext(name)[0] for name in os.listdir(place))
@@ -177,11 +182,32 @@ class PackMerger:
             if not nobody_is_writing or objects.collection() or objects.restore():
                 return False
             latest = time.time() - older_than_s
+            left = []
             for name in self._notes():
                 with contextlib.suppress(FileNotFoundError):
                     if os.stat(f"{self._folder}/{name}.pack").st_mtime <= latest:
                         discard(f"{self._folder}/{name}.keep")
+                        left.append(name)
+            self._left.write(left)
         return True
+
+    def take_back(self) -> None:
+        """Take over again what the last run handed over, so that a start does not leave packs of
+        its own each time: git tidies up where there are fifty.
+        """
+        left = self._left.read()
+        with _flocked(self._folder) as nobody_is_writing:
+            if not nobody_is_writing or not isinstance(left, list):
+                return
+            for name in filter(_PACK_NAME.fullmatch, map(str, left)):
+                place = f"{self._folder}/{name}"
+                is_whole = all(os.path.exists(f"{place}.{ending}") for ending in ("pack", "idx"))
+                if is_whole and not os.path.lexists(f"{place}.keep"):
+                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                    with contextlib.suppress(OSError):
+                        note = os.open(f"{place}.keep", flags, 0o444)
+                        os.write(note, KEEP_NOTE)
+                        os.close(note)
 
     def end(self) -> None:
         """Leave the store as git would: no pack of ours is held back from the user's `git gc`.

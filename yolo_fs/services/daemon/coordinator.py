@@ -70,8 +70,13 @@ def _in_workflow(accepted: Accepted) -> tuple[float, str]:
     """Order artifacts that were seen together as their steps are: a verdict is younger than what it
     judges.
     """
-    step = STEP_BY_KEY.get(accepted.place.artifact.step or "")
-    return float(step.number) if step else 0.0, accepted.place.path
+    place = accepted.place
+    step = STEP_BY_KEY.get(place.artifact.step or "")
+    whole = 0.0 if place.phase else _LAST  # the state of the project says what its phases say
+    return float(step.number) if step else whole, place.path
+
+
+_LAST = 100.0
 
 
 class Applier:

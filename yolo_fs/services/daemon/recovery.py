@@ -42,7 +42,9 @@ def recover(repository: Repository, coordinator: Coordinator) -> tuple[Repaired,
 
 def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaired]:
     failpoint.reach("recovery.begun")
-    PackMerger(repository).repair()
+    packs = PackMerger(repository)
+    packs.repair()
+    packs.take_back()
     for path in coordinator.clear_own_stale_locks():
         yield Repaired(path, "removed the lock that a dead helper of ours held")
     if coordinator.index.clear_own_stale_lock():
