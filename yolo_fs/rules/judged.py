@@ -81,7 +81,7 @@ def _signed_at(facts: PhaseFacts) -> int | None:
     return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
 
 
-def _is_patch(facts: PhaseFacts, filed: Filed) -> bool:
+def _is_rework(facts: PhaseFacts, filed: Filed) -> bool:
     return _mended(facts, Dept(filed.place.department), filed.position) == _INTEGRATION
 
 
@@ -95,12 +95,14 @@ _SIGNED = frozenset(
 
 
 def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
-    """Yield the artifacts that a sign-off at a place of history cannot have signed; what patches
-    the phase afterwards is judged by the integration gate alone.
+    """Yield the artifacts that a sign-off at a place of history cannot have signed.
+
+    What is done anew after a verdict of the Product Owner is judged by the integration gate and by
+    the next verdict.
     """
     for filed in facts.filed if position != NOWHERE else ():
         is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
-        if is_signed and filed.position > position and not _is_patch(facts, filed):
+        if is_signed and filed.position > position and not _is_rework(facts, filed):
             yield f"{filed.place.name} ({filed.commit[:7]})"
 
 
@@ -159,6 +161,6 @@ def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:
         for version in facts.versions.get(filed.place.path, ())
         if version.position < position and version.lines
     ]
-    if verdicts and verdicts[-1].lines[-1].get("verdict") == "patch":
+    if verdicts and verdicts[-1].lines[-1].get("verdict") in ("patch", "major"):
         failed = _INTEGRATION
     return failed

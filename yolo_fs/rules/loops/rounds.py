@@ -29,6 +29,8 @@ from yolo_fs.rules.loops.repairs import (
 _PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
 _MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
 PATCH_FAILED = "patch failed"
+AFTER_REWORK = frozenset({"planned again", "patched", "re-worked", "integrated again"})
+"""States of a patch and of a re-scoping in which the steps of the departments lead on."""
 _FEEDBACK_MOST = int(LIMIT_BY_KEY["delivery.max_feedback_rounds"].value)
 
 

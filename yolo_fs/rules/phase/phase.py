@@ -24,7 +24,7 @@ from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage
 from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, failures_of, texts
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
-from yolo_fs.rules.loops.rounds import PATCH_FAILED, loop_of, loops
+from yolo_fs.rules.loops.rounds import AFTER_REWORK, PATCH_FAILED, loop_of, loops
 from yolo_fs.rules.phase.gates import (
     CheckResult,
     GateStatus,
@@ -225,6 +225,7 @@ def with_turns(
         asked = asked_by_gate(gates[0])
     else:
         asked = turns.of_phase(folded.next) if folded.next else None
+    asked = turns.of_delivery() or asked
     if asked and asked.step == "integration_gate":
         asked = _after_failed_patch(open_) or _mends_integration(facts) or asked
     return folded._replace(departments=departments, next=asked)
@@ -340,6 +341,15 @@ class _Turns(NamedTuple):
             agent = Role.OWNER if failure.step == OWNERS_DECISION else asked.agent
             return asked._replace(agent=agent, why=failure.what, command="")
         return asked
+
+    def of_delivery(self) -> Next | None:
+        """Return whose move it is while the work is scoped or patched anew after a verdict; what it
+        comes to is judged by the steps as ever.
+        """
+        for loop in self.loops:
+            if loop.kind in (Loop.MAJOR, Loop.PATCH) and loop.state not in AFTER_REWORK:
+                return Next("delivery", loop.next, STEP_BY_KEY["delivery"].inputs, why=str(loop))
+        return None
 
     def of_department(self, status: DepartmentStatus) -> Next | None:
         """Return whose move it is in a department; None when its part is done, or when it waits."""
