@@ -464,6 +464,7 @@ DUTIES_SEEN: Mapping[str, str] = {
     "news": "nothing of the repository",
     "reload": "config.json, by the observer",
     "headline": "where the team stands",
+    "hook": "nothing of the repository: the command of the user's own configuration",
     "upkeep": "nothing of the repository",
     "memory": "nothing of the repository",
 }
