@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import pty
+import resource
 import signal
 import subprocess
 from collections.abc import Callable
@@ -503,6 +504,23 @@ def test_a_conversation_reads_exactly_what_is_asked_for(user: User) -> None:
     assert reader.line() == b"nothing missing"
     assert reader.until(b" ") == user.tip("HEAD:README.md").encode()
     reader.close()
+
+
+def test_a_helper_answers_a_process_that_has_more_than_a_thousand_files_open(user: User) -> None:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most[1] < 2_000:
+        pytest.skip("the system allows fewer")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2_000, most[1]))
+    taken = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    try:
+        helper = Git(str(user.root)).converse("cat-file", "--batch-check")
+        helper.ask(b"HEAD\n")
+        assert helper.line().startswith(user.tip().encode())
+        helper.close()
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
 
 def test_a_dead_helper_says_why(user: User) -> None:

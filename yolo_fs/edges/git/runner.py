@@ -186,13 +186,15 @@ class Conversation:
 
     def _next(self, silence_s: float) -> bytes:
         """Return what comes next, nothing at the end. Raises YoloError(GIT_TIMEOUT)."""
-        listened = [self._out, self._err]
-        while ready := select.select(listened, [], [], silence_s)[0]:
+        listened = select.poll()  # select(2) knows no descriptor beyond 1,023
+        for descriptor in (self._out, self._err):
+            listened.register(descriptor, select.POLLIN)
+        while ready := [descriptor for descriptor, _ in listened.poll(1000 * silence_s)]:
             if self._err in ready:
                 said = os.read(self._err, 1 << 16)
                 self._complaints = (self._complaints + said)[-_COMPLAINTS_BYTES:]
                 if not said:
-                    listened.remove(self._err)
+                    listened.unregister(self._err)
             if self._out in ready:
                 return os.read(self._out, 1 << 16)
         self._process.kill()
