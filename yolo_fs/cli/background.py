@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -273,7 +274,8 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
         journal.append(event, path, data)
         _show(asked, event, path, data)
 
-    with lock, repository:  # git inherits the lock: its helpers end before the lock is released
+    # git inherits the lock: its helpers end before the lock is released.
+    with closing(journal), lock, repository:
         daemon = Daemon(repository, lock, tell)
         if once:
             daemon.run_once()
