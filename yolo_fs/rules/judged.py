@@ -7,13 +7,22 @@ once more, and by the steps behind it: not by those before it. See docs/sources.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
-from yolo_fs.rules.evidence import NOWHERE, Filed, PhaseFacts, is_work_of, plans_of
+from yolo_fs.rules.evidence import (
+    NOWHERE,
+    Filed,
+    PhaseFacts,
+    Plan,
+    Version,
+    is_work_of,
+    plans_of,
+)
 
 _REVIEW, _QA, _SECURITY, _INTEGRATION, _DELIVERY = range(5)
 """The steps that judge, in their order."""
@@ -27,6 +36,7 @@ JUDGED_BY: Mapping[str, int] = {
 }
 """Kind of a verdict → its step."""
 _FAILS = frozenset({"FAIL", "changes_requested"})
+_SENT_BACK = frozenset({"patch", "major"})
 
 
 class Later(NamedTuple):
@@ -59,7 +69,7 @@ def later_than(
     What is signed off stays so, whatever is changed later; and a verdict whose place is not known
     is older than nothing.
     """
-    signed_at = _signed_at(facts)
+    signed_at = facts.ask(_signed_at)
     if position == NOWHERE or (signed_at is not None and JUDGED_BY[kind] < _INTEGRATION):
         return
     departments = facts.switches.departments if department is None else (department,)
@@ -109,58 +119,65 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
 def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[Later, ...]]:
     """Return what each department has made, each thing with the first step that judges it."""
     return {
-        department: tuple(
-            chain(
-                _sources(facts, department),
-                _plans(facts, department),
-                _summaries(facts, department),
-            )
-        )
+        department: tuple(chain(_sources(facts, department), _papers(facts, department)))
         for department in facts.switches.departments
     }
 
 
 def _sources(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
-    plans = plans_of(facts)
+    named: dict[str, list[Plan]] = {}
+    for plan in plans_of(facts):
+        named.setdefault(str(plan.id), []).append(plan)
     for work in facts.work:
-        if work.position != NOWHERE and is_work_of(work, department, plans):
-            first = max(_REVIEW, _mended(facts, department, work.position))
+        if work.position != NOWHERE and is_work_of(work, department, named.get(work.plan, ())):
             commit = f" ({work.commit[:7]})" if work.commit else ""
+            first = _mended(facts, department, work.position)
             yield Later(f"source of {work.plan}{commit}", work.position, first, work.plan)
 
 
-def _plans(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
-    for filed in facts.of_kind("plan", department):
-        first = max(_QA, _mended(facts, department, filed.position))
-        plan = str(filed.place.plan)
-        yield Later(f"plan {plan} ({filed.commit[:7]})", filed.position, first, plan)
-
-
-def _summaries(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
-    for filed in facts.of_kind("summary", department):
-        first = max(_QA, _mended(facts, department, filed.position))
-        plan = str(filed.place.plan)
-        yield Later(f"summary {plan} ({filed.commit[:7]})", filed.position, first, plan)
+def _papers(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
+    """Yield plans and summaries, which nobody judges before the verification."""
+    for kind in ("plan", "summary"):
+        for filed in facts.of_kind(kind, department):
+            plan = str(filed.place.plan)
+            first = max(_QA, _mended(facts, department, filed.position))
+            yield Later(f"{kind} {plan} ({filed.commit[:7]})", filed.position, first, plan)
 
 
 def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:
     """Return the step that had failed at a moment and was being mended; the first for none."""
-    failed = _REVIEW
-    for kind, step in JUDGED_BY.items():
-        before = [
-            version
-            for filed in facts.of_kind(kind, None if step == _INTEGRATION else department)
-            for version in facts.versions.get(filed.place.path, ())
-            if version.position < position and version.lines
-        ]
-        if before and any(line.get("r") in _FAILS for line in before[-1].lines):
-            failed = max(failed, step)
-    verdicts = [
-        version
-        for filed in facts.of_kind("po-qa-verdict")
+    positions, failed = facts.ask(_failures).get(department, ((), ()))
+    before = bisect_left(positions, position) - 1
+    return failed[before] if before >= 0 else _REVIEW
+
+
+def _failures(facts: PhaseFacts) -> Mapping[Dept, tuple[Sequence[int], Sequence[int]]]:
+    """Return for each department the places of the verdicts on its work, in order, and the step
+    that is failed from each of them on.
+    """
+    return {each: _failures_of(facts, each) for each in Dept}
+
+
+def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Sequence[int]]:
+    said = sorted(
+        (version.position, kind, _fails(kind, version))
+        for kind, step in JUDGED_BY.items()
+        for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department)
         for version in facts.versions.get(filed.place.path, ())
-        if version.position < position and version.lines
-    ]
-    if verdicts and verdicts[-1].lines[-1].get("verdict") in ("patch", "major"):
-        failed = _INTEGRATION
-    return failed
+        if version.lines
+    )
+    standing: dict[str, int] = {}
+    failed = []
+    for _, kind, step in said:
+        standing[kind] = step
+        failed.append(max(standing.values()))
+    return [position for position, _, _ in said], failed
+
+
+def _fails(kind: str, version: Version) -> int:
+    """Return the step that a verdict fails; the first for one that passes."""
+    if kind == "po-qa-verdict":
+        is_sent_back = version.lines[-1].get("verdict") in _SENT_BACK
+        return _INTEGRATION if is_sent_back else _REVIEW
+    is_failed = any(line.get("r") in _FAILS for line in version.lines)
+    return JUDGED_BY[kind] if is_failed else _REVIEW

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, TypeVar
 
 from yolo_fs.edges.git.history import changes_in
@@ -104,6 +105,8 @@ class Team:
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
+        self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
+        """Plan → what tells whether it has other source commits by now, and those it had."""
         self._made: dict[tuple[str, str], str | None] = {}
         """Commit and path → the blob that it made of it, where many were asked for."""
         self._made_asked = 0
@@ -130,6 +133,7 @@ class Team:
             # Each entry tells what it holds for, so that both may use, and add to, the same.
             self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
             self._derived, self._phases = kept._derived, kept._phases
+            self._works = kept._works
             if self._lines.take_over(kept._lines):
                 self._lines_read = kept._lines_read
 
@@ -378,12 +382,21 @@ class Team:
 
     def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
         plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
-        work = (
-            Work(plan, one.at_s, one.height, one.position, one.paths, one.oid)
-            for plan in plans
-            for one in self.history_index.work_on(plan)
-        )
+        work = chain.from_iterable(map(self._work_of_plan, plans))
         return tuple(sorted(work, key=lambda one: one.order))
+
+    def _work_of_plan(self, plan: str) -> tuple[Work, ...]:
+        """Return the source commits of a plan; they are read again where there are others."""
+        mark = self.history_index.mark_of_work(plan)
+        known = self._works.get(plan)
+        if known is None or known[0] != mark:
+            commits = self.history_index.work_on(plan)
+            work = (
+                Work(plan, one.at_s, one.height, one.position, one.paths, one.oid)
+                for one in commits
+            )
+            known = self._works[plan] = mark, tuple(work)
+        return known[1]
 
     def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
         lines = (line for one in filed for line in one.lines)
@@ -455,7 +468,7 @@ class Team:
 
 
 _HELD: list[Team] = []
-"""What the warm process has read, for the commands that it forks; at most one."""
+"""What a worker of the observer has read, for the questions that it answers; at most one."""
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
