@@ -339,6 +339,11 @@ class ObjectStore:
                 self.release(name)
         return bool(self._in_doubt)
 
+    def keep(self, name: str) -> None:
+        """Lay our note beside a pack that is there, so that git collects nothing of it."""
+        with contextlib.ExitStack() as cleanup, storage_errors("objects"):
+            self._draft(f"{self.pack_folder}/{name}.keep", KEEP_NOTE, cleanup).name()
+
     def release(self, name: str) -> None:
         """Leave a pack alone: its objects stand in another."""
         self._in_doubt.pop(name, None)

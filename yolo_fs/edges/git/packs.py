@@ -96,7 +96,7 @@ class PackMerger:
         """Packs written by this process when the last merge began."""
         self.merges = 0
         self._left = ScratchRecord(f"{repository.own_dir}/packs-left")
-        """Names of the packs that the last run handed over as it ended."""
+        """Names of the packs that were handed over last; at a start, as the run before ended."""
         with contextlib.suppress(OSError):
             place = open_own(self._aside)  # behind a link lie the packs of somebody else
             names = (os.path.splitext(name)[0] for name in os.listdir(place))
@@ -203,11 +203,7 @@ class PackMerger:
                 place = f"{self._folder}/{name}"
                 is_whole = all(os.path.exists(f"{place}.{ending}") for ending in ("pack", "idx"))
                 if is_whole and not os.path.lexists(f"{place}.keep"):
-                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-                    with contextlib.suppress(OSError):
-                        note = os.open(f"{place}.keep", flags, 0o444)
-                        os.write(note, KEEP_NOTE)
-                        os.close(note)
+                    self._repository.objects.keep(name)
 
     def end(self) -> None:
         """Leave the store as git would: no pack of ours is held back from the user's `git gc`.
