@@ -10,11 +10,13 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import Role
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.protocol.roster import plain_name
+from yolo_fs.reasons import safe
 from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.services.decisions import DecisionMade, accept_plan, accept_risk, record_decision
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace import find_phase, load
+from yolo_fs.services.progress.workflow import phase_named
+from yolo_fs.services.workspace import load
 
 
 @click.group("decide", short_help="decisions that open a step: accept a plan, accept a risk")
@@ -27,7 +29,7 @@ def decide() -> None:
 
 
 _PHASE = click.option(
-    "--phase", default="", help="Number or directory name; the first open phase by default."
+    "--phase", default="", help="Number or directory name; the one that is worked on by default."
 )
 _REASON = click.option("--reason", required=True, help="Why, in a sentence.")
 _AS = click.option("--as", "agent", required=True, help="Who decides, such as lead.")
@@ -42,7 +44,7 @@ def accept(asked: Invocation, *, plan: str, agent: str, reason: str, phase: str)
     """Let a plan pass its code review with known issues, as the Lead of its department may after
     the last cycle.
     """
-    return _decide(asked, phase, reason, lambda facts: accept_plan(facts, plan, _plain(agent)))
+    return _decide(asked, phase, reason, lambda facts: accept_plan(facts, plan, plain_name(agent)))
 
 
 @verb(
@@ -60,23 +62,12 @@ def accept_risk_(asked: Invocation, *, department: str, reason: str, phase: str)
     return _decide(asked, phase, reason, lambda facts: accept_risk(facts, department, Role.USER))
 
 
-def _plain(agent: str) -> str:
-    return agent.lower().removeprefix("yolo-")
-
-
 def _decide(
     asked: Invocation, spelled: str, reason: str, decide: Callable[[PhaseFacts], dict[str, str]]
 ) -> Reply:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
-        phases = Team(repository, settings).phases(repository.head().tip)
-        wanted = find_phase(repository.root, spelled) if spelled else None
-        found = (one for one in phases if one.id == wanted or not (wanted or one.is_complete))
-        phase = next(found, None)
-        if phase is None:
-            message = f"no committed phase is {safe(spelled)}" if wanted else "no phase is open"
-            hint = "'yolo-fs status' shows the phases."
-            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        phase = phase_named(repository, settings, Team(repository, settings), spelled)
         fields = decide(phase.facts)
         made = record_decision(
             repository.root, phase.facts.folder, fields, reason, datetime.now(UTC)

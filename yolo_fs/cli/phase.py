@@ -9,16 +9,13 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.states.project import current
+from yolo_fs.reasons import Exit, safe
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.phases import PhaseDirectory, make_phase, misnamed, phases
 from yolo_fs.services.progress.signoff import SignedOff, SignOff
-from yolo_fs.services.progress.workflow import facts_of
-from yolo_fs.services.workspace import Settings, find_phase, load
+from yolo_fs.services.progress.workflow import phase_named
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,21 +101,11 @@ def sign_off(asked: Invocation, *, number: str, agent: str, dry_run: bool) -> Re
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
-        chosen = _phase_named(repository, settings, team, number)
+        chosen = phase_named(repository, settings, team, number)
         by = Access(repository, settings, team).actor(agent) if agent else None
         done = SignOff(repository, settings, team).sign(chosen, by, dry_run=dry_run)
     code = Exit.FINDINGS if done.missing else Exit.DONE
     return Reply(done, done.findings, code, lambda console: _show_sign_off(console, done))
-
-
-def _phase_named(repository: Repository, settings: Settings, team: Team, number: str) -> Phase:
-    if number:
-        return Phase(facts_of(repository, settings, team, find_phase(repository.root, number)))
-    found = phases_now(repository, settings, repository.head().tip, team)
-    if not found:
-        hint = "A phase begins with its first committed artifact."
-        raise YoloError(Reason.UNKNOWN_NAME, "no phase is committed yet", hint=hint)
-    return current(found)
 
 
 def _show_sign_off(console: Console, done: SignedOff) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
 from types import UnionType
 from typing import Any, NamedTuple, TypeAlias
@@ -608,14 +608,19 @@ _LAST_GOOD = "in force"
 
 
 def _last_good(root: str) -> Any:
+    with _index_of(root) as index:
+        return _recalled(index, _LAST_GOOD, None) if index else None
+
+
+@contextmanager
+def _index_of(root: str) -> Iterator[Database | None]:
     folder = own_folder(root)
     index = open_disposable(os.path.join(folder, INDEX), INDEX_LAYOUT) if folder else None
-    if index is None:
-        return None
     try:
-        return _recalled(index, _LAST_GOOD, None)
+        yield index
     finally:
-        index.close()
+        if index:
+            index.close()
 
 
 def _config(root: str) -> Config:
@@ -639,17 +644,12 @@ def config_in(written: bytes, root: str, kept: str) -> Config:
         YoloError: BAD_CONFIG.
     """
     basis = f"{code_stamp()} {sha256(written).hexdigest()}"
-    folder = own_folder(root)
-    index = open_disposable(os.path.join(folder, INDEX), INDEX_LAYOUT) if folder else None
-    try:
+    with _index_of(root) as index:
         checked = _recalled(index, kept, basis) if index else None
         if checked is None:
             checked = to_json(_checked(Config, _object_in(written, CONFIG), CONFIG))
             if index:
                 _remember(index, kept, basis, checked)
-    finally:
-        if index:
-            index.close()
     return values_of(Config, checked)
 
 

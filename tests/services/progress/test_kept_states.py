@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.daemon import until
+from tests.services.progress.conftest import Ask
 from tests.services.progress.test_signoff import changed, state, work
 from tests.support.teams import EXAMPLES, THREE, Team
 from yolo_fs.cli.main import run
@@ -20,7 +20,6 @@ from yolo_fs.reasons import Exit
 PLANNING = ".yolo-planning"
 PHASE = f"{PLANNING}/phases/01-auth"
 STATUS = f"{PHASE}/.dept-status-backend.json"
-Ask = Callable[..., tuple[int, dict[str, Any]]]
 
 
 @pytest.fixture
@@ -33,17 +32,6 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     found.file("README.md", "# work\n")
     found.user_commits("chore: begin", "README.md")
     return found
-
-
-@pytest.fixture
-def ask(team: Team, capsys: pytest.CaptureFixture[str]) -> Ask:
-    def asked(*words: str, root: Path = team.root) -> tuple[int, dict[str, Any]]:
-        capsys.readouterr()
-        code = run([*words, "--json", "-C", str(root)])
-        answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return code, answer
-
-    return asked
 
 
 def said(team: Team, path: str) -> dict[str, Any]:
@@ -141,11 +129,16 @@ def test_what_was_deleted_or_damaged_is_made_again(team: Team) -> None:
 # --- the sign-off, and what comes after it ---
 
 
-def test_after_the_sign_off_the_state_comes_with_what_moves_it(team: Team, ask: Ask) -> None:
+def sign_off(team: Team, ask: Ask) -> None:
+    """Do everything of the first phase, and sign it off."""
     team.config({"effort": "turbo", "documenter": "never"})
     team.user_commits("chore: configured", f"{PLANNING}/config.json")
     work(team)
     assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+
+
+def test_after_the_sign_off_the_state_comes_with_what_moves_it(team: Team, ask: Ask) -> None:
+    sign_off(team, ask)
     head = team.head()
     for name, kind in (("critique.jsonl", "critique"), ("architecture.toon", "architecture")):
         text = min((EXAMPLES / kind / "ok").iterdir()).read_text()
@@ -165,10 +158,7 @@ def test_after_the_sign_off_the_state_comes_with_what_moves_it(team: Team, ask: 
 def test_beside_a_daemon_its_observer_is_asked_and_where_it_is_busy_the_state_follows(
     team: Team, ask: Ask
 ) -> None:
-    team.config({"effort": "turbo", "documenter": "never"})
-    team.user_commits("chore: configured", f"{PLANNING}/config.json")
-    work(team)
-    ask("phase", "sign-off", "1")
+    sign_off(team, ask)
     head = team.head()
     command = [sys.executable, "-P", "-m", "yolo_fs", "run", "--json", "-C", str(team.root)]
     daemon = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -194,10 +184,7 @@ def test_beside_a_daemon_its_observer_is_asked_and_where_it_is_busy_the_state_fo
 
 
 def test_an_artifact_that_moves_nothing_is_alone_in_its_commit(team: Team, ask: Ask) -> None:
-    team.config({"effort": "turbo", "documenter": "never"})
-    team.user_commits("chore: configured", f"{PLANNING}/config.json")
-    work(team)
-    ask("phase", "sign-off", "1")
+    sign_off(team, ask)
     team.artifact("decisions.jsonl", min((EXAMPLES / "decisions/ok").iterdir()).read_text())
     team.once()
     assert changed(team) == [f"{PHASE}/decisions.jsonl"]
@@ -271,10 +258,7 @@ def test_lines_of_the_users_exclude_file_stay_and_ours_come_once(team: Team) -> 
 def test_a_cleanup_takes_what_follows_from_the_branch_and_it_stays_away(
     team: Team, ask: Ask
 ) -> None:
-    team.config({"effort": "turbo", "documenter": "never"})
-    team.user_commits("chore: configured", f"{PLANNING}/config.json")
-    work(team)
-    ask("phase", "sign-off", "1")
+    sign_off(team, ask)
     team.once()
     code, answer = ask("dept", "cleanup", "--phase", "1", "--reason", "complete")
     assert (code, answer["data"]["left"]) == (Exit.DONE, [])

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.company import BACKEND, Department, Write
+from tests.services.progress.conftest import Ask
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
 from yolo_fs.edges import failpoint
@@ -22,18 +23,6 @@ from yolo_fs.mcp.tools import ToolRefusedError, Tools
 from yolo_fs.reasons import Exit, Reason, YoloError
 
 PLANNING = ".yolo-planning"
-Ask = Callable[..., tuple[int, dict[str, Any]]]
-
-
-@pytest.fixture
-def ask(team: Team, capsys: pytest.CaptureFixture[str]) -> Ask:
-    def asked(*words: str) -> tuple[int, dict[str, Any]]:
-        capsys.readouterr()
-        code = run([*words, "--json", "-C", str(team.root)])
-        answer: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return code, answer
-
-    return asked
 
 
 @pytest.fixture
@@ -108,6 +97,21 @@ def test_a_phase_that_is_signed_off_says_so_and_is_left_alone(team: Team, ask: A
     assert answer["data"]["commit"] == first["data"]["commit"] == head == team.head()
     team.once()
     assert team.git("log", "--format=%s", f"{head}..HEAD", "--", f"{PLANNING}/state.json") == ""
+
+
+def test_a_sign_off_that_would_change_neither_file_says_so_and_fails_nobody(
+    team: Team, ask: Ask
+) -> None:
+    work(team)
+    assert ask("phase", "sign-off", "1")[0] == Exit.DONE
+    design = team.root / PLANNING / "phases/01-auth/architecture.toon"
+    design.write_text(design.read_text() + "\n")
+    team.git("commit", "-qm", "docs(01): architecture design", "--", str(design))
+    code, answer = ask("workflow", "next", "--phase", "1")
+    assert "architecture.toon" in json.dumps(answer["data"]["next"])
+    code, answer = ask("phase", "sign-off", "1")
+    assert (code, answer["data"]["state"]) == (Exit.FINDINGS, "lacking")
+    assert "changes neither" in answer["findings"][0]["message"]
 
 
 def test_without_a_number_it_is_the_phase_that_is_worked_on(team: Team, ask: Ask) -> None:

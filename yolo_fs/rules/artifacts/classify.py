@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from yolo_fs.rules.artifacts.catalogue import Kind
 
 PLANNING_ROOT = ".yolo-planning"
+PROJECT_STATE = f"{PLANNING_ROOT}/state.json"
 _REMEMBERED = 10_000
 """Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.protocol.roster import MEASURES
+from yolo_fs.protocol.roster import MEASURES, plain_name
 from yolo_fs.rules.evidence import Filed, PhaseFacts, Version, Work, is_work_of, plans_of
 
 WITH_ROUNDS = frozenset({
@@ -176,7 +176,7 @@ class LoopFacts:
             for version in past:
                 for line in version.lines:
                     if line not in known and (line.get("kind"), line.get("of")) == (kind, of):
-                        yield str(line.get("agent")).lower().removeprefix("yolo-"), version.order
+                        yield plain_name(str(line.get("agent"))), version.order
                 known = version.lines
 
     def is_after(self, order: int, kind: str, department: Dept | None = None) -> bool:

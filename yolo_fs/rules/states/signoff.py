@@ -13,13 +13,12 @@ from typing import Any
 
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.classify import PROJECT_STATE, classify
 from yolo_fs.rules.evidence import Filed
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.states.project import project_state, sealed
 
 SIGN_OFF = "signoff"
-STATE = f"{PLANNING_ROOT}/state.json"
 ROADMAP = "ROADMAP.md"
 
 
@@ -52,7 +51,7 @@ def _lacks(signed: Phase) -> Iterator[str]:
 def _signed(phase: Phase) -> Phase:
     """Return the phase as it is once both files are committed."""
     said = {"ph": int(phase.id.number), "st": "complete"}
-    paths = ((STATE, (said,)), (roadmap_of(phase), ()))
+    paths = ((PROJECT_STATE, (said,)), (roadmap_of(phase), ()))
     filed = (Filed(place, lines, valid=True) for path, lines in paths if (place := classify(path)))
     return Phase(phase.facts.with_filed(*filed))
 

@@ -77,6 +77,7 @@ def _in_workflow(accepted: Accepted) -> tuple[float, str]:
 
 
 _LAST = 100.0
+"""Behind every step."""
 
 
 class Applier:

@@ -10,7 +10,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from yolo_fs.edges import IS_LINUX, failpoint
@@ -29,6 +29,7 @@ from yolo_fs.services.daemon.health import read_troubles, write_health
 from yolo_fs.services.daemon.observing import ObserverKeeper
 from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
+from yolo_fs.services.progress.state_move import FreshArtifact, StateMove, tracked_state
 from yolo_fs.services.team.lane import TeamLink
 from yolo_fs.services.workspace import CONFIG, load, stamps_of
 
@@ -120,8 +121,13 @@ class Daemon:
             self._repository,
             self._settings,
             self._emit,
-            lambda tip, accepted: self._state_moved(tip, accepted),
+            self._moved_by,
         )
+
+    def _moved_by(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
+        """Return which state file a commit moves; nobody is asked where the branch has none."""
+        is_tracked = tracked_state(self._repository, self._settings, tip) is not None
+        return self._state_moved(tip, fresh) if is_tracked else None
 
     # --- life ---
 

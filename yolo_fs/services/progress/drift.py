@@ -15,6 +15,7 @@ from typing import Any
 
 from yolo_fs.edges.store import ListedFolder, read_json
 from yolo_fs.json_form import to_json
+from yolo_fs.rules.artifacts.classify import PROJECT_STATE
 from yolo_fs.rules.evidence import PhaseFacts, Switches, texts
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.rules.phase.phase import Phase
@@ -25,7 +26,7 @@ from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import Board
 from yolo_fs.services.progress.departments import Statuses, shown
-from yolo_fs.services.progress.state_files import PROJECT, forged_sentinels
+from yolo_fs.services.progress.state_files import forged_sentinels
 from yolo_fs.services.workspace import CONFIG, Settings, phase_folder
 
 
@@ -146,10 +147,10 @@ def _leaves(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str,
 
 
 def _of_project(root: str, found: Board) -> Iterator[Drift]:
-    said = read_json(os.path.join(root, PROJECT))
+    said = read_json(os.path.join(root, PROJECT_STATE))
     if isinstance(said, dict) and found.phases:
         for key, (declared, derived) in claims(found.phases, said).items():
-            yield Drift(PROJECT, key, declared, derived)
+            yield Drift(PROJECT_STATE, key, declared, derived)
 
 
 def _lives(root: str, settings: Settings, found: Board, team: Team) -> tuple[HandoffLifecycle, ...]:

@@ -12,11 +12,11 @@ from yolo_fs.edges.store import json_text
 from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.classify import PROJECT_STATE
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.states.signoff import (
     SIGN_OFF,
-    STATE,
     is_signed_off,
     lacks_of_sign_off,
     marked,
@@ -87,9 +87,12 @@ class SignOff:
             return SignedOff(name, "already", commit)
         if missing := lacks_of_sign_off(phase):
             return SignedOff(name, "lacking", missing=missing)
-        before = {path: self._files.content(path) for path in (STATE, roadmap_of(phase))}
+        before = {path: self._files.content(path) for path in (PROJECT_STATE, roadmap_of(phase))}
         after = self._after(phases, phase, before)
-        first, *others = self._files.requests(after, head)
+        if not (requests := self._files.requests(after, head)):
+            lack = "both files are as an earlier sign-off left them, and this one changes neither"
+            return SignedOff(name, "lacking", missing=(lack,))
+        first, *others = requests
         request = replace(first, beside=tuple((one.path, one.data) for one in others))
         paths = (request.path, *(path for path, _ in request.beside))
         if dry_run:
@@ -101,12 +104,12 @@ class SignOff:
         self, phases: Phases, phase: Phase, before: Mapping[str, bytes | None]
     ) -> dict[str, bytes]:
         """Return what both files say once the phase is signed off."""
-        state, roadmap = before[STATE], before[roadmap_of(phase)]
+        state, roadmap = before[PROJECT_STATE], before[roadmap_of(phase)]
         said = _object(state) if state else None
         text = roadmap.decode("utf-8") if roadmap else "# Roadmap\n\n"
         today = datetime.now(UTC).date().isoformat()
         return {
-            STATE: json_text(signed_state(phases, phase, said)),
+            PROJECT_STATE: json_text(signed_state(phases, phase, said)),
             roadmap_of(phase): marked(text, phase, today).encode(),
         }
 

@@ -40,7 +40,7 @@ from yolo_fs.edges.store import (
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.classify import PROJECT_STATE, classify
 from yolo_fs.rules.artifacts.examine import understand
 from yolo_fs.rules.artifacts.table import HIDDEN
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
@@ -61,7 +61,7 @@ from yolo_fs.rules.states.project import (
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.schemas.layout import Record
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.state_move import FreshArtifact, StateMove
+from yolo_fs.services.progress.state_move import FreshArtifact, StateMove, tracked_state
 from yolo_fs.services.workspace import (
     RUNNING,
     Settings,
@@ -109,7 +109,6 @@ def _not_borne_out(folder: ListedFolder, phase: Phase) -> Iterator[str]:
 EXECUTION = ".execution-state.json"
 STATE_FILES = ("state.json", EXECUTION, ".phase-orchestration.json")
 _ESCALATIONS = "/escalation.jsonl"
-PROJECT = f"{PLANNING_ROOT}/state.json"
 
 _Next = Callable[[Mapping[str, Any] | None], dict[str, Any] | None]
 
@@ -146,21 +145,21 @@ class States:
         it says so already, where the branch does not have it, or where that has to be worked out:
         then it follows in a commit of its own.
         """
-        blob = self._repository.blob_at(tip, PROJECT) if self._wanted == "kept" else None
+        blob = tracked_state(self._repository, self._settings, tip)
         if blob is not None and self._seen[0] is None:
             # A team of its own, for nothing may be committed while this one reads.
             self._seen = (tip, Team(self._repository, self._settings).phases(tip))
         seen, phases = self._seen
-        if seen != tip or blob is None or any(one.place.path == PROJECT for one in fresh):
+        if seen != tip or blob is None or any(one.place.path == PROJECT_STATE for one in fresh):
             return None
-        content = read(self._repository.root, PROJECT, self._limit)
+        content = read(self._repository.root, PROJECT_STATE, self._limit)
         if not isinstance(content, Content) or not says_ours(content.data):
             return None
         if self._repository.object_format.hash_object("blob", content.data).oid != blob:
             return None
         filed = map(self._filed, fresh)
         state = project_state(with_filed(phases, filed), parse(content.data, self._limit))
-        return StateMove(PROJECT, content.data, json_text(state)) if state else None
+        return StateMove(PROJECT_STATE, content.data, json_text(state)) if state else None
 
     def _filed(self, fresh: FreshArtifact) -> Filed:
         place = fresh.place
@@ -344,7 +343,7 @@ def _rows(phases: Phases) -> Iterator[tuple[str, bool, _Next]]:
             yield f"{folder}/.phase-orchestration.json", is_over, _orchestration(phase)
     if phases:
         yield RUNNING, False, _execution(current(phases))
-        yield PROJECT, False, lambda before: project_state(phases, before)
+        yield PROJECT_STATE, False, lambda before: project_state(phases, before)
 
 
 def _execution(phase: Phase) -> _Next:

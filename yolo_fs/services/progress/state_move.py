@@ -6,7 +6,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.rules.artifacts.classify import PROJECT_STATE
 from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.services.workspace import Settings
+
+
+def tracked_state(repository: Repository, settings: Settings, tip: str | None) -> str | None:
+    """Return the blob of the state file that commits may have to bring along; None where the branch
+    has none, and where each of its transitions is a commit of its own anyway.
+    """
+    is_kept = settings.policy.state_files == "kept"
+    return repository.blob_at(tip, PROJECT_STATE) if is_kept else None
 
 
 class FreshArtifact(NamedTuple):

@@ -24,11 +24,12 @@ from yolo_fs.rules.phase.progress import StepStatus, passed_steps
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
 from yolo_fs.rules.phase.view import BY_RULE, PHASE_STEPS, View
 from yolo_fs.rules.states.execution import next_execution_state
+from yolo_fs.rules.states.project import current
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.placing import FileCommitter, tried
-from yolo_fs.services.workspace import Settings, own_phase_folder
+from yolo_fs.services.workspace import Settings, find_phase, own_phase_folder
 
 _FILE = ".execution-state.json"
 _LOCK = "execution-state.lock"
@@ -86,6 +87,21 @@ def facts_of(repository: Repository, settings: Settings, team: Team, phase: Phas
     present = phases_now(repository, settings, repository.head().tip, team)
     empty = PhaseFacts(phase, (), Switches(settings.config))
     return next((one.facts for one in present if one.id == phase), empty)
+
+
+def phase_named(repository: Repository, settings: Settings, team: Team, spelled: str) -> Phase:
+    """Return the phase of a number or directory name; the one that is worked on without any.
+
+    Raises:
+        YoloError: BAD_NAME, or UNKNOWN_NAME when there is none.
+    """
+    if spelled:
+        return Phase(facts_of(repository, settings, team, find_phase(repository.root, spelled)))
+    found = phases_now(repository, settings, repository.head().tip, team)
+    if not found:
+        hint = "A phase begins with its first committed artifact."
+        raise YoloError(Reason.UNKNOWN_NAME, "no phase is committed yet", hint=hint)
+    return current(found)
 
 
 def find_step(key: str) -> Step:
