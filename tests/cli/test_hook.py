@@ -433,11 +433,11 @@ def test_while_the_configuration_is_broken_the_last_good_one_holds(team: Team) -
     told = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Write"}
     told |= {"tool_input": {"file_path": ".yolo-planning/state.json"}}
     (team.root / ".yolo-planning/state.json").unlink(missing_ok=True)
+    assert asked(team, told)[0] != {}
+    team.file(".yolo-planning/config.json", '{"yolo_fs":{"state_files":"never"}}')
     assert asked(team, told)[0] == {}
-    team.file(".yolo-planning/config.json", '{"yolo_fs":{"state_files":"always"}}')
-    assert asked(team, told)[0] != {}
-    team.file(".yolo-planning/config.json", '{"yolo_fs":{"state_files":"never"')
-    assert asked(team, told)[0] != {}
+    team.file(".yolo-planning/config.json", '{"yolo_fs":{"state_files":"always"')
+    assert asked(team, told)[0] == {}
 
 
 # --- the fast path ---

@@ -31,6 +31,7 @@ CONFIG = {
     "department_workflow": "parallel",
     "effort": "turbo",
     "documenter": "never",
+    "security_audit": False,
     "yolo_fs": {"state_files": "always"},
 }
 STRIDE = 1 if os.environ.get("YOLO_TORTURE") else 7

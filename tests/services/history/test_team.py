@@ -70,6 +70,7 @@ def refuse(*_: object) -> None:
     raise AssertionError("it was read anew")
 
 
+@pytest.mark.proves("resume:9")
 def test_what_artifacts_say_is_read_once_for_all_processes(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:

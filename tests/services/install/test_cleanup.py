@@ -39,7 +39,9 @@ SIGNED = {
 def team(tmp_path: Path) -> Team:
     """A team with a phase under way, and the files that it coordinates by."""
     made = Team(tmp_path / "repo")
-    made.config(BACKEND | {"effort": "turbo", "yolo_fs": {"state_files": "never"}})
+    made.config(
+        BACKEND | {"effort": "turbo", "security_audit": False, "yolo_fs": {"state_files": "never"}}
+    )
     made.artifact("notes.md", "not an artifact, and nobody else's either\n")
     for name in COORDINATION:
         made.artifact(name, "{}\n")
