@@ -79,7 +79,8 @@ class History:
         )
         assert faults == ""
         assert locks(self._repo) == []
-        assert self._repo.look("status", "--porcelain", "-uall", "--", PLANNING) == ""
+        left = self._repo.look("status", "--porcelain", "-uall", "--", PLANNING)
+        assert left == "", left
 
     def _check_chain(self, commits: Sequence[Commit]) -> None:
         tip = self._base

@@ -28,7 +28,7 @@ OURS = (
     "repo/.yolo-planning/*", "repo/.git/yolo-fs", "repo/.git/yolo-fs/*", "repo/.git/objects*", "repo/.git/index", "repo/.git/sharedindex.*",
     "repo/.git/refs/heads/main", "repo/.git/logs/HEAD", "repo/.git/logs/refs/heads/main", "repo/.git/packed-refs",
     "repo/.git/refs/yolo*", "repo/.git/refs", "repo/.git/worktrees/beside/yolo-fs*", "repo/documents*",
-    "beside/.yolo-planning/*",
+    "beside/.yolo-planning/*", "home/.local", "home/.local/state", "home/.local/state/yolo-fs", "home/.local/state/yolo-fs/key",
 )  # fmt: skip
 """What a door may always change: our own, and what of git's a commit of ours moves."""
 _NOT_LOOKED_AT = ("fired", "canaries")

@@ -130,6 +130,12 @@ def phase_folder(root: str, phase: PhaseId) -> str:
     return f"{root}/{PLANNING_ROOT}/phases/{phase}"
 
 
+def folders_written_to(root: str) -> list[str]:
+    """Return the folders of the work tree that state files are written in."""
+    phases = (phase_folder(root, phase) for phase in phases_in(root))
+    return [os.path.join(root, PLANNING_ROOT), *phases]
+
+
 def own_phase_folder(root: str, phase: PhaseId) -> str:
     """Return the directory of a phase that is to be written to.
 

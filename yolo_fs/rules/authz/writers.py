@@ -18,7 +18,7 @@ from yolo_fs.rules.artifacts.table import Artifact, by_kind
 from yolo_fs.rules.authz.actors import Actor, find_actor, may_contact, superiors
 from yolo_fs.rules.authz.authority import has_tool
 
-_GAP = re.compile(r"\{[^}]*\}")
+_GAP = re.compile(r"\{[^{}]*\}")
 
 
 @cache

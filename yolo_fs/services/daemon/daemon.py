@@ -31,7 +31,7 @@ from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
 from yolo_fs.services.progress.state_move import FreshArtifact, StateMove, tracked_state
 from yolo_fs.services.team.lane import TeamLink
-from yolo_fs.services.workspace import CONFIG, load, stamps_of
+from yolo_fs.services.workspace import CONFIG, folders_written_to, load, stamps_of
 
 if TYPE_CHECKING:
     from yolo_fs.services.daemon.follower import Follower
@@ -342,7 +342,8 @@ class Daemon:
         self._emit("config.loaded", CONFIG, {})
 
     def _recover(self) -> None:
-        reap_temporaries(self._repository.own_dir, 0)
+        for folder in (self._repository.own_dir, *folders_written_to(self._repository.root)):
+            reap_temporaries(folder, 0)
         for repair in recover(self._repository, self._coordinator):
             self._emit("repository.repaired", repair.path, {"what": repair.what})
 

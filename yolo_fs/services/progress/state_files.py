@@ -246,6 +246,7 @@ class States:
         failpoint.reach("states.keeping")
         try:
             full = os.path.join(root, path)
+            reap_temporaries(os.path.dirname(full), 0)
             write_json(full, fresh, root=root, mode=SHARED, last_check=check)
         except _WrittenMeanwhileError:
             return False
