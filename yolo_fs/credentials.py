@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 _START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtfb]))"
@@ -224,13 +224,23 @@ def is_secret(text: str) -> bool:
 
 def redact(text: str) -> str:
     """Return a text without the credentials in it."""
-    if len(text) < _SHORTEST or not is_secret(text):
+    if len(text) < _SHORTEST:
+        return text
+    return _redact_again(text) if len(text) <= _OFTEN_MOST else _redact(text)
+
+
+def _redact(text: str) -> str:
+    if not is_secret(text):
         return text
     text = _WHOLE_KEY.sub(lambda found: HIDDEN + "\n" * found[0].count("\n"), text)
     for _, hit in find_hits(text.encode("utf-8", "replace")):
         text = text.replace(hit.value.decode("utf-8", "replace"), HIDDEN)
     return HIDDEN if is_secret(text) else text
 
+
+_redact_again = lru_cache(maxsize=1024)(_redact)
+"""What findings say is nearly always what others said: a file of bad lines has thousands."""
+_OFTEN_MOST = 300
 
 HIDDEN = "(hidden: it looks like a credential)"
 _SHORTEST = 12
