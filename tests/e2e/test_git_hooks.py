@@ -364,7 +364,7 @@ def test_a_marker_of_a_commit_that_was_given_up_holds_nobody(hooked: Repo) -> No
     assert hooked.status()["obstacle"] is None
 
 
-@pytest.mark.parametrize("name", ["pre-commit", "commit-msg", "pre-push", "post-rewrite"])
+@pytest.mark.parametrize("name", ["commit-msg", "post-rewrite"])
 def test_a_defect_of_ours_lets_git_go_on_and_is_told(repo: Repo, name: str) -> None:
     repo.configure_repository()
     (repo.root / PLANNING / "config.json").write_text("{")

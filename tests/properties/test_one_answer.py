@@ -39,7 +39,7 @@ def the_answer(phase: PhaseBoard) -> Next | None:
         assert "next: nobody" in told and ", next" not in line
         assert line.endswith("complete") == phase.is_complete
     else:
-        assert told.startswith(f"next: {asked.agent} does {asked.step}")
+        assert told.startswith(f"next: {asked.sentence}")
         assert line.endswith(f", next {asked.agent}")
         own = next(
             one
