@@ -175,7 +175,12 @@ def test_it_works_in_a_linked_work_tree_and_from_a_folder_below(hooked: Repo) ->
 
 @pytest.mark.parametrize(
     ("who", "refused"),
-    [({"YOLO_FS_ROLE": "fe-dev"}, True), ({"GIT_AUTHOR_NAME": "yolo-fe-dev"}, True), ({}, False)],
+    [
+        ({"YOLO_FS_ROLE": "fe-dev"}, True),
+        ({"YOLO_FS_AGENT": "yolo-fe-dev", "YOLO_FS_ROLE": "dev"}, True),
+        ({"GIT_AUTHOR_NAME": "yolo-fe-dev"}, True),
+        ({}, False),
+    ],
 )
 def test_a_role_commits_only_what_it_may_write(
     hooked: Repo, who: dict[str, str], refused: bool

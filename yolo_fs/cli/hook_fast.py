@@ -39,6 +39,7 @@ DEEPEST = 500
 """Objects and arrays within each other in such an input: what tools are given may be odd."""
 GUARD = "pre-tool-use"
 """The event whose answer may keep a tool from running."""
+AGENT = "YOLO_FS_AGENT"
 ROLE = "YOLO_FS_ROLE"
 """Variable by which a session says who it is, where its host does not."""
 PLANNING = ".yolo-planning"
@@ -325,7 +326,7 @@ def _is_hosts_own(told: Question) -> bool:
 
 def _with_role(told: Question) -> Question:
     """Return an input that names the session's role, where its environment does and no host."""
-    role = os.environ.get(ROLE, "")
+    role = os.environ.get(AGENT) or os.environ.get(ROLE, "")
     return told if not role or _agent_in(told) else {**told, "agent_type": role}
 
 

@@ -277,6 +277,15 @@ class ComplexityRouting(NamedTuple):
         )
 
 
+class Company(NamedTuple):
+    """The agents that `yolo-fs go` starts."""
+
+    silent_s: Positive = 600
+    """Time without a sign of an agent after which it is asked to stop."""
+    deadline_s: Positive = 30
+    """Time that an agent has to stop once it is asked."""
+
+
 class Config(NamedTuple):
     """The whole configuration; `Config()` is the documented default."""
 
@@ -330,6 +339,8 @@ class Config(NamedTuple):
     """Delivery."""
     complexity_routing: ComplexityRouting = ComplexityRouting()
     """Shorter paths for small work."""
+    company: Company = Company()
+    """The agents that `yolo-fs go` starts."""
     yolo_fs: Policy = Policy()
     """What the coordinator itself may do."""
 

@@ -81,6 +81,11 @@ class Phase:
         return {Dept(one.waiter): gates.get(one.on) for one in found}
 
     @property
+    def free_departments(self) -> frozenset[Dept]:
+        """The departments that no closed gate holds up."""
+        return frozenset(self.facts.switches.departments) - self._behind_gates.keys()
+
+    @property
     def is_complete(self) -> bool:
         """Whether the phase is signed off, and delivered where that is asked for."""
         return self.progress.is_complete
@@ -286,9 +291,12 @@ def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
     return lambda one: order.index(one.department) if one.department in order else len(order)
 
 
-def asked_by_gate(gate: GateStatus) -> Next:
-    """Return who owes what keeps a gate closed: the file's writer, else the opener's Lead."""
-    lack, row = gate.missing[0], GATE_BY_NAME.get(gate.name)
+def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
+    """Return who owes what keeps a gate closed: the file's writer, else the opener's Lead.
+
+    `at`: which of the missing pieces.
+    """
+    lack, row = gate.missing[at], GATE_BY_NAME.get(gate.name)
     place = place_of_name(lack.file)
     department = Dept(place.department) if place else DEFAULT_DEPARTMENT
     step = STEP_BY_KEY[place.artifact.step if place and place.artifact.step else "signoff"]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from yolo_fs.services.checking.verify import CommitFault
     from yolo_fs.services.workspace import Settings
 
-ROLE = "YOLO_FS_ROLE"
-"""Variable by which an agent's session says who commits, such as `fe-dev`; else an agent's name as
-author does."""
+WHO = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
+"""Variables by which an agent's session says who commits, the more exact one first: `dev` is the
+role of `fe-dev`; without any, an agent's name as author does."""
 
 _SHOWN = 20
 _DAY_S = 86_400
@@ -119,12 +119,17 @@ def _not_handed_over(
 
 def _role() -> str:
     """Return the agent that commits; nothing for a person."""
-    if said := os.environ.get(ROLE, ""):
-        return said
+    if announced := _announced():
+        return announced
     from yolo_fs.protocol.roster import AGENT_BY_NAME
 
     author = _INHERITED.get(AUTHOR, "").removeprefix("yolo-")
     return author if author.rstrip("0123456789").removesuffix("-") in AGENT_BY_NAME else ""
+
+
+def _announced() -> str:
+    found = next(filter(None, map(os.environ.get, WHO)), "")
+    return found.removeprefix("yolo-")
 
 
 AUTHOR = "GIT_AUTHOR_NAME"
@@ -171,7 +176,7 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
     if not _is_message_of_git(file):
         return True
     paths = staged_paths()
-    role = os.environ.get(ROLE, "")
+    role = _announced()
     inherits = not source or source[0] == "template"
     found = prescribed_for(paths[0]) if inherits and len(paths) == 1 else None
     if found is not None:

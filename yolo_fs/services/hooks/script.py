@@ -116,7 +116,7 @@ stages_ours() {
 # Whether it may be an agent that commits: its host says so, or the name is one that an agent
 # could have.
 is_agent() {
-	[ -n "${YOLO_FS_ROLE-}@ANNOUNCED@" ] && return 0
+	[ -n "${YOLO_FS_AGENT-}${YOLO_FS_ROLE-}@ANNOUNCED@" ] && return 0
 	case ${GIT_AUTHOR_NAME-} in
 	'' | *[!a-z0-9-]*) return 1 ;;
 	esac
@@ -200,7 +200,8 @@ pre-commit)
 	;;
 prepare-commit-msg)
 	mark "${2%/*}/yolo-fs"
-	if [ -n "${YOLO_FS_ROLE-}" ] || { [ -z "${3-}" ] && stages_ours; }; then ask "$@"; fi
+	who=${YOLO_FS_AGENT-}${YOLO_FS_ROLE-}
+	if [ -n "$who" ] || { [ -z "${3-}" ] && stages_ours; }; then ask "$@"; fi
 	;;
 commit-msg)
 	subject=

@@ -1,0 +1,447 @@
+"""A scripted agent: plays any role of the company from `YOLO_FS_*` alone, as
+`python -m yolo_fs.demo.agent`.
+
+It is the host `command` of the demo and of the tests, and an example of one: what it is told
+stands in its environment and in its brief, what it does is files and `yolo-fs`. With a seed it
+makes one of the faults of `FAULTS` now and then, each act for itself: a run can be played again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+Line = Mapping[str, Any]
+
+DEPARTMENTS = {"fe-": "frontend", "ux-": "uiux"}
+"""Prefix of a department's files → its name; files without one are the backend's."""
+_TASK_FILES = {"backend": "src/api", "frontend": "src/web", "uiux": "design"}
+_FOREVER_S = 3600.0
+_FLOOD_LINE = "x" * (200 * 1024)
+
+
+class ScriptedAgent:
+    """One act of one role."""
+
+    def __init__(self, environment: Mapping[str, str]):
+        """Take what the runner says of the act; the working directory is the repository."""
+        self.agent = environment["YOLO_FS_AGENT"]
+        self.task = environment["YOLO_FS_TASK"]
+        self.writes = environment["YOLO_FS_WRITES"].splitlines()
+        self.brief = Path(environment["YOLO_FS_BRIEF"]).read_text(encoding="utf-8")
+        self.day = datetime.now(UTC).strftime("%Y-%m-%d")
+
+    def act(self) -> None:
+        """Write what is to be written, commit what is source, run the command that is named."""
+        sources = [path for path in self.writes if not path.startswith(".yolo-planning/")]
+        for path in self.writes:
+            self.write(path, self.content(path))
+        if sources and self.task:
+            self.commit()
+        elif sources:
+            self.run("git", "add", "--", *sources)
+            plan = os.environ["YOLO_FS_PLAN"]
+            self.run("git", "commit", "-q", "-m", f"fix({plan}): as reviewed", "--", *sources)
+        if not self.writes and (found := re.search(r"^Run: (.*)$", self.brief, re.MULTILINE)):
+            self.run(*shlex.split(found[1].replace("…", "'Go on as the plan says'")))
+
+    def write(self, path: str, text: str) -> None:
+        """Put a whole file in its place."""
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(f"{path}.part")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+
+    def commit(self) -> None:
+        """Commit the files of the task in the prescribed form."""
+        self.run("yolo-fs", "commit", "--task", self.task, "--type", "feat", "-m", "as specified")
+
+    def run(self, *words: str) -> None:
+        """Run a program and pass on what it says; yolo-fs is the one that runs us."""
+        program = [sys.executable, "-P", "-m", "yolo_fs"] if words[0] == "yolo-fs" else [words[0]]
+        subprocess.run([*program, *words[1:]], check=False, stdin=subprocess.DEVNULL)
+
+    def content(self, path: str) -> str:
+        """Return what a file is to hold, by its name."""
+        name = path.rpartition("/")[2]
+        prefix = next((one for one in DEPARTMENTS if name.startswith(one)), "")
+        kind = re.sub(r"^\d\d-\d\d\.", "", name.removeprefix(prefix))
+        make = CONTENTS.get(kind)
+        if make is None:
+            return self.source(path)
+        lines = make(self, path, DEPARTMENTS.get(prefix, "backend"))
+        if isinstance(lines, str):
+            return lines
+        if name.endswith(".json"):
+            return json.dumps(lines, indent=2) + "\n"
+        return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+    def source(self, path: str) -> str:
+        """Return a source file that grows by one line each time."""
+        before = Path(path).read_text(encoding="utf-8") if os.path.exists(path) else ""
+        return f"{before}// {self.task or 'mended'} by {self.agent}\n"
+
+    # What each kind of artifact holds. Each is given the path and the department.
+
+    def plan(self, path: str, department: str) -> list[dict[str, Any]]:
+        """The Lead plans two tasks; the Senior adds to each what its Dev and Tester get."""
+        if os.path.exists(path):
+            header, *tasks = lines_of(path)
+            specs = [
+                {
+                    **task,
+                    "spec": f"Do {task['a']!r} in {task['f'][0]}.",
+                    "ts": "It does what it says",
+                }
+                for task in tasks
+            ]
+            return [dict(header), *specs]
+        number = plan_of(path)
+        folder = _TASK_FILES[department]
+        files = [f"{folder}/plan{number[3:]}_{part}.ts" for part in ("core", "edge")]
+        header = {
+            "p": number[:2], "n": number[3:], "t": f"Work of {department}", "w": 1, "d": [],
+            "mh": {"tr": ["It works"], "ar": [], "kl": []}, "obj": "It works", "fm": files,
+        }  # fmt: skip
+        tasks = [
+            {"id": f"T{at}", "tp": "auto", "a": f"Write {file}", "f": [file], "v": "npm test",
+             "done": f"{file} is there"}
+            for at, file in enumerate(files, 1)
+        ]  # fmt: skip
+        return [header, *tasks]
+
+    def summary(self, path: str, _department: str) -> list[dict[str, Any]]:
+        """The Dev names the commit of each task."""
+        number = plan_of(path)
+        header, *tasks = lines_of(path.replace(".summary.", ".plan."))
+        commits = [commit_of(number, task["id"]) for task in tasks]
+        return [
+            {"p": number[:2], "n": number[3:], "t": header["t"], "s": "complete", "dt": self.day,
+             "tc": len(tasks), "tt": len(tasks), "ch": commits, "fm": header["fm"], "dv": [],
+             "built": [task["done"] for task in tasks], "tst": "red_green"}
+        ]  # fmt: skip
+
+    def test_plan(self, path: str, department: str) -> list[dict[str, Any]]:
+        """The Tester writes one test for each task that has a test specification."""
+        found = []
+        for plan in plans_beside(path, department):
+            for task in lines_of(plan)[1:]:
+                file = f"tests/{department}/plan{plan_of(plan)[3:]}_{task['id']}.test.ts"
+                self.write(file, f"// {task['ts']}\n")
+                found.append(
+                    {"id": task["id"], "plan": plan_of(plan), "tf": [file], "tc": 1, "red": True,
+                     "desc": task["ts"]}
+                )  # fmt: skip
+        files = [file for line in found for file in line["tf"]]
+        self.run("git", "add", "--", *files)
+        subject = f"test({Path(path).parent.name[:2]}): the tests of {department}"
+        self.run("git", "commit", "-q", "-m", subject, "--", *files)
+        return found
+
+    def test_results(self, path: str, department: str) -> list[dict[str, Any]]:
+        """Every test passes."""
+        found = []
+        for plan in plans_beside(path, department):
+            tasks = [
+                {"id": task["id"], "ps": 1, "fl": 0,
+                 "tf": [f"tests/{department}/plan{plan_of(plan)[3:]}_{task['id']}.test.ts"]}
+                for task in lines_of(plan)[1:]
+            ]  # fmt: skip
+            found.append(
+                {"plan": plan_of(plan), "dept": department, "phase": "green", "tc": len(tasks),
+                 "ps": len(tasks), "fl": 0, "dt": self.day, "tasks": tasks}
+            )  # fmt: skip
+        return found
+
+    def code_review(self, path: str, department: str) -> list[dict[str, Any]]:
+        """The Senior approves every plan."""
+        before = lines_of(path) if os.path.exists(path) else []
+        reviewed = [line["plan"] for line in before if "r" in line]
+        return [
+            {"plan": plan_of(plan), "r": "approve", "cycle": reviewed.count(plan_of(plan)) + 1,
+             "dt": self.day, "tdd": "pass"}
+            for plan in plans_beside(path, department)
+        ]  # fmt: skip
+
+    def handoffs(self, path: str, department: str) -> list[dict[str, Any]]:
+        """A Lead hands over to the frontend what its department made."""
+        before = lines_of(path) if os.path.exists(path) else []
+        giver = {"ux-lead": "uiux", "fe-lead": "frontend"}.get(
+            self.agent.removeprefix("yolo-"), "backend"
+        )
+        line = {
+            "type": "dept_handoff", "from_dept": giver, "to_dept": "frontend",
+            "dt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "artifacts": [],
+            "contracts": [], "blockers": [], "notes": "",
+        }  # fmt: skip
+        return [*map(dict, before), line]
+
+    def contracts(self, path: str, _department: str) -> list[dict[str, Any]]:
+        """The first of two Leads proposes, the other one agrees."""
+        before = lines_of(path) if os.path.exists(path) else []
+        is_frontend = self.agent.removeprefix("yolo-").startswith("fe-")
+        endpoint = {
+            "method": "POST", "path": "/login", "request": {"email": "string"},
+            "response": {"token": "string"},
+        }  # fmt: skip
+        line = {
+            "type": "api_contract",
+            "direction": "frontend_to_backend" if is_frontend else "backend_to_frontend",
+            "endpoints": [endpoint],
+            "status": "agreed" if before else "proposed",
+        }
+        return [*before, line]
+
+    def audit(self, _path: str, _department: str) -> list[dict[str, Any]]:
+        """Security finds nothing."""
+        return [{"r": "PASS", "findings": 0, "critical": 0, "dt": self.day}]
+
+
+def _fixed(*lines: Line) -> Callable[[ScriptedAgent, str, str], list[Line]]:
+    def content(agent: ScriptedAgent, _path: str, _department: str) -> list[Line]:
+        return [{**line, "dt": agent.day} if "dt" in line else line for line in lines]
+
+    return content
+
+
+def _object(value: Line) -> Callable[[ScriptedAgent, str, str], Line]:
+    return lambda _agent, _path, _department: value
+
+
+def _architecture(_agent: ScriptedAgent, path: str, department: str) -> str:
+    folder = _TASK_FILES[department]
+    return f'''phase: "{Path(path).parent.name[:2]}"
+tech_decisions[1]{{decision,rationale,alternatives}}:
+  Plain files,Nothing to run,a store
+components[1]{{name,desc,files}}:
+  Core,Does the work,{folder}/core.ts
+integration_points[1]: none
+risks[1]: none
+critique_disposition: C1 addressed
+'''
+
+
+CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
+    "analysis.json": _object(
+        {"complexity": "high", "departments": ["backend"], "intent": "execute", "confidence": 0.95}
+    ),
+    "discovery.json": _object({"questions": [{"q": "Who?", "a": "All"}], "open": []}),
+    "roadmap-plan.json": _object({"phases": [{"id": "01", "depends_on": []}]}),
+    "scope-document.json": _object({"status": "PO-APPROVED"}),
+    "critique.jsonl": _fixed(
+        {"id": "C1", "cat": "gap", "sev": "major", "q": "What is shown while nothing answers?",
+         "ctx": "No waiting state", "sug": "A message", "st": "addressed", "cf": 91, "rd": 1}
+    ),
+    "research.jsonl": _fixed(
+        {"q": "Is there such a thing already?", "src": "codebase", "finding": "None",
+         "conf": "high", "dt": "", "rel": "The plan makes one"}
+    ),
+    "architecture.toon": _architecture,
+    "plan.jsonl": ScriptedAgent.plan,
+    "test-plan.jsonl": ScriptedAgent.test_plan,
+    "summary.jsonl": ScriptedAgent.summary,
+    "test-results.jsonl": ScriptedAgent.test_results,
+    "code-review.jsonl": ScriptedAgent.code_review,
+    "docs.jsonl": _fixed(
+        {"type": "api", "path": "docs/api.md", "content": "How to", "section": "Use"}
+    ),
+    "verification.jsonl": _fixed(
+        {"tier": "standard", "r": "PASS", "ps": 1, "fl": 0, "tt": 1, "dt": ""},
+        {"c": "It works", "r": "pass", "ev": "the tests", "cat": "must_have"},
+    ),
+    "qa-code.jsonl": _fixed(
+        {"r": "PASS", "tests": {"ps": 2, "fl": 0, "sk": 0}, "lint": {"err": 0, "warn": 0}, "dt": ""}
+    ),
+    "security-audit.jsonl": ScriptedAgent.audit,
+    "integration-gate-result.jsonl": _fixed(
+        {"r": "PASS", "checks": dict.fromkeys(("api", "design", "handoffs", "tests"), "pass"),
+         "failures": [], "dt": ""}
+    ),
+    "po-qa-verdict.jsonl": _fixed(
+        {"type": "po_qa_verdict", "verdict": "approve", "findings": [], "target_dept": "",
+         "re_scope_items": [], "scope_confidence": 1, "dt": ""}
+    ),
+    "owner-signoff.jsonl": lambda _agent, path, _department: [
+        {"type": "owner_signoff", "phase": Path(path).parent.name[:2], "decision": "SHIP",
+         "departments_approved": ["backend", "frontend", "uiux"], "integration_qa": "PASS",
+         "notes": ""}
+    ],
+    "design-tokens.jsonl": _fixed(
+        {"cat": "color", "name": "color.error", "val": "#B3261E", "sem": "Errors", "dk": "#F2B8B5"}
+    ),
+    "component-specs.jsonl": _fixed(
+        {"id": "form", "name": "Form", "desc": "A form", "states": ["idle", "error"], "props": [],
+         "tokens": ["color.error"], "a11y": {"role": "form"}, "status": "ready"}
+    ),
+    "user-flows.jsonl": _fixed(
+        {"id": "UF-01", "name": "Use it", "steps": ["Open", "Submit"], "err": ["Show why"],
+         "entry": "/", "exit": "/done"}
+    ),
+    "design-handoff.jsonl": lambda _agent, path, _department: [
+        {"type": "design_handoff", "phase": Path(path).parent.name[:2], "department": "uiux",
+         "artifacts": {name: f"phases/{Path(path).parent.name}/{name.replace('_', '-')}.jsonl"
+                       for name in ("design_tokens", "component_specs", "user_flows")},
+         "ready_components": ["Form"], "deferred": [], "acceptance_criteria": ["It is announced"],
+         "status": "complete"}
+    ],
+    "dept-handoff.jsonl": ScriptedAgent.handoffs,
+    "api-contracts.jsonl": ScriptedAgent.contracts,
+    "debug-report.jsonl": _fixed(
+        {"hypothesis": "The clock is late", "evidence_for": ["The log"], "evidence_against": [],
+         "confidence": "high", "recommended_fix": "Set it"}
+    ),
+}  # fmt: skip
+"""File name without department and plan → what it holds."""
+
+
+def lines_of(path: str) -> list[dict[str, Any]]:
+    """Return the records of a JSONL file."""
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines() if line]
+
+
+def plan_of(path: str) -> str:
+    """Return the plan `NN-MM` that a file name holds."""
+    found = re.search(r"(\d\d-\d\d)\.", path)
+    assert found, path
+    return found[1]
+
+
+def plans_beside(path: str, department: str) -> Iterator[str]:
+    """Yield the plans of a department in the folder of an artifact."""
+    prefix = next((key for key, name in DEPARTMENTS.items() if name == department), "")
+    for plan in sorted(Path(path).parent.glob(f"{prefix}[0-9][0-9]-[0-9][0-9].plan.jsonl")):
+        yield str(plan)
+
+
+def commit_of(plan: str, task: str) -> str:
+    """Return the commit whose subject names a task."""
+    words = ["git", "log", "--format=%H", "--fixed-strings", f"--grep=({plan}): {task} ", "-1"]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+def _writes_nothing(agent: ScriptedAgent) -> None:
+    del agent
+
+
+def _wrong_kind(agent: ScriptedAgent) -> None:
+    for path in agent.writes:
+        agent.write(path, '{"type":"status_update","text":"all is well"}\n')
+
+
+def _torn_line(agent: ScriptedAgent) -> None:
+    for path in agent.writes:
+        agent.write(path, agent.content(path).rstrip("\n")[: -max(2, len(agent.task))])
+
+
+def _hangs(_agent: ScriptedAgent) -> None:
+    time.sleep(_FOREVER_S)
+
+
+def _ignores_the_deadline(_agent: ScriptedAgent) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(_FOREVER_S)
+
+
+def _crashes(_agent: ScriptedAgent) -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _floods(agent: ScriptedAgent) -> None:
+    for _ in range(20):
+        print(_FLOOD_LINE)
+    agent.act()
+
+
+def _ends_too_early(agent: ScriptedAgent) -> None:
+    for path in agent.writes[:1]:
+        agent.write(path, "")
+
+
+def _leaves_a_child(agent: ScriptedAgent) -> None:
+    subprocess.Popen([sys.executable, "-c", f"import time; time.sleep({_FOREVER_S})"])
+    agent.act()
+
+
+def _over_budget(agent: ScriptedAgent) -> None:
+    print(json.dumps({"type": "result", "usage": {"input_tokens": 90_000, "output_tokens": 10_000},
+                      "total_cost_usd": 5.0}))  # fmt: skip
+    agent.act()
+
+
+def _leaves_its_lane(agent: ScriptedAgent) -> None:
+    agent.write(".yolo-planning/config.json.part2", "{}\n")
+    agent.write("src/not_mine.ts", "// nobody asked for this\n")
+
+
+def _asks_the_user(agent: ScriptedAgent) -> None:
+    if agent.task:
+        agent.run(
+            "yolo-fs", "escalate", "open", "--task", agent.task, "--from",
+            agent.agent.removeprefix("yolo-"), "--reason", "Blue or red?", "--evidence",
+            "The specification does not say", "--recommendation", "Blue",
+            "--boundary", "A question of taste",
+        )  # fmt: skip
+
+
+FAULTS: Mapping[str, Callable[[ScriptedAgent], None]] = {
+    "writes-nothing": _writes_nothing,
+    "wrong-kind": _wrong_kind,
+    "torn-line": _torn_line,
+    "hangs": _hangs,
+    "crashes": _crashes,
+    "floods": _floods,
+    "ends-too-early": _ends_too_early,
+    "leaves-a-child": _leaves_a_child,
+    "ignores-the-deadline": _ignores_the_deadline,
+    "over-budget": _over_budget,
+    "leaves-its-lane": _leaves_its_lane,
+    "asks-the-user": _asks_the_user,
+}
+"""Name → what is done instead of the act."""
+
+
+def fault_of(environment: Mapping[str, str]) -> Callable[[ScriptedAgent], None] | None:
+    """Return the fault that this act makes.
+
+    `YOLO_FS_DEMO_FAULT=NAME:AGENT` makes one at the first try of each act of an agent, `AGENT*` at
+    every try. `YOLO_FS_DEMO_SEED=SEED:SHARE` makes any of them at a share of the tries.
+    """
+    attempt = environment.get("YOLO_FS_ATTEMPT", "1")
+    if chosen := environment.get("YOLO_FS_DEMO_FAULT"):
+        name, _, who = chosen.partition(":")
+        is_its = environment["YOLO_FS_AGENT"].removeprefix("yolo-") == who.rstrip("*")
+        return FAULTS[name] if is_its and (attempt == "1" or who.endswith("*")) else None
+    if seeded := environment.get("YOLO_FS_DEMO_SEED"):
+        seed, _, share = seeded.partition(":")
+        words = ("AGENT", "STEP", "TASK", "PLAN")
+        basis = "/".join((seed, attempt, *(environment[f"YOLO_FS_{word}"] for word in words)))
+        dice = random.Random(basis)
+        if dice.random() < float(share or 0.1):
+            return FAULTS[dice.choice(sorted(FAULTS))]
+    return None
+
+
+def main() -> int:
+    """Act once."""
+    agent = ScriptedAgent(os.environ)
+    time.sleep(float(os.environ.get("YOLO_FS_DEMO_PACE_S", "0")))
+    (fault_of(os.environ) or ScriptedAgent.act)(agent)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
