@@ -216,6 +216,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "phase list": MADE,
     "phase sign-off": (Row("1", writes=_TREE),),
     "run": (Row("--once", writes=_REMOTE), Row("--once --json", writes=_REMOTE), Row("--json", is_endless=True, writes=_REMOTE)),
+    "go": (Row("x --dry-run --with true"), Row("--dry-run --json --host command --with true")),
     "start": (Row("--wait --timeout 20", writes=_REMOTE),),
     "stop": MADE,
     "restart": (Row("--wait --timeout 20", writes=_REMOTE),),

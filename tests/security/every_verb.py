@@ -12,6 +12,7 @@ NOT_ASKED = {
     "run": "goes on until it is stopped; '--once' is asked elsewhere",
     "start": "leaves a daemon behind",
     "restart": "leaves a daemon behind",
+    "go": "starts programs; tests/e2e/test_go.py asks what they print",
     "board": "goes on until it is stopped",
     "demo": "works in a folder of its own",
     "mcp": "answers on stdin alone",

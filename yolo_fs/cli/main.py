@@ -44,6 +44,7 @@ VERBS = (
     Verb("restart", "stop the daemon and start it again", "background"),
     Verb("logs", "what the daemon wrote", "background"),
     Verb("service", "run the daemon as a service of the system", "background"),
+    Verb("go", "run the company: from an intent to the sign-off, by agents"),
     Verb("status", "the team on one screen"),
     Verb("board", "the team in the browser, live and back in time", "page"),
     Verb("report", "a whole phase as one HTML file", "page"),

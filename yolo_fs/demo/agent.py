@@ -387,8 +387,21 @@ def _leaves_its_lane(agent: ScriptedAgent) -> None:
     agent.write("src/not_mine.ts", "// nobody asked for this\n")
 
 
+def _asks_once(agent: ScriptedAgent) -> None:
+    _ask(agent, unless=b'"id":"ESC-' + agent.task.replace("/", "-").encode())
+
+
 def _asks_the_user(agent: ScriptedAgent) -> None:
-    if agent.task:
+    _ask(agent, unless=b'"agent":"user"')
+
+
+def _ask(agent: ScriptedAgent, *, unless: bytes) -> None:
+    """Ask one level up, unless the log of escalations has something."""
+    phase = os.environ["YOLO_FS_PHASE"]
+    log = Path(f".yolo-planning/phases/{phase}/escalation.jsonl")
+    if not agent.task or (log.exists() and unless in log.read_bytes()):
+        agent.act()
+    else:
         agent.run(
             "yolo-fs", "escalate", "open", "--task", agent.task, "--from",
             agent.agent.removeprefix("yolo-"), "--reason", "Blue or red?", "--evidence",
@@ -409,6 +422,7 @@ FAULTS: Mapping[str, Callable[[ScriptedAgent], None]] = {
     "ignores-the-deadline": _ignores_the_deadline,
     "over-budget": _over_budget,
     "leaves-its-lane": _leaves_its_lane,
+    "asks-once": _asks_once,
     "asks-the-user": _asks_the_user,
 }
 """Name → what is done instead of the act."""

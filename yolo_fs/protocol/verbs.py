@@ -62,6 +62,7 @@ OWN_VERBS = (
     _persons("adopt", only_with=("--write",), writes=("--report",), reads=("--from",)),
     _persons("kept restore", writes=("--to",)),
     _persons("kept prune"),
+    _persons("go", never_with=("--dry-run",)),
     _persons("workflow skip"),
     _persons("decide accept-risk"),
     _persons("team join"),

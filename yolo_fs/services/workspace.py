@@ -444,6 +444,13 @@ CLAIMS = OwnNote(
         "who claimed which task: let everybody claim again",
     )
 )
+COMPANY_RUNS = OwnNote(
+    OwnFile(
+        "company-runs.json",
+        {"runs": [{"id": str, "phase": str, "started": int | float, "acts": [dict]}]},
+        "which agents ran, and what they cost",
+    )
+)
 CREW_CLOCK = OwnNote(OwnFile("crew-clock.json", _CLOCK))
 CREW_TOLD = OwnNote(
     OwnFile("crew-told.json", {"told": [str]}, "what was reported already: it is reported again")
@@ -471,7 +478,7 @@ OVERRIDES = OwnNote(
         "which handoffs you accepted with errors",
     )
 )
-NOTES = (CLAIMS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES)
+NOTES = (CLAIMS, COMPANY_RUNS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES)
 ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
@@ -484,7 +491,7 @@ _OTHERS = (
          "daemon.lock", "gates.waiters", "index-pending",
          "ref-locks", INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
          f"{STATE}-wal", f"{STATE}-shm", f"{STATE}-journal", f"{INDEX}-journal",
-         "kept.turn", "kept-ref-lock", "states.turn", "packs-left"),
+         "company.lock", "kept.turn", "kept-ref-lock", "states.turn", "packs-left"),
     ),
 )  # fmt: skip
 

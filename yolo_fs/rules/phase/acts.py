@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from yolo_fs.ids import TaskRef
-from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept, Role
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role
 from yolo_fs.protocol.gates import GATE_BY_NAME, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -77,7 +77,7 @@ def acts_of(phase: Phase) -> tuple[Act, ...]:
     if progress.next is None:
         return ()
     free = phase.free_departments
-    turns = [
+    turns: list[tuple[Next, Dept | None]] = [
         (one.next, one.department)
         for one in progress.departments
         if one.next and one.department in free
@@ -101,7 +101,7 @@ def _department_of(turn: Next) -> Dept | None:
 
 def _act(phase: Phase, turn: Next, department: Dept | None) -> Act:
     row = AGENT_BY_NAME.get(turn.agent)
-    is_shared = row is not None and row.department is Dept.SHARED
+    is_shared = row is not None and row.department in SHARED_NAMES
     act = Act(turn, None if is_shared or turn.step in PHASE_STEPS else department)
     plan = _plan_of(phase, turn, department)
     lacks = tuple(_lacks(phase, turn, department))

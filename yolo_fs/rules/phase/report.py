@@ -199,7 +199,7 @@ def _next(report: PhaseReport) -> ReportSection:
     if following is None:
         nobody = (f"next: nobody; {_why_nobody(report)}",)
         return ReportSection("next", "", nobody, None, is_vital=True)
-    files = _input_files(report.phase.facts, following, department)
+    files = input_files(report.phase.facts, following, department)
     tasks = (task for plan in report.plans for task in plan.tasks)
     task = next((task for task in tasks if str(task.ref) == following.task), None)
     waits = [wait for wait in report.phase.waits if wait.waiter == following.task]
@@ -255,7 +255,7 @@ def _why_nobody(report: PhaseReport) -> str:
     return "all that is left waits, see below"
 
 
-def _input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | None) -> list[str]:
+def input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | None) -> list[str]:
     """Return the committed files that the printed inputs mean: of a task only its own plan."""
     view = View(facts, department.department if department else None)
     words = [word.lower().replace(" ", "-") for word in asked.inputs]

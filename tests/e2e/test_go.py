@@ -1,0 +1,316 @@
+"""The company runs: agents are started for the acts of a phase, and only the branch is believed.
+
+The agents are real processes: a stranger's script that knows `YOLO_FS_*` alone, and the scripted agent of the demo with
+each of its faults. See docs/company.md.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.repo import Repo
+from yolo_fs.edges.system import is_running
+
+STRANGER = (
+    f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'stranger.py'))}"
+)
+SCRIPTED = f"{shlex.quote(sys.executable)} -P -m yolo_fs.demo.agent"
+DEADLINE_S = 180.0
+
+
+class Company:
+    """A repository in which agents are started."""
+
+    def __init__(self, repo: Repo) -> None:
+        self.repo = repo
+        bin_ = str(Path(sys.executable).parent)
+        self.env = {**repo.env, "PATH": f"{bin_}:{os.environ['PATH']}"}
+        self.pid = 0
+
+    def configure(self, departments: str = "backend", **more: Any) -> None:
+        """Set up the planning tree, as a user does."""
+        wanted = {name: name in departments.split(",") for name in ("backend", "frontend", "uiux")}
+        workflow = "parallel" if "," in departments else "backend_only"
+        config = {
+            "departments": wanted,
+            "department_workflow": workflow,
+            "company": {"silent_s": 60, "deadline_s": 2},
+            **more,
+        }
+        self.repo.file(".yolo-planning/config.json", json.dumps(config))
+        self.repo.git("add", "--force", ".yolo-planning/config.json")
+        self.repo.git("commit", "-q", "-m", "chore(repo): configure")
+
+    def begin(self, *words: str, program: str = SCRIPTED, **more: str) -> subprocess.Popen[str]:
+        """Start a run."""
+        command = [sys.executable, "-P", "-m", "yolo_fs", "go", *words, "--json", "--with", program]
+        process = subprocess.Popen(
+            command,
+            cwd=self.repo.root,
+            env={**self.env, **more},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = process.pid
+        return process
+
+    def go(self, *words: str, program: str = SCRIPTED, **more: str) -> Played:
+        """Run to the end."""
+        process = self.begin(*words, program=program, **more)
+        out, err = process.communicate(timeout=DEADLINE_S)
+        return Played(process.returncode, [json.loads(line) for line in out.splitlines()], err)
+
+    def subjects(self) -> list[str]:
+        """Return the subjects of the branch, the latest first."""
+        return self.repo.subjects()[::-1]
+
+
+class Played:
+    """What a run printed, and how it ended."""
+
+    def __init__(self, code: int, lines: list[dict[str, Any]], err: str) -> None:
+        self.code, self.err = code, err
+        self.events, self.data = lines[:-1], (lines[-1]["data"] or {}) if lines else {}
+        self.findings = lines[-1]["findings"] if lines else []
+
+    def named(self, name: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["event"] == name]
+
+    def __repr__(self) -> str:
+        return f"{self.code}: {self.data} {self.findings} {self.events[-6:]} {self.err[-800:]}"
+
+
+@pytest.fixture
+def company(repo: Repo) -> Iterator[Company]:
+    yield Company(repo)
+    repo.yolo_fs("stop", ok=(0, 3))  # a runner that is killed leaves its daemon
+    wait_for(lambda: not agents_of(repo.root), str(agents_of(repo.root)))
+
+
+def agents_of(root: Path) -> list[str]:
+    """Return the commands of the processes that work in a repository."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{name}/cwd") == str(root):
+                found.append(Path(f"/proc/{name}/cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+# --- from an intent to the sign-off ----------------------------------------------------------------------------------
+
+
+def test_a_stranger_that_knows_its_environment_alone_ships_a_department(company: Company) -> None:
+    company.configure()
+    played = company.go("add", "a", "login", program=STRANGER)
+    assert played.code == 0, played
+    assert played.data["outcome"] == "shipped"
+    assert company.subjects()[0] == "chore(state): phase 1 complete"
+    assert "feat(01-01): T1 done" in company.subjects()
+    assert company.repo.look("status", "--porcelain") == ""
+
+
+def test_a_run_of_a_shipped_phase_starts_nobody(company: Company) -> None:
+    company.configure()
+    assert company.go("a", "login", program=STRANGER).code == 0
+    tip = company.repo.git("rev-parse", "HEAD")
+    assert company.go(program="false").code == 0
+    assert company.repo.git("rev-parse", "HEAD") == tip
+
+
+def test_three_departments_ship_with_a_contract_behind_their_gates(company: Company) -> None:
+    company.configure("backend,frontend,uiux")
+    played = company.go("a", "login", "--max-agents", "3")
+    assert played.code == 0, played
+    contract = company.repo.git("show", "HEAD:.yolo-planning/phases/01-a-login/api-contracts.jsonl")
+    assert '"status":"agreed"' in contract
+    order = [(event["event"], event["agent"]) for event in played.events if "agent" in event]
+    assert order.index(("agent.done", "ux-security")) < order.index(
+        ("agent.started", "fe-architect")
+    )
+
+
+# --- what an agent is given ------------------------------------------------------------------------------------------
+
+
+def test_an_agent_is_given_its_act_in_its_environment_and_its_brief(company: Company) -> None:
+    company.configure()
+    script = company.repo.file(
+        "../print.py",
+        "import json, os, sys\n"
+        "own = {k: v for k, v in os.environ.items() if k.startswith('YOLO_FS_')}\n"
+        "open(os.environ['OUT'], 'a').write(json.dumps([own, sys.stdin.read(),"
+        " open(os.environ['YOLO_FS_BRIEF']).read(), os.getcwd(), sys.argv[1]]) + '\\n')\n",
+    )
+    out = company.repo.root.parent / "said.jsonl"
+    program = f"{shlex.quote(sys.executable)} {script} {{agent}}"
+    played = company.go("a", "login", program=program, OUT=str(out))
+    assert played.code == 1
+    said = [json.loads(line) for line in out.read_text().splitlines()]
+    own, stdin, brief, folder, argument = next(one for one in said if one[4] == "critic")
+    path = ".yolo-planning/phases/01-a-login/critique.jsonl"
+    wanted = {
+        "YOLO_FS_AGENT": "yolo-critic",
+        "YOLO_FS_ROLE": "critic",
+        "YOLO_FS_DEPARTMENT": "shared",
+        "YOLO_FS_PHASE": "01-a-login",
+        "YOLO_FS_STEP": "critique",
+        "YOLO_FS_PLAN": "",
+        "YOLO_FS_TASK": "",
+        "YOLO_FS_WRITES": path,
+    }
+    assert {key: own[key] for key in wanted} == wanted
+    assert own["YOLO_FS_RUN"] == played.data["run"]
+    assert stdin == brief
+    assert path in brief and "Intent: a login" in brief
+    assert (folder, argument) == (str(company.repo.root), "critic")
+
+
+def test_a_dry_run_prints_each_command_and_brief_and_starts_nobody(company: Company) -> None:
+    company.configure()
+    before = company.repo.look("status", "--porcelain")
+    command = ["go", "a login", "--dry-run", "--with", "/none/agent {agent}"]
+    done = company.repo.yolo_fs(*command)
+    assert done.returncode == 0, done
+    assert b"$ /none/agent analyze" in done.stdout
+    assert b"analysis.json" in done.stdout
+    assert company.repo.look("status", "--porcelain") == before
+    assert not (company.repo.root / ".yolo-planning/phases/01-a-login").exists()
+
+
+# --- what is not done ------------------------------------------------------------------------------------------------
+
+
+def test_an_act_that_is_not_done_is_tried_once_more_with_the_reasons(company: Company) -> None:
+    company.configure()
+    played = company.go("a", "login", YOLO_FS_DEMO_FAULT="wrong-kind:critic")
+    assert played.code == 0, played
+    (failed,) = played.named("agent.failed")
+    assert failed["agent"] == "critic" and "critique.jsonl was refused" in failed["outcome"]
+    briefs = list((company.repo.git_dir / "yolo-fs/company").glob("*-critic/brief.md"))
+    assert any("Your last try was not enough" in each.read_text() for each in briefs)
+
+
+def test_an_act_without_a_task_is_given_up_with_its_reasons_after_two_tries(
+    company: Company,
+) -> None:
+    company.configure()
+    played = company.go("a", "login", YOLO_FS_DEMO_FAULT="writes-nothing:critic*")
+    assert played.code == 1, played
+    (why,) = played.data["given_up"]
+    assert "critic does critique" in why and "not written" in why and "lead" in why
+    assert company.go("a", "login").code == 0, "the same command goes on"
+
+
+def test_a_task_that_is_not_done_goes_up_the_chain_and_comes_back(company: Company) -> None:
+    company.configure()
+    played = company.go("a", "login", YOLO_FS_DEMO_FAULT="asks-once:dev")
+    assert played.code == 0, played
+    log = company.repo.git("show", "HEAD:.yolo-planning/phases/01-a-login/escalation.jsonl")
+    assert "Blue or red?" in log
+
+
+def test_a_question_that_goes_up_to_the_user_ends_the_run_and_the_answer_goes_down(
+    company: Company,
+) -> None:
+    company.configure()
+    fault = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
+    played = company.go("a", "login", **fault)
+    assert played.code == 75, played
+    (item,) = played.data["waiting"]
+    assert "Blue or red?" in item["question"]
+    answer = shlex.split(item["command"].replace("…", "Blue"))
+    assert company.repo.yolo_fs(*answer[1:]).returncode == 0
+    assert company.go(**fault).code == 0
+    assert (
+        "resolved"
+        in company.repo.git(
+            "show", "HEAD:.yolo-planning/phases/01-a-login/.execution-state.json", ok=(0, 128)
+        )
+        + (company.repo.root / ".yolo-planning/phases/01-a-login/escalation.jsonl").read_text()
+    )
+
+
+# --- trust -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["--local", "--global"])
+def test_only_the_users_own_configuration_names_a_program(
+    company: Company, tmp_path: Path, scope: str
+) -> None:
+    company.configure(host="command", hosts={"command": f"touch {tmp_path}/ran"})
+    company.repo.git("config", scope, "yolo-fs.host.command", f"touch {tmp_path}/ran")
+    command = ["go", "a login", "--host", "command"]
+    done = company.repo.yolo_fs(*command, ok=(1, 2), more=company.env)
+    assert (tmp_path / "ran").exists() is (scope == "--global"), done
+    assert done.returncode == (1 if scope == "--global" else 2), done
+
+
+def test_no_shell_reads_the_command(company: Company, tmp_path: Path) -> None:
+    company.configure()
+    played = company.go("a", "login", program=f"echo {{agent}}; touch {tmp_path}/ran")
+    assert played.code == 1
+    assert not (tmp_path / "ran").exists()
+
+
+# --- one runner ------------------------------------------------------------------------------------------------------
+
+
+def wait_for(is_so: Callable[[], object], what: str) -> None:
+    until = time.monotonic() + DEADLINE_S
+    while not is_so():
+        assert time.monotonic() < until, what
+        time.sleep(0.02)
+
+
+def numbers(folder: Path, agent: str) -> list[int]:
+    """Return the processes of an agent that were started, as each has written its number."""
+    texts = [each.read_text() for each in folder.glob(f"*-{agent}/pid")]
+    return [json.loads(text)["pid"] for text in texts if text]
+
+
+def test_a_second_runner_refuses_while_one_runs(company: Company) -> None:
+    company.configure()
+    first = company.begin("a", "login", YOLO_FS_DEMO_FAULT="hangs:critic*")
+    folder = company.repo.git_dir / "yolo-fs/company"
+    wait_for(lambda: numbers(folder, "critic"), "nobody was started")
+    second = company.go("a", "login")
+    assert second.code == 4, second
+    assert second.findings[0]["reason"] == "lock_timeout"
+    first.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # two of them at once are one
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=DEADLINE_S)
+    assert first.returncode == 130
+
+
+def test_agents_of_a_killed_runner_are_found_and_no_act_is_done_twice(company: Company) -> None:
+    company.configure()
+    first = company.begin("a", "login", YOLO_FS_DEMO_PACE_S="1.5")
+    folder = company.repo.git_dir / "yolo-fs/company"
+    wait_for(lambda: numbers(folder, "architect"), "nobody was started")
+    (pid,) = numbers(folder, "architect")
+    first.kill()
+    first.communicate(timeout=DEADLINE_S)
+    assert is_running(pid)
+    played = company.go()
+    assert played.code == 0, played
+    assert [event["pid"] for event in played.named("agent.found")] == [pid]
+    subjects = company.subjects()
+    assert len(subjects) == len({*subjects}), subjects
+    assert "architect" not in [event["agent"] for event in played.named("agent.started")]

@@ -1,0 +1,322 @@
+"""`yolo-fs go`: from an intent to the sign-off, by agents that are started and never lost."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.background import closed_repository
+from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.services.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
+from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase
+from yolo_fs.services.company.runner import Outcome, Runner, RunOptions, RunResult
+from yolo_fs.services.install.background import launch, running, stop, wait_for_heirs, wait_ready
+from yolo_fs.services.workspace import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_START_S = 60.0
+_STOP_S = 30.0
+_CODES = {
+    Outcome.SHIPPED: Exit.DONE,
+    Outcome.WAITS: Exit.TRY_AGAIN,
+    Outcome.BUDGET: Exit.TRY_AGAIN,
+    Outcome.GIVEN_UP: Exit.FINDINGS,
+    Outcome.INTERRUPTED: Exit.INTERRUPTED,
+}
+_CHECKPOINTS = ("plan", "ship")
+
+
+def _checkpoints(_context: click.Context, _parameter: click.Parameter, text: str) -> frozenset[str]:
+    found = frozenset(filter(None, text.split(",")))
+    if unknown := sorted(found - {*_CHECKPOINTS}):
+        raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(_CHECKPOINTS)}")
+    return found
+
+
+@verb("go", example="yolo-fs go 'add login with sessions' --host claude --budget 5")
+@click.argument("intent", nargs=-1)
+@click.option("--phase", default="", help="Number or name of the phase; the open one by default.")
+@click.option(
+    "--host",
+    "host_name",
+    type=click.Choice([*HOST_BY_NAME]),
+    help="Who plays the agents; your git configuration 'yolo-fs.host.default' or claude otherwise.",
+)
+@click.option(
+    "--with",
+    "program",
+    default="",
+    metavar="COMMAND",
+    help="Program of the host, such as './my-agent {agent}'; no shell reads it.",
+)
+@click.option(
+    "--max-agents",
+    type=click.IntRange(1, 64),
+    default=3,
+    show_default=True,
+    help="Most agents at once.",
+)
+@click.option(
+    "--budget",
+    type=click.FloatRange(min=0),
+    metavar="USD",
+    help="Start nobody any more once that much is spent.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=0),
+    help="Start nobody any more once that many are used.",
+)
+@click.option(
+    "--approve",
+    default="",
+    callback=_checkpoints,
+    metavar="plan,ship",
+    help="Ask a person there, though nobody has to decide.",
+)
+@click.option("--dry-run", is_flag=True, help="Start nothing; print each command line and brief.")
+def go(
+    asked: Invocation,
+    *,
+    intent: tuple[str, ...],
+    phase: str,
+    host_name: str | None,
+    program: str,
+    max_agents: int,
+    budget: float | None,
+    max_tokens: int | None,
+    approve: frozenset[str],
+    dry_run: bool,
+) -> Reply:
+    """Run the company: an agent for each act that the phase waits for, until it is shipped.
+
+    INTENT begins a phase where none is open. What an agent did counts once it is on the branch.
+    Exit 0 when the phase is shipped, 75 when a person has to act, with the list, 1 when an act was
+    given up, with the reasons. The same command goes on wherever a run has ended.
+    """
+    closed_repository(asked).refuse_unsafe()
+    words = " ".join(intent).strip()
+    options = RunOptions(max_agents, budget, max_tokens, approve)
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        name = host_name or ("command" if program else chosen_name(repository))
+        host = host_for(repository, name, program)
+        chosen = chosen_phase(repository, settings, words, phase, make=not dry_run)
+        if chosen.is_complete:
+            return _complete(chosen)
+        screen = screen_for(asked)
+        runner = Runner(repository, settings, chosen.phase, host, options, screen.tell)
+        if dry_run:
+            return _previewed(runner, chosen, host, words)
+        with _interrupted_by(runner), _daemon(repository), screen.watching(runner):
+            result = runner.run(words, analyze=chosen.is_new)
+    return reply_of_run(result, chosen)
+
+
+def _complete(chosen: ChosenPhase) -> Reply:
+    data = {"phase": str(chosen.phase), "outcome": Outcome.SHIPPED.value}
+    said = f"phase {chosen.phase} is shipped already; an intent begins the next one"
+    return Reply(data, show=lambda console: console.print(said))
+
+
+def _previewed(runner: Runner, chosen: ChosenPhase, host: Host, intent: str) -> Reply:
+    found: list[dict[str, Any]] = [
+        {
+            "agent": act.agent,
+            "does": act.turn.sentence,
+            "command": words,
+            "brief": brief,
+            "writes": list(act.writes),
+            "person": act.is_of_person,
+        }
+        for act, words, brief in runner.preview(intent, analyze=chosen.is_new)
+    ]
+    data = {"phase": str(chosen.phase), "host": host.name, "acts": found}
+
+    def show(console: Console) -> None:
+        for one in found:
+            console.print(safe(f"$ {shlex.join(one['command'])}", 1000))
+            for line in str(one["brief"]).splitlines():
+                console.print(f"  {safe(line, 2000)}")
+        if not found:
+            console.print("nobody would be started")
+
+    return Reply(data, show=show)
+
+
+def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
+    """Return what became of a run, as data and for people."""
+    run = result.run
+    data = {
+        "phase": str(chosen.phase),
+        "run": run.id,
+        "outcome": result.outcome.value,
+        "acts": len(run.acts),
+        "tokens": run.tokens,
+        "cost_usd": round(run.cost_usd, 6),
+        "waiting": [one._asdict() for one in result.waiting],
+        "given_up": list(result.given_up),
+    }
+    findings = [Finding(Reason.STATE_CONFLICT, message=why) for why in result.given_up]
+
+    def show(console: Console) -> None:
+        seconds = time.time() - run.started
+        bill = f", {run.tokens} tokens, {run.cost_usd:.2f} USD" if run.tokens else ""
+        told = f"{result.outcome.value}: {len(run.acts)} acts in {seconds:.0f} s{bill}"
+        console.print(f"phase {chosen.phase} {told}")
+        for one in result.waiting:
+            console.print(safe(f"  {one.id}: {one.question}", 1000))
+            console.print(safe(f"    → {one.command}", 500))
+
+    return Reply(data, findings, _CODES[result.outcome], show)
+
+
+@contextmanager
+def _daemon(repository: Repository) -> Iterator[None]:
+    """Have a daemon watch the work tree; one that is started for the run ends with it."""
+    if wait_for_heirs(repository) is not None:
+        yield
+        return
+    launched = launch(repository)
+    if not wait_ready_of(repository, launched.process.pid):
+        raise YoloError(
+            Reason.NOT_RUNNING,
+            "the daemon did not start",
+            hint="See 'yolo-fs logs'.",
+            exit_code=Exit.TRY_AGAIN,
+        )
+    try:
+        yield
+    finally:
+        found = running(repository)
+        if found is not None and found.pid == launched.process.pid:
+            stop(repository, _STOP_S)
+            launched.process.wait()
+
+
+def wait_ready_of(repository: Repository, pid: int) -> bool:
+    """Wait until a daemon that was just launched has its lock and has looked once."""
+    deadline = time.monotonic() + _START_S
+    while (found := running(repository)) is None or found.pid != pid:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return wait_ready(repository, pid, _START_S)
+
+
+@contextmanager
+def _interrupted_by(runner: Runner) -> Iterator[None]:
+    """Let Ctrl-C end a run once softly, twice at once; a hang-up and TERM are as Ctrl-C."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        runner.interrupt()
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def screen_for(asked: Invocation) -> Screen:
+    """Return what shows a run: lines of JSON, lines, or lines above a table that lives."""
+    if asked.as_json:
+        return Screen(_print_json)
+    if asked.quiet:
+        return Screen(lambda _name, _about: None)
+    console = console_for(sys.stdout)
+    return LiveScreen(console) if console.is_terminal else Screen(_line_printer(console))
+
+
+class Screen:
+    """Shows each event of a run by itself."""
+
+    def __init__(self, show: Callable[[str, Mapping[str, Any]], None]):
+        self.tell = show
+
+    @contextmanager
+    def watching(self, _runner: Runner) -> Iterator[None]:
+        """Show a run while it goes on."""
+        yield
+
+
+def _print_json(name: str, about: Mapping[str, Any]) -> None:
+    print(json.dumps({"event": name, **about}), flush=True)
+
+
+def _line_printer(console: Console) -> Callable[[str, Mapping[str, Any]], None]:
+    def show(name: str, about: Mapping[str, Any]) -> None:
+        console.print(line_of(name, about))
+
+    return show
+
+
+def line_of(name: str, about: Mapping[str, Any]) -> str:
+    """Return an event as one line; whatever an agent had a hand in is escaped."""
+    who = f"{about.get('agent', '')} {about.get('task') or about.get('step', '')}".strip()
+    match name:
+        case "agent.started":
+            again = f" (try {about['attempt']})" if about["attempt"] > 1 else ""
+            text = f"→ {about['does']}{again}"
+        case "agent.done":
+            text = f"✔ {who}"
+        case "agent.failed":
+            text = f"✘ {who}: {about['outcome']}"
+        case "act.escalated":
+            text = f"↑ {about['agent']} → {about['to']}: {about['why']}"
+        case "act.given_up":
+            text = f"✘ {about['why']}"
+        case "signoff":
+            text = f"✔ sign-off: {about['state']}"
+        case _:
+            more = (f"{key} {value}" for key, value in about.items() if value != "")
+            text = f"· {name}: {', '.join(more)}"
+    return f"{time.strftime('%H:%M:%S')} {safe(text, 500)}"
+
+
+class LiveScreen(Screen):
+    """Shows events as lines above a table of who is at work."""
+
+    def __init__(self, console: Console):
+        super().__init__(_line_printer(console))
+        self._console = console
+
+    @contextmanager
+    def watching(self, runner: Runner) -> Iterator[None]:
+        """Draw the table anew several times a second."""
+        from rich.live import Live
+
+        with Live(
+            get_renderable=lambda: _table(runner), console=self._console,
+            refresh_per_second=4, transient=True,
+        ):  # fmt: skip
+            yield
+
+
+def _table(runner: Runner) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("agent", "act", "since", "last tool", "tokens"):
+        table.add_column(name, justify="right" if name in ("since", "tokens") else "left")
+    for one in runner.working:
+        seconds = f"{time.time() - one.started:.0f} s"
+        act = safe(one.task or one.step, 60)
+        cells = (one.agent, act, seconds, safe(one.tool, 40), str(one.tokens or ""))
+        table.add_row(*(Text(cell) for cell in cells))
+    return table

@@ -1,0 +1,1 @@
+"""The company that runs: agents that are started, watched and never lost."""

@@ -1,0 +1,658 @@
+"""The runner: starts an agent for each act that the branch waits for, watches it, and believes only
+the branch.
+
+It decides nothing: `rules.phase.acts` names the acts, the tables say who reports to whom, and an
+act is done when the branch no longer waits for it. What a runner that is killed leaves is in
+`state.db` and in git; the next one goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lock import hold, holder
+from yolo_fs.edges.store import private_directory
+from yolo_fs.ids import EscalationId, PhaseId, TaskRef
+from yolo_fs.protocol.departments import SHARED_NAMES, Dept, Role
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.verdicts import Held, Rejected
+from yolo_fs.rules.authz.actors import superiors
+from yolo_fs.rules.escalations.lines import EscalationRequest
+from yolo_fs.rules.evidence import plans_of
+from yolo_fs.rules.phase.acts import Act, acts_of
+from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.progress import Next
+from yolo_fs.services.agents.access import Access
+from yolo_fs.services.company import agents
+from yolo_fs.services.company.brief import brief_of, variables_of
+from yolo_fs.services.company.hosts import Host, notes_in
+from yolo_fs.services.company.runs import FOLDER, Run, RunAct, new_run, runs, save
+from yolo_fs.services.escalations.moves import Escalations
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.signoff import SignOff
+from yolo_fs.services.progress.workflow import facts_of
+from yolo_fs.services.reports.status import CandidateState, report
+from yolo_fs.services.workspace import Settings, load
+
+TICK_S = 0.03
+"""Between two looks at the processes and the branch."""
+_SETTLE_S = 1.0
+"""How long the branch may take, beyond the daemon's quiet time, to have what an agent wrote."""
+_PENDING_S = 40.0
+"""How long a file may be pending: longer than the daemon waits for the end of a last line."""
+_TRIES = 2
+"""Times that an act is tried before the next level is asked."""
+_MOST_STARTS = 8
+"""Times that an act is started in one run, whatever it moves: more is a circle."""
+_LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
+"""How long nobody is started after a host was refused for its rate, the first time, the second …"""
+_STREAM_BYTES = 64 * 1024 * 1024
+"""Longest stream of an act; an agent that prints more is ended."""
+_READ_BYTES = 1 << 20
+
+
+class Outcome(StrEnum):
+    """How a run ended."""
+
+    SHIPPED = "shipped"
+    WAITS = "waits for a person"
+    GIVEN_UP = "given up"
+    BUDGET = "budget used up"
+    INTERRUPTED = "interrupted"
+
+
+class PersonItem(NamedTuple):
+    """One thing that a person has to do."""
+
+    id: str
+    kind: str
+    question: str
+    command: str
+
+
+class RunOptions(NamedTuple):
+    """What whoever starts a run asks for."""
+
+    max_agents: int = 3
+    budget_usd: float | None = None
+    max_tokens: int | None = None
+    approve: frozenset[str] = frozenset()
+    """`plan` and `ship`: where a person is asked though nobody has to decide."""
+
+
+class RunResult(NamedTuple):
+    """What became of a run."""
+
+    outcome: Outcome
+    run: Run
+    waiting: tuple[PersonItem, ...] = ()
+    given_up: tuple[str, ...] = ()
+    """Why acts were given up, with what their agents left."""
+
+
+Listener = Callable[[str, Mapping[str, Any]], None]
+"""Is told of each event: its name, and what it is about."""
+
+
+@dataclass
+class _Working:
+    """An agent at work."""
+
+    act: Act
+    record: RunAct
+    folder: str
+    process: agents.Process
+    child: subprocess.Popen[bytes] | None
+    """None for one that a runner before us started."""
+    read: int = 0
+    """Bytes of its stream that were read."""
+    sign_at: float = field(default_factory=time.monotonic)
+    stamps: tuple[object, ...] = ()
+    asked_at: float | None = None
+    """When it was asked to stop."""
+    ended_at: float | None = None
+    is_limited: bool = False
+    why: str = ""
+    """Why it was asked to stop or ended."""
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.child.returncode if self.child else None
+
+
+class Runner:
+    """Runs one phase."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        phase: PhaseId,
+        host: Host,
+        options: RunOptions,
+        tell: Listener,
+    ):
+        """`tell`: hears of everything that happens."""
+        self._repository, self._settings, self._id = repository, settings, phase
+        self._host, self._options, self._tell = host, options, tell
+        self._team = Team(repository, settings)
+        self._working: list[_Working] = []
+        self._failures: dict[tuple[str, ...], tuple[tuple[object, ...], list[str]]] = {}
+        """Act → what it lacked when it was tried, and why each try was not enough."""
+        self._starts: dict[tuple[str, ...], int] = {}
+        self._given_up: dict[tuple[str, ...], str] = {}
+        self._limits = 0
+        self._wait_until = 0.0
+        self._interrupts = 0
+        self._run = new_run(str(phase), "", host.name)
+        self._tip: str | None = ""
+        self._acts: tuple[Act, ...] = ()
+        self._phase: Phase | None = None
+        self._analysis_wanted = False
+        self._quiet_by: float | None = None
+
+    # --- the run ----------------------------------------------------------------------------------
+
+    def interrupt(self) -> None:
+        """Start nobody any more; the second time: end who is at work."""
+        self._interrupts += 1
+
+    @property
+    def working(self) -> Sequence[RunAct]:
+        """Who is at work."""
+        return [one.record for one in self._working]
+
+    @property
+    def run_record(self) -> Run:
+        return self._run
+
+    def run(self, intent: str, *, analyze: bool) -> RunResult:
+        """Go on until the phase is shipped, or nobody can go on. `analyze`: classify first."""
+        with self._alone():
+            self._take_over(intent)
+            self._tell("run.started", {"run": self._run.id, "phase": str(self._id)})
+            self._analysis_wanted = analyze
+            try:
+                outcome, waiting = self._loop()
+            except BaseException:
+                self._end_all("the runner failed")
+                raise
+            self._run.ended, self._run.outcome = time.time(), outcome.value
+            save(self._repository, self._run)
+            given_up = tuple(self._given_up.values())
+            return RunResult(outcome, self._run, waiting, given_up)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        self._repository.make_own_dir()
+        lock = os.path.join(self._repository.own_dir, "company.lock")
+        held = hold(lock)
+        if held is None:
+            other = holder(lock)
+            who = f"process {other.pid}" if other and other.pid else "another process"
+            raise YoloError(
+                Reason.LOCK_TIMEOUT,
+                f"{who} runs the company here already",
+                hint="'yolo-fs company runs' shows what it does; end it with Ctrl-C where it runs.",
+                exit_code=Exit.LOCK_TIMEOUT,
+            )
+        with held:
+            private_directory(os.path.join(self._repository.own_dir, FOLDER))
+            yield
+
+    def _take_over(self, intent: str) -> None:
+        """Go on with a run that was not ended, and with the agents that it left."""
+        left = [one for one in runs(self._repository) if one.ended is None]
+        for run in left:
+            if run.phase == str(self._id):
+                self._run = run
+            self._adopt(run)
+            if run is not self._run:
+                run.ended, run.outcome = time.time(), "the runner ended"
+                save(self._repository, run)
+        self._run.intent = intent or self._run.intent
+        save(self._repository, self._run)
+
+    def _adopt(self, run: Run) -> None:
+        for record in run.acts:
+            if record.ended is not None:
+                continue
+            folder = run.folder(self._repository, record)
+            process = agents.found_in(folder)
+            if process is None or not process.is_alive or run.phase != str(self._id):
+                if process is not None:
+                    agents.end_group(process)
+                record.ended, record.outcome = time.time(), "left by a runner that ended"
+                continue
+            turn = Next(record.step, record.agent, (), record.task)
+            department = Dept(record.department) if record.department else None
+            act = self._same_act(record.key) or Act(turn, department)
+            self._working.append(_Working(act, record, folder, process, None))
+            self._tell("agent.found", self._about(record) | {"pid": process.pid})
+
+    def _same_act(self, key: Sequence[str]) -> Act | None:
+        self._look()
+        return next((act for act in self._acts if list(act.key) == list(key)), None)
+
+    def _loop(self) -> tuple[Outcome, tuple[PersonItem, ...]]:
+        while True:
+            self._watch()
+            self._look()
+            phase = self._phase
+            if phase is not None and phase.is_complete and not self._working:
+                return Outcome.SHIPPED, ()
+            may_start = not self._interrupts and not self._is_over_budget
+            started = self._start_some() if may_start else False
+            if self._interrupts > 1:
+                self._end_all("interrupted")
+            if not self._working and not started:
+                if self._interrupts:
+                    return Outcome.INTERRUPTED, ()
+                if self._is_over_budget:
+                    return Outcome.BUDGET, (self._item_of_budget(),)
+                if not self._may_start_later() and self._is_quiet():
+                    waiting = tuple(self._waiting())
+                    return (Outcome.WAITS if waiting else Outcome.GIVEN_UP), waiting
+            time.sleep(TICK_S)
+
+    # --- what the branch waits for ----------------------------------------------------------------
+
+    def _look(self) -> None:
+        tip = self._repository.head().tip
+        if tip == self._tip:
+            return
+        self._tip = tip
+        self._settings = load(self._repository.root)
+        facts = facts_of(self._repository, self._settings, self._team, self._id)
+        self._phase = Phase(facts)
+        self._acts = acts_of(self._phase)
+
+    def _is_quiet(self) -> bool:
+        """Return whether the branch has all that was written, such as the answer of a person."""
+        found = report(self._repository, self._settings)
+        pending = found.with_standing(CandidateState.PENDING)
+        if not pending:
+            self._quiet_by = None
+            return self._repository.head().tip == self._tip
+        now = time.monotonic()
+        self._quiet_by = self._quiet_by or now + _PENDING_S
+        return now > self._quiet_by
+
+    @property
+    def _open_acts(self) -> tuple[Act, ...]:
+        analysis = self._analysis()
+        return (analysis,) if analysis else self._acts
+
+    def _analysis(self) -> Act | None:
+        """The first act of an intent: what it is, and how much of the company it needs."""
+        phase = self._phase
+        if not self._analysis_wanted or phase is None or phase.facts.of_kind("analysis"):
+            return None
+        turn = Next("po", Role.ANALYZE.value, ("the intent", "codebase"), act="classifies the work")
+        act = Act(turn, None, writes=(f"{phase.facts.folder}/analysis.json",))
+        if act.key in self._given_up:
+            return None
+        return act
+
+    def _waiting(self) -> Iterator[PersonItem]:
+        number = int(self._id.number)
+        for act in self._open_acts:
+            name = f"{act.turn.step}-{act.turn.task or act.agent}".replace("/", "-")
+            if act.is_of_person:
+                command = act.turn.command or f"yolo-fs workflow next --phase {number}"
+                question = act.turn.why or act.turn.sentence
+                yield PersonItem(name, "decision", f"{act.turn.sentence}: {question}", command)
+            elif checkpoint := self._checkpoint(act):
+                question = f"{checkpoint}: {act.turn.sentence}"
+                yield PersonItem(name, "approval", question, f"yolo-fs go --phase {number}")
+
+    def _checkpoint(self, act: Act) -> str:
+        """Return what a person is to approve before an act; empty for nothing."""
+        step = act.turn.step
+        if step == "design_review" and "plan" in self._options.approve:
+            return "approve the plan"
+        if step == "signoff" and act.turn.command and "ship" in self._options.approve:
+            return "approve the sign-off"
+        return ""
+
+    def _item_of_budget(self) -> PersonItem:
+        spent = f"{self._run.cost_usd:.2f} USD, {self._run.tokens} tokens"
+        command = f"yolo-fs go --phase {int(self._id.number)}"
+        return PersonItem("budget", "budget", f"{spent} are used up: go on?", command)
+
+    @property
+    def _is_over_budget(self) -> bool:
+        money, tokens = self._options.budget_usd, self._options.max_tokens
+        return (money is not None and self._run.cost_usd >= money) or (
+            tokens is not None and self._run.tokens >= tokens
+        )
+
+    # --- starting ---------------------------------------------------------------------------------
+
+    def _may_start_later(self) -> bool:
+        return time.monotonic() < self._wait_until and bool(list(self._startable()))
+
+    def _startable(self) -> Iterator[Act]:
+        busy = {one.act.key for one in self._working}
+        occupied = {one.record.agent for one in self._working}
+        for act in self._open_acts:
+            is_free = act.key not in busy and act.agent not in occupied
+            is_free = is_free and act.key not in self._given_up
+            if is_free and not act.is_of_person and not self._checkpoint(act):
+                yield act
+
+    def _start_some(self) -> bool:
+        """Start who can go on, or do what needs no agent; return whether anything was begun."""
+        if time.monotonic() < self._wait_until:
+            return False
+        for act in self._startable():
+            if len(self._working) >= self._options.max_agents:
+                return False
+            if act.turn.step == "signoff" and act.turn.command:
+                if not self._working:
+                    self._sign_off(act)
+                    return True
+                continue
+            self._start(act)
+            return True
+        return False
+
+    def _sign_off(self, act: Act) -> None:
+        """Step 11 writes no file by hand: its command is run in the Lead's name."""
+        assert self._phase is not None
+        by = Access(self._repository, self._settings, self._team).actor(act.agent)
+        done = SignOff(self._repository, self._settings, self._team).sign(self._phase, by)
+        if done.missing:
+            self._given_up[act.key] = f"{act.turn.sentence}: {'; '.join(map(str, done.findings))}"
+        self._tell("signoff", {"phase": str(self._id), "state": done.state})
+        self._tip = ""
+
+    def _start(self, act: Act) -> None:
+        assert self._phase is not None
+        key, reasons = act.key, self._reasons_of(act)
+        attempt = len(reasons) + 1
+        self._starts[key] = self._starts.get(key, 0) + 1
+        record = RunAct(
+            len(self._run.acts) + 1, act.agent, act.department or "", act.turn.step,
+            act.turn.task, attempt, time.time(), key=list(key),
+        )  # fmt: skip
+        self._run.acts.append(record)
+        save(self._repository, self._run)
+        folder = self._run.folder(self._repository, record)
+        words = self.words_of(act)
+        brief = brief_of(self._phase, act, self._run.intent, reasons)
+        path = os.path.join(folder, agents.BRIEF)
+        more = variables_of(self._phase, act, self._run.id, path, attempt)
+        try:
+            child, process = agents.start(words, self._repository.root, folder, brief, more)
+        except YoloError:
+            record.ended, record.outcome = time.time(), "could not be started"
+            save(self._repository, self._run)
+            raise
+        working = _Working(act, record, folder, process, child)
+        working.stamps = self._stamps(act)
+        self._working.append(working)
+        self._tell("agent.started", self._about(record) | {"does": act.turn.sentence})
+
+    def words_of(self, act: Act) -> list[str]:
+        """Return the command line of an act."""
+        names = {
+            "agent": act.agent,
+            "role": act.role,
+            "department": act.department or SHARED_NAMES[0],
+        }
+        return self._host.words(names)
+
+    def preview(self, intent: str, *, analyze: bool) -> Iterator[tuple[Act, list[str], str]]:
+        """Yield each act that would be started now, its command line and its brief."""
+        self._run.intent, self._analysis_wanted = intent, analyze
+        self._look()
+        assert self._phase is not None
+        for act in self._open_acts:
+            yield act, self.words_of(act), brief_of(self._phase, act, intent, ())
+
+    def _reasons_of(self, act: Act) -> list[str]:
+        basis, reasons = self._failures.get(act.key, (act.basis, []))
+        return reasons if basis == act.basis else []
+
+    # --- watching ---------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        for one in list(self._working):
+            self._read(one)
+            if one.ended_at is None and self._has_ended(one):
+                one.ended_at = time.monotonic()
+                if one.process.group_is_alive:
+                    agents.end_group(one.process)
+            if one.ended_at is None:
+                self._hold_to_time(one)
+            elif self._is_judged(one):
+                self._working.remove(one)
+
+    def _has_ended(self, one: _Working) -> bool:
+        if one.child is not None:
+            return one.child.poll() is not None
+        return not one.process.is_alive
+
+    def _read(self, one: _Working) -> None:
+        """Read what is new in the stream of an agent."""
+        with (
+            suppress(FileNotFoundError),
+            open(os.path.join(one.folder, agents.STREAM), "rb") as file,
+        ):
+            size = os.fstat(file.fileno()).st_size
+            if size > _STREAM_BYTES and one.ended_at is None:
+                one.why = one.why or "it printed too much"
+                agents.end_group(one.process)
+                return
+            if size <= one.read:
+                return
+            file.seek(one.read)
+            data = file.read(_READ_BYTES)
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) < _READ_BYTES and one.ended_at is None:
+            return
+        one.read += end or len(data)
+        one.sign_at = time.monotonic()
+        for note in notes_in(self._host, data[: end or len(data)]):
+            one.record.tokens += note.tokens
+            one.record.cost_usd += note.cost_usd
+            one.record.tool = note.tool or one.record.tool
+            if note.is_limited and not one.is_limited:
+                one.is_limited = True
+                self._limit(one)
+
+    def _limit(self, one: _Working) -> None:
+        wait_s = _LIMIT_WAITS_S[min(self._limits, len(_LIMIT_WAITS_S) - 1)]
+        self._limits += 1
+        self._wait_until = time.monotonic() + wait_s
+        self._tell("host.limited", self._about(one.record) | {"wait_s": wait_s})
+
+    def _stamps(self, act: Act) -> tuple[object, ...]:
+        found = []
+        for path in act.writes:
+            with suppress(OSError):
+                said = os.stat(os.path.join(self._repository.root, path))
+                found.append((path, said.st_mtime_ns, said.st_size))
+        return tuple(found)
+
+    def _hold_to_time(self, one: _Working) -> None:
+        """Ask an agent to stop that is silent for too long; end it after the deadline."""
+        now, rules = time.monotonic(), self._settings.config.company
+        if one.asked_at is not None:
+            if now - one.asked_at > rules.deadline_s:
+                self._tell("agent.ended", self._about(one.record) | {"why": "ignored the deadline"})
+                agents.end_group(one.process)
+            return
+        if now - one.sign_at <= rules.silent_s:
+            return
+        stamps = self._stamps(one.act)
+        if stamps != one.stamps:
+            one.stamps, one.sign_at = stamps, now
+            return
+        self._ask_to_stop(one, f"it was silent for {rules.silent_s} s")
+
+    def _ask_to_stop(self, one: _Working, why: str) -> None:
+        one.asked_at, one.why = time.monotonic(), why
+        deadline_s = self._settings.config.company.deadline_s
+        agents.ask_to_stop(one.process, one.folder, deadline_s, "timeout")
+        self._tell("agent.asked_to_stop", self._about(one.record) | {"why": why})
+
+    def _end_all(self, why: str) -> None:
+        for one in self._working:
+            one.why = one.why or why
+            agents.end_group(one.process)
+
+    # --- judging ----------------------------------------------------------------------------------
+
+    def _is_judged(self, one: _Working) -> bool:
+        """Return whether it is known what an agent that has ended leaves."""
+        assert one.ended_at is not None
+        self._look()
+        same = next((act for act in self._open_acts if act.key == one.act.key), None)
+        if same is None or same.basis != one.act.basis:
+            self._close(one, "done")
+            self._failures.pop(one.act.key, None)
+            if same is not None and self._starts.get(one.act.key, 0) >= _MOST_STARTS:
+                self._escalate(same, [f"it was started {_MOST_STARTS} times, and is not over"])
+            return True
+        waited_s = time.monotonic() - one.ended_at
+        if waited_s < _SETTLE_S + self._settings.policy.settle_ms / 1000 and self._is_unseen(
+            one.act
+        ):
+            return False
+        found = report(self._repository, self._settings)
+        mine = [each for each in found.listing.unsettled if each.path in one.act.writes]
+        if any(each.standing is CandidateState.PENDING for each in mine) and waited_s < _PENDING_S:
+            return False
+        self._fail(
+            one, same, [reason for each in mine for reason in _refusals(each.path, each.verdict)]
+        )
+        return True
+
+    def _is_unseen(self, act: Act) -> bool:
+        """Return whether the branch may still get something of an act."""
+        for path in act.writes:
+            full = os.path.join(self._repository.root, path)
+            if os.path.lexists(full) and self._stamps(act):
+                return True
+        return bool(act.turn.command)
+
+    def _fail(self, one: _Working, act: Act, refused: Sequence[str]) -> None:
+        reasons = list(refused)
+        if one.why:
+            reasons.append(one.why)
+        if one.exit_code:
+            reasons.append(f"its process ended with {_ending(one.exit_code)}")
+        missing = [path for path in act.writes if not self._is_there(path)]
+        if missing:
+            reasons.append(f"not written: {', '.join(missing)}")
+        reasons = reasons or [*act.lacks[:3]] or ["nothing of it is on the branch"]
+        if one.is_limited:  # the host was refused, not the agent
+            self._close(one, "limited by its host")
+            return
+        self._close(one, f"not enough: {reasons[0]}")
+        basis, before = self._failures.get(act.key, (act.basis, []))
+        tried = [*(before if basis == act.basis else []), "; ".join(reasons)]
+        self._failures[act.key] = (act.basis, tried)
+        if len(tried) >= _TRIES or self._starts.get(act.key, 0) >= _MOST_STARTS:
+            self._escalate(act, tried)
+
+    def _is_there(self, path: str) -> bool:
+        return os.path.lexists(os.path.join(self._repository.root, path))
+
+    def _close(self, one: _Working, outcome: str) -> None:
+        one.record.ended, one.record.outcome = time.time(), outcome
+        save(self._repository, self._run)
+        spent = {"tokens": one.record.tokens, "cost_usd": one.record.cost_usd}
+        told = self._about(one.record) | {"outcome": outcome} | spent
+        self._tell("agent.done" if outcome == "done" else "agent.failed", told)
+
+    # --- up the chain -----------------------------------------------------------------------------
+
+    def _escalate(self, act: Act, tried: Sequence[str]) -> None:
+        """Hand an act that its agent does not get done to the next level, by the log of
+        escalations; one that is about no task is given up, and says so.
+        """
+        self._failures.pop(act.key, None)
+        self._starts.pop(act.key, None)
+        try:
+            moved = self._moved_up(act, tried)
+        except YoloError as error:
+            moved = ""
+            tried = [*tried, error.message]
+        if moved:
+            self._tell("act.escalated", {"agent": act.agent, "to": moved, "why": tried[-1]})
+            return
+        above = self._report_to(act.agent)
+        why = f"{act.turn.sentence}: {'; '.join(dict.fromkeys(tried))} (reports to {above})"
+        self._given_up[act.key] = safe(why, 1000)
+        self._tell("act.given_up", {"agent": act.agent, "why": why})
+
+    def _moved_up(self, act: Act, tried: Sequence[str]) -> str:
+        """Return who holds it now; empty where the log of escalations has no place for it."""
+        service = Escalations(self._repository, self._settings)
+        said = EscalationRequest(
+            agent=act.agent,
+            reason=f"{act.turn.sentence}: not done after {len(tried)} tries",
+            boundary="The runner starts an agent twice, then the next level decides",
+            evidence=tuple(safe(one, 500) for one in tried),
+            recommendation="Say what is to be done otherwise, or do without it",
+            options=("try again", "do without it"),
+            severity="blocking",
+        )
+        name = next((word for word in act.turn.why.split() if EscalationId.parse(word)), "")
+        if act.turn.command and (escalation := EscalationId.parse(name)):
+            done = service.raise_(escalation, said)
+        elif task := self._task_of(act):
+            done = service.open(said._replace(task=task))
+        else:
+            return ""
+        if done.is_refused or done.progress is None:
+            return ""
+        return done.progress.agent
+
+    def _task_of(self, act: Act) -> str:
+        """Return the task that an act is about; of one that sums a plan up, its last one."""
+        if act.task:
+            return act.task
+        is_summary = act.turn.step == "implementation" and act.turn.task
+        if not is_summary or self._phase is None:
+            return ""
+        plans = plans_of(self._phase.facts, act.department)
+        tasks = [f"{one.id}/{line.get('id')}" for one in plans for line in one.tasks
+                 if str(one.id) == act.plan]  # fmt: skip
+        return tasks[-1] if tasks and TaskRef.parse(tasks[-1]) else ""
+
+    def _report_to(self, agent: str) -> str:
+        assert self._phase is not None
+        with suppress(YoloError):
+            access = Access(self._repository, self._settings, self._team)
+            return next((one.name for one in superiors(access.actor(agent))), Role.USER.value)
+        return Role.USER.value
+
+    def _about(self, record: RunAct) -> dict[str, Any]:
+        return {
+            "agent": record.agent, "department": record.department, "step": record.step,
+            "task": record.task, "attempt": record.attempt,
+        }  # fmt: skip
+
+
+def _refusals(path: str, verdict: object) -> Iterator[str]:
+    name = path.rpartition("/")[2]
+    if isinstance(verdict, Rejected):
+        yield from (f"{name} was refused: {finding}" for finding in verdict.findings[:5])
+    elif isinstance(verdict, Held):
+        yield f"{name} is held: {verdict.reason.value}: {verdict.reason.sentence}"
+
+
+def _ending(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
