@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.repo import Repo
+from yolo_fs.demo.agent import FAULTS
 from yolo_fs.edges.system import is_running
 
 STRANGER = (
@@ -52,9 +53,11 @@ class Company:
         self.repo.git("add", "--force", ".yolo-planning/config.json")
         self.repo.git("commit", "-q", "-m", "chore(repo): configure")
 
-    def begin(self, *words: str, program: str = SCRIPTED, **more: str) -> subprocess.Popen[str]:
+    def begin(
+        self, *words: str, program: str = SCRIPTED, verb: str = "go", **more: str
+    ) -> subprocess.Popen[str]:
         """Start a run."""
-        command = [sys.executable, "-P", "-m", "yolo_fs", "go", *words, "--json", "--with", program]
+        command = [sys.executable, "-P", "-m", "yolo_fs", verb, *words, "--json", "--with", program]
         process = subprocess.Popen(
             command,
             cwd=self.repo.root,
@@ -67,9 +70,9 @@ class Company:
         self.pid = process.pid
         return process
 
-    def go(self, *words: str, program: str = SCRIPTED, **more: str) -> Played:
+    def go(self, *words: str, program: str = SCRIPTED, verb: str = "go", **more: str) -> Played:
         """Run to the end."""
-        process = self.begin(*words, program=program, **more)
+        process = self.begin(*words, program=program, verb=verb, **more)
         out, err = process.communicate(timeout=DEADLINE_S)
         return Played(process.returncode, [json.loads(line) for line in out.splitlines()], err)
 
@@ -244,6 +247,81 @@ def test_a_question_that_goes_up_to_the_user_ends_the_run_and_the_answer_goes_do
         )
         + (company.repo.root / ".yolo-planning/phases/01-a-login/escalation.jsonl").read_text()
     )
+
+
+def processes_left(company: Company) -> list[str]:
+    return [one for one in agents_of(company.repo.root) if "time.sleep" in one]
+
+
+@pytest.mark.parametrize("fault", sorted({*FAULTS} - {"asks-once", "asks-the-user"}))
+def test_whatever_an_agent_does_wrong_once_the_run_goes_on_without_it(
+    company: Company, fault: str
+) -> None:
+    company.configure(company={"silent_s": 2, "deadline_s": 1})
+    fault_of_critic = {"YOLO_FS_DEMO_FAULT": f"{fault}:critic"}
+    played = company.go("a", "login", "--approve", "plan", **fault_of_critic)
+    assert played.code == 75, played
+    assert [item["kind"] for item in played.data["waiting"]] == ["approval"]
+    assert processes_left(company) == []
+    assert company.repo.yolo_fs("verify").returncode == 0
+    assert "docs(01): plan 01-01" in company.subjects()
+    is_ended = fault in ("hangs", "ignores-the-deadline")
+    assert bool(played.named("agent.asked_to_stop")) is is_ended
+    assert bool(played.named("agent.ended")) is (fault == "ignores-the-deadline")
+
+
+def test_a_budget_stops_starting_and_whoever_is_at_work_finishes(company: Company) -> None:
+    company.configure()
+    fault = {"YOLO_FS_DEMO_FAULT": "over-budget:critic"}
+    played = company.go("a", "login", "--budget", "1", **fault)
+    assert played.code == 75, played
+    assert [item["kind"] for item in played.data["waiting"]] == ["budget"]
+    assert (played.data["cost_usd"], played.data["tokens"]) == (5.0, 100_000)
+    assert "docs(01): critique and gap analysis" in company.subjects()
+    (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
+    assert run["by_role"]["critic"] == {"starts": 1, "tokens": 100_000, "cost_usd": 5.0}
+    assert run["outcome"] == "budget used up"
+
+
+def test_what_an_agent_prints_is_shown_with_its_control_characters_escaped(
+    company: Company,
+) -> None:
+    company.configure()
+    program = "printf '\\033[2Jgone {agent}'"
+    assert company.go("a", "login", program=program).code == 1
+    shown = company.repo.yolo_fs("company", "log", "critic").stdout
+    assert b"gone critic" in shown
+    assert b"\033" not in shown
+
+
+# --- the other commands ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "agents", "left"),
+    [
+        ("debug", ["lead", "debugger", "lead"], "docs(01): debug-report"),
+        ("research", ["lead", "scout"], "docs(01): research findings"),
+        ("qa", ["lead", "qa", "qa-code"], "docs(01): code quality review"),
+    ],
+)
+def test_a_command_sends_the_lead_first_and_then_whom_the_lead_sends(
+    company: Company, command: str, agents: list[str], left: str
+) -> None:
+    company.configure()
+    played = company.go("why is it slow?", verb=command)
+    assert played.code == 0, played
+    assert played.data["outcome"] == "done"
+    assert [event["agent"] for event in played.named("agent.started")] == agents
+    assert left in company.subjects()
+
+
+def test_a_fix_is_planned_by_the_lead_and_carried_out_to_the_sign_off(company: Company) -> None:
+    company.configure(effort="turbo")
+    played = company.go("the message has a typo", verb="fix-it")
+    assert played.code == 0, played
+    assert played.named("agent.started")[0]["agent"] == "lead"
+    assert company.subjects()[0] == "chore(state): phase 1 complete"
 
 
 # --- trust -----------------------------------------------------------------------------------------------------------

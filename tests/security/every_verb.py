@@ -13,6 +13,7 @@ NOT_ASKED = {
     "start": "leaves a daemon behind",
     "restart": "leaves a daemon behind",
     "go": "starts programs; tests/e2e/test_go.py asks what they print",
+    **dict.fromkeys(("debug", "fix-it", "research", "qa"), "start programs as go does"),
     "board": "goes on until it is stopped",
     "demo": "works in a folder of its own",
     "mcp": "answers on stdin alone",

@@ -17,11 +17,12 @@ from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.services.company.chains import GOES_ON
 from yolo_fs.services.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
-from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase
+from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase, open_or_last
 from yolo_fs.services.company.runner import Outcome, Runner, RunOptions, RunResult
 from yolo_fs.services.install.background import launch, running, stop, wait_for_heirs, wait_ready
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import load, phases_in
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _START_S = 60.0
 _STOP_S = 30.0
 _CODES = {
+    Outcome.DONE: Exit.DONE,
     Outcome.SHIPPED: Exit.DONE,
     Outcome.WAITS: Exit.TRY_AGAIN,
     Outcome.BUDGET: Exit.TRY_AGAIN,
@@ -45,83 +47,137 @@ def _checkpoints(_context: click.Context, _parameter: click.Parameter, text: str
     return found
 
 
+_OPTIONS = (
+    click.option("--phase", default="", help="Number or name of the phase; the open one if none."),
+    click.option(
+        "--host",
+        "host_name",
+        type=click.Choice([*HOST_BY_NAME]),
+        help="Who plays the agents; else what yolo-fs.host.default of your git says, or claude.",
+    ),
+    click.option(
+        "--with",
+        "program",
+        default="",
+        metavar="COMMAND",
+        help="Program of the host, such as './my-agent {agent}'; no shell reads it.",
+    ),
+    click.option(
+        "--max-agents",
+        type=click.IntRange(1, 64),
+        default=3,
+        show_default=True,
+        help="Most agents at once.",
+    ),
+    click.option(
+        "--budget",
+        "budget_usd",
+        type=click.FloatRange(min=0),
+        metavar="USD",
+        help="Start nobody any more once that much is spent.",
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(min=0),
+        help="Start nobody any more once that many are used.",
+    ),
+    click.option(
+        "--approve",
+        default="",
+        callback=_checkpoints,
+        metavar="plan,ship",
+        help="Ask a person there, though nobody has to decide.",
+    ),
+    click.option(
+        "--dry-run", is_flag=True, help="Start nothing; print each command line and brief."
+    ),
+)
+
+
+def _with_options(function: Callable[..., Reply]) -> Callable[..., Reply]:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
 @verb("go", example="yolo-fs go 'add login with sessions' --host claude --budget 5")
 @click.argument("intent", nargs=-1)
-@click.option("--phase", default="", help="Number or name of the phase; the open one by default.")
-@click.option(
-    "--host",
-    "host_name",
-    type=click.Choice([*HOST_BY_NAME]),
-    help="Who plays the agents; your git configuration 'yolo-fs.host.default' or claude otherwise.",
-)
-@click.option(
-    "--with",
-    "program",
-    default="",
-    metavar="COMMAND",
-    help="Program of the host, such as './my-agent {agent}'; no shell reads it.",
-)
-@click.option(
-    "--max-agents",
-    type=click.IntRange(1, 64),
-    default=3,
-    show_default=True,
-    help="Most agents at once.",
-)
-@click.option(
-    "--budget",
-    type=click.FloatRange(min=0),
-    metavar="USD",
-    help="Start nobody any more once that much is spent.",
-)
-@click.option(
-    "--max-tokens",
-    type=click.IntRange(min=0),
-    help="Start nobody any more once that many are used.",
-)
-@click.option(
-    "--approve",
-    default="",
-    callback=_checkpoints,
-    metavar="plan,ship",
-    help="Ask a person there, though nobody has to decide.",
-)
-@click.option("--dry-run", is_flag=True, help="Start nothing; print each command line and brief.")
-def go(
-    asked: Invocation,
-    *,
-    intent: tuple[str, ...],
-    phase: str,
-    host_name: str | None,
-    program: str,
-    max_agents: int,
-    budget: float | None,
-    max_tokens: int | None,
-    approve: frozenset[str],
-    dry_run: bool,
-) -> Reply:
+@_with_options
+def go(asked: Invocation, *, intent: tuple[str, ...], **given: Any) -> Reply:
     """Run the company: an agent for each act that the phase waits for, until it is shipped.
 
     INTENT begins a phase where none is open. What an agent did counts once it is on the branch.
     Exit 0 when the phase is shipped, 75 when a person has to act, with the list, 1 when an act was
     given up, with the reasons. The same command goes on wherever a run has ended.
     """
+    return _run(asked, "", intent, **given)
+
+
+@verb("debug", example="yolo-fs debug 'login answers 500 after an hour'")
+@click.argument("text", nargs=-1, required=True)
+@_with_options
+def debug(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+    """Have an incident looked into: the Lead takes it on, the Debugger investigates, the Lead
+    decides.
+    """
+    return _run(asked, "debug", text, **given)
+
+
+@verb("fix-it", example="yolo-fs fix-it 'the error message has a typo'")
+@click.argument("text", nargs=-1, required=True)
+@_with_options
+def fix_it(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+    """Have something fixed: the Lead plans it, and the plan is carried out like any other."""
+    return _run(asked, "fix-it", text, **given)
+
+
+@verb("research", example="yolo-fs research 'is there a rate limiter in the code?'")
+@click.argument("text", nargs=-1, required=True)
+@_with_options
+def research(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+    """Have a question answered: the Lead asks it, the Scout answers."""
+    return _run(asked, "research", text, **given)
+
+
+@verb("qa", example="yolo-fs qa 'the login, again'")
+@click.argument("text", nargs=-1, required=True)
+@_with_options
+def qa(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+    """Have the work checked: the Lead says what, QA verifies, QA Code looks at the code."""
+    return _run(asked, "qa", text, **given)
+
+
+def _run(
+    asked: Invocation,
+    chain: str,
+    intent: tuple[str, ...],
+    *,
+    phase: str,
+    host_name: str | None,
+    program: str,
+    dry_run: bool,
+    **limits: Any,
+) -> Reply:
     closed_repository(asked).refuse_unsafe()
     words = " ".join(intent).strip()
-    options = RunOptions(max_agents, budget, max_tokens, approve)
+    options = RunOptions(**limits, chain=chain)
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         name = host_name or ("command" if program else chosen_name(repository))
         host = host_for(repository, name, program)
-        chosen = chosen_phase(repository, settings, words, phase, make=not dry_run)
-        if chosen.is_complete:
+        spelled = phase
+        if chain and chain not in GOES_ON and not spelled and phases_in(repository.root):
+            spelled = str(open_or_last(repository, settings))
+        chosen = chosen_phase(repository, settings, words, spelled, make=not dry_run)
+        if chosen.is_complete and not chain:
             return _complete(chosen)
         screen = screen_for(asked)
         runner = Runner(repository, settings, chosen.phase, host, options, screen.tell)
+        analyze = chosen.is_new and not chain
         if dry_run:
-            return _previewed(runner, chosen, host, words)
+            return _previewed(runner, chosen, host, words, analyze=analyze)
         with _interrupted_by(runner), _daemon(repository), screen.watching(runner):
-            result = runner.run(words, analyze=chosen.is_new)
+            result = runner.run(words, analyze=analyze)
     return reply_of_run(result, chosen)
 
 
@@ -131,7 +187,9 @@ def _complete(chosen: ChosenPhase) -> Reply:
     return Reply(data, show=lambda console: console.print(said))
 
 
-def _previewed(runner: Runner, chosen: ChosenPhase, host: Host, intent: str) -> Reply:
+def _previewed(
+    runner: Runner, chosen: ChosenPhase, host: Host, intent: str, *, analyze: bool
+) -> Reply:
     found: list[dict[str, Any]] = [
         {
             "agent": act.agent,
@@ -141,7 +199,7 @@ def _previewed(runner: Runner, chosen: ChosenPhase, host: Host, intent: str) -> 
             "writes": list(act.writes),
             "person": act.is_of_person,
         }
-        for act, words, brief in runner.preview(intent, analyze=chosen.is_new)
+        for act, words, brief in runner.preview(intent, analyze=analyze)
     ]
     data = {"phase": str(chosen.phase), "host": host.name, "acts": found}
 

@@ -40,7 +40,8 @@ class ScriptedAgent:
         self.task = environment["YOLO_FS_TASK"]
         self.writes = environment["YOLO_FS_WRITES"].splitlines()
         self.brief = Path(environment["YOLO_FS_BRIEF"]).read_text(encoding="utf-8")
-        self.day = datetime.now(UTC).strftime("%Y-%m-%d")
+        self.now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self.day = self.now[:10]
 
     def act(self) -> None:
         """Write what is to be written, commit what is source, run the command that is named."""
@@ -182,7 +183,7 @@ class ScriptedAgent:
         )
         line = {
             "type": "dept_handoff", "from_dept": giver, "to_dept": "frontend",
-            "dt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "artifacts": [],
+            "dt": self.now, "artifacts": [],
             "contracts": [], "blockers": [], "notes": "",
         }  # fmt: skip
         return [*map(dict, before), line]
@@ -203,14 +204,26 @@ class ScriptedAgent:
         }
         return [*before, line]
 
+    def research(self, path: str, _department: str) -> list[dict[str, Any]]:
+        """The Lead asks, the Scout answers whatever waits, or else a question of its own."""
+        before = lines_of(path) if os.path.exists(path) else []
+        question = {"src": "pending", "finding": "", "conf": "", "dt": self.day, "rel": ""}
+        if self.agent.endswith("lead"):
+            asked = {"q": f"Question {len(before) + 1}", "ra": "lead", "rt": "informational"}
+            return [*before, {**asked, **question}]
+        answer = {"src": "codebase", "finding": "None", "conf": "high", "dt": self.day, "rel": "r"}
+        open_ = [line["q"] for line in before if line["src"] == "pending"]
+        return [*before, *({"q": q, **answer} for q in open_ or ["Is there such a thing?"])]
+
     def audit(self, _path: str, _department: str) -> list[dict[str, Any]]:
         """Security finds nothing."""
-        return [{"r": "PASS", "findings": 0, "critical": 0, "dt": self.day}]
+        return [{"r": "PASS", "findings": 0, "critical": 0, "dt": self.now}]
 
 
 def _fixed(*lines: Line) -> Callable[[ScriptedAgent, str, str], list[Line]]:
     def content(agent: ScriptedAgent, _path: str, _department: str) -> list[Line]:
-        return [{**line, "dt": agent.day} if "dt" in line else line for line in lines]
+        # A verdict that is given again has to differ, or there is nothing to commit.
+        return [{**line, "dt": agent.now} if "dt" in line else line for line in lines]
 
     return content
 
@@ -243,10 +256,7 @@ CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
         {"id": "C1", "cat": "gap", "sev": "major", "q": "What is shown while nothing answers?",
          "ctx": "No waiting state", "sug": "A message", "st": "addressed", "cf": 91, "rd": 1}
     ),
-    "research.jsonl": _fixed(
-        {"q": "Is there such a thing already?", "src": "codebase", "finding": "None",
-         "conf": "high", "dt": "", "rel": "The plan makes one"}
-    ),
+    "research.jsonl": ScriptedAgent.research,
     "architecture.toon": _architecture,
     "plan.jsonl": ScriptedAgent.plan,
     "test-plan.jsonl": ScriptedAgent.test_plan,
@@ -297,6 +307,11 @@ CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
     ],
     "dept-handoff.jsonl": ScriptedAgent.handoffs,
     "api-contracts.jsonl": ScriptedAgent.contracts,
+    "decisions.jsonl": lambda agent, path, _department: [
+        *(lines_of(path) if os.path.exists(path) else []),
+        {"ts": agent.now, "agent": agent.agent.removeprefix("yolo-"),
+         "dec": agent.brief.splitlines()[0][2:300], "reason": "It is next"},
+    ],
     "debug-report.jsonl": _fixed(
         {"hypothesis": "The clock is late", "evidence_for": ["The log"], "evidence_against": [],
          "confidence": "high", "recommended_fix": "Set it"}
@@ -453,7 +468,11 @@ def main() -> int:
     """Act once."""
     agent = ScriptedAgent(os.environ)
     time.sleep(float(os.environ.get("YOLO_FS_DEMO_PACE_S", "0")))
-    (fault_of(os.environ) or ScriptedAgent.act)(agent)
+    fault = fault_of(os.environ)
+    if fault is not None:
+        name = next(name for name, each in FAULTS.items() if each is fault)
+        print(f"fault: {name}", file=sys.stderr, flush=True)
+    (fault or ScriptedAgent.act)(agent)
     return 0
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from yolo_fs.ids import TaskRef
-from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -91,6 +91,28 @@ def acts_of(phase: Phase) -> tuple[Act, ...]:
         if (act := _act(phase, turn, department))
     }
     return tuple(reversed(acts.values()))
+
+
+def act_of_stage(phase: Phase, role: Role, kind: str, step: str, does: str) -> Act:
+    """Return an act of a chain that no step asks for: a role writes one artifact of the phase."""
+    department = phase.facts.switches.departments[0]
+    agent = name_in(role, department)
+    row = AGENT_BY_NAME[agent]
+    artifact = by_kind(kind)
+    assert artifact is not None
+    number = _next_plan(phase) if kind == "plan" else ""
+    own = None if row.department in SHARED_NAMES else department
+    path = f"{phase.facts.folder}/{_file(artifact, own, number)}"
+    return Act(Next(step, agent, STEP_BY_KEY[step].inputs, act=does), own, number, (path,))
+
+
+def _next_plan(phase: Phase) -> str:
+    """Return the first number that no plan of the phase has."""
+    known = {str(plan.id) for one in phase.progress.departments for plan in one.plans}
+    number = 1
+    while f"{phase.id.number}-{number:02}" in known:
+        number += 1
+    return f"{phase.id.number}-{number:02}"
 
 
 def _department_of(turn: Next) -> Dept | None:

@@ -41,6 +41,8 @@ def _lines(phase: Phase, act: Act, intent: str, reasons: Sequence[str]) -> Itera
     if any(map(_is_artifact, act.writes)):
         yield "What lies below .yolo-planning/ is committed for you once it is valid."
     yield from _list("Your step still lacks", act.lacks)
+    if any("is older than" in lack for lack in act.lacks):
+        yield "Judge again, and say when: a file with the content that it had is no new verdict."
     yield from _list("Your last try was not enough", (safe(one, _LONGEST) for one in reasons))
     if act.turn.command and "escalate" in act.turn.command:
         name = act.turn.command.split()[3]

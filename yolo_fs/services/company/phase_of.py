@@ -66,6 +66,13 @@ def chosen_phase(
     return ChosenPhase(found, is_new=True)
 
 
+def open_or_last(repository: Repository, settings: Settings) -> PhaseId:
+    """Return the first phase that is open, else the last one. There has to be one."""
+    team, present = Team(repository, settings), phases_in(repository.root)
+    phases = (Phase(facts_of(repository, settings, team, phase)) for phase in present)
+    return next((one.id for one in phases if not one.is_complete), present[-1])
+
+
 def slug_of(intent: str) -> str:
     """Return the name of a phase that an intent gives: its first words."""
     words = re.findall(r"[a-z0-9]+", intent.lower())

@@ -27,12 +27,13 @@ from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.authz.actors import superiors
 from yolo_fs.rules.escalations.lines import EscalationRequest
 from yolo_fs.rules.evidence import plans_of
-from yolo_fs.rules.phase.acts import Act, acts_of
+from yolo_fs.rules.phase.acts import Act, act_of_stage, acts_of
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.company import agents
 from yolo_fs.services.company.brief import brief_of, variables_of
+from yolo_fs.services.company.chains import CHAINS, GOES_ON
 from yolo_fs.services.company.hosts import Host, notes_in
 from yolo_fs.services.company.runs import FOLDER, Run, RunAct, new_run, runs, save
 from yolo_fs.services.escalations.moves import Escalations
@@ -63,6 +64,8 @@ class Outcome(StrEnum):
     """How a run ended."""
 
     SHIPPED = "shipped"
+    DONE = "done"
+    """A chain that ships nothing has come to its end."""
     WAITS = "waits for a person"
     GIVEN_UP = "given up"
     BUDGET = "budget used up"
@@ -86,6 +89,8 @@ class RunOptions(NamedTuple):
     max_tokens: int | None = None
     approve: frozenset[str] = frozenset()
     """`plan` and `ship`: where a person is asked though nobody has to decide."""
+    chain: str = ""
+    """The command of the routing table, where it is not go."""
 
 
 class RunResult(NamedTuple):
@@ -247,8 +252,8 @@ class Runner:
             self._watch()
             self._look()
             phase = self._phase
-            if phase is not None and phase.is_complete and not self._working:
-                return Outcome.SHIPPED, ()
+            if not self._working and (ended := self._ended(phase)):
+                return ended, ()
             may_start = not self._interrupts and not self._is_over_budget
             started = self._start_some() if may_start else False
             if self._interrupts > 1:
@@ -262,6 +267,15 @@ class Runner:
                     waiting = tuple(self._waiting())
                     return (Outcome.WAITS if waiting else Outcome.GIVEN_UP), waiting
             time.sleep(TICK_S)
+
+    def _ended(self, phase: Phase | None) -> Outcome | None:
+        """Return how a run ends that has nothing left to do."""
+        if phase is None or self._stage() is not None:
+            return None
+        chain = self._options.chain
+        if chain and chain not in GOES_ON:
+            return Outcome.DONE
+        return Outcome.SHIPPED if phase.is_complete else None
 
     # --- what the branch waits for ----------------------------------------------------------------
 
@@ -288,8 +302,25 @@ class Runner:
 
     @property
     def _open_acts(self) -> tuple[Act, ...]:
-        analysis = self._analysis()
-        return (analysis,) if analysis else self._acts
+        first = self._stage() or self._analysis()
+        return (first,) if first else self._acts
+
+    def _stage(self) -> Act | None:
+        """Return the first act of the run's chain that is not done; None after the last one."""
+        if self._phase is None:
+            return None
+        for stage in CHAINS.get(self._options.chain, ()):
+            does = f"{stage.does}: {safe(self._run.intent, 300)}"
+            act = act_of_stage(self._phase, stage.role, stage.kind, stage.step, does)
+            now = self._blobs(act)
+            begun = [one for one in self._run.acts if one.key == list(act.key)]
+            if not any(one.before != now or one.outcome == "done" for one in begun):
+                return act._replace(lacks=(f"{act.writes[0]} has nothing of it ({now[:12]})",))
+        return None
+
+    def _blobs(self, act: Act) -> str:
+        tip = self._repository.head().tip
+        return ",".join(self._repository.blob_at(tip, path) or "-" for path in act.writes)
 
     def _analysis(self) -> Act | None:
         """The first act of an intent: what it is, and how much of the company it needs."""
@@ -382,7 +413,7 @@ class Runner:
         self._starts[key] = self._starts.get(key, 0) + 1
         record = RunAct(
             len(self._run.acts) + 1, act.agent, act.department or "", act.turn.step,
-            act.turn.task, attempt, time.time(), key=list(key),
+            act.turn.task, attempt, time.time(), key=list(key), before=self._blobs(act),
         )  # fmt: skip
         self._run.acts.append(record)
         save(self._repository, self._run)
@@ -555,6 +586,8 @@ class Runner:
         missing = [path for path in act.writes if not self._is_there(path)]
         if missing:
             reasons.append(f"not written: {', '.join(missing)}")
+        if act.writes and not refused and not missing and self._stamps(act) == one.stamps:
+            reasons.append("its files were not written again")
         reasons = reasons or [*act.lacks[:3]] or ["nothing of it is on the branch"]
         if one.is_limited:  # the host was refused, not the agent
             self._close(one, "limited by its host")

@@ -41,6 +41,8 @@ class RunAct:
     """The last one that its stream named."""
     key: list[str] = field(default_factory=list)
     """What names the act."""
+    before: str = ""
+    """What the branch had of its files when it began."""
 
 
 @dataclass

@@ -1,0 +1,175 @@
+"""Runs the company with a scripted agent that makes faults by a seed, and counts how each run ends.
+
+`python -m bench.company --runs 300 --seed 1 --share 0.15` plays each run in a repository of its own.
+A run ends shipped, at a person, or with an act given up, each with its reason. Whatever is left
+behind counts: a process, a commit that `verify` refuses, an act that was done twice, a run that
+hangs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from yolo_fs.demo.agent import FAULTS
+
+LONGEST_S = 600.0
+AGENT = f"{sys.executable} -P -m yolo_fs.demo.agent"
+CONFIG = {
+    "departments": {"backend": True, "frontend": False, "uiux": False},
+    "department_workflow": "backend_only",
+    "company": {"silent_s": 3, "deadline_s": 1},
+}
+
+
+class Ending(NamedTuple):
+    """How one run ended."""
+
+    seed: int
+    outcome: str
+    seconds: float
+    faults: tuple[str, ...]
+    """What agents did instead of their acts, in order."""
+    retries: int
+    escalations: int
+    wrong: tuple[str, ...]
+    """What must never be: an orphan, a bad commit, an act twice, a hang, a defect."""
+
+
+def play(seed: int, share: float, folder: Path) -> Ending:
+    """Play one run."""
+    root = folder / f"run{seed}"
+    bin_ = Path(sys.executable).parent
+    environment = {
+        "PATH": f"{bin_}:{os.environ['PATH']}", "HOME": str(folder), "LANG": "C.UTF-8",
+        "XDG_CONFIG_HOME": str(folder / ".config"), "GIT_CONFIG_NOSYSTEM": "1",
+        "YOLO_FS_COLD": "1", "YOLO_FS_DEMO_SEED": f"{seed}:{share}",
+    }  # fmt: skip
+    _make(root, environment)
+    started = time.monotonic()
+    command = [sys.executable, "-P", "-m", "yolo_fs", "go", "a login", "--json", "--with", AGENT]
+    try:
+        done = subprocess.run(
+            command, cwd=root, env=environment, capture_output=True, text=True, timeout=LONGEST_S,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return Ending(seed, "hang", LONGEST_S, (), 0, 0, ("it hangs",))
+    seconds = time.monotonic() - started
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    events, data = lines[:-1], (lines[-1]["data"] or {}) if lines else {}
+    named = Counter(event["event"] for event in events)
+    wrong = tuple(_wrong(root, environment, done, data))
+    faults = tuple(_faults(root / ".git/yolo-fs/company"))
+    outcome = data.get("outcome", f"exit {done.returncode}")
+    again = [event for event in events if event["event"] == "agent.started"]
+    retries = sum(event["attempt"] > 1 for event in again)
+    return Ending(seed, outcome, seconds, faults, retries, named["act.escalated"], wrong)
+
+
+def _make(root: Path, environment: dict[str, str]) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=root, env=environment, check=True, capture_output=True)
+
+    root.mkdir(parents=True)
+    git("init", "-q")
+    for key in ("user.name", "user.email"):
+        git("config", key, "a@b.example")
+    (root / ".yolo-planning/phases").mkdir(parents=True)
+    (root / ".yolo-planning/config.json").write_text(json.dumps(CONFIG))
+    git("add", ".")
+    git("commit", "-q", "-m", "chore(repo): begin")
+
+
+def _faults(folder: Path) -> Iterator[str]:
+    for path in sorted(folder.glob("*/errors.log")):
+        for line in path.read_text(errors="replace").splitlines():
+            if line.startswith("fault: "):
+                yield line.removeprefix("fault: ")
+
+
+def _wrong(
+    root: Path,
+    environment: dict[str, str],
+    done: subprocess.CompletedProcess[str],
+    data: dict[str, Any],
+) -> Iterator[str]:
+    if done.returncode not in (0, 1, 75) or not data:
+        yield f"exit {done.returncode}: {done.stderr[-300:]}"
+    until = time.monotonic() + 5.0
+    while (left := list(_processes(root))) and time.monotonic() < until:
+        time.sleep(0.1)
+    yield from (f"a process is left: {command}" for command in left)
+    words = [sys.executable, "-P", "-m", "yolo_fs", "verify"]
+    verified = subprocess.run(words, cwd=root, env=environment, capture_output=True, check=False)
+    if verified.returncode:
+        yield f"verify: {verified.stderr.decode()[-300:]}"
+    log = ["git", "log", "--format=%s"]
+    said = subprocess.run(
+        log, cwd=root, env=environment, capture_output=True, text=True, check=True
+    )
+    for subject, count in Counter(said.stdout.splitlines()).items():
+        if count > 1 and subject.startswith("feat("):
+            yield f"{count} times: {subject}"
+
+
+def _processes(root: Path) -> Iterator[str]:
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.readlink(f"/proc/{name}/cwd") == str(root):
+                yield Path(f"/proc/{name}/cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+
+
+def main() -> int:
+    """Play all runs and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    parser.add_argument("--share", type=float, default=0.15)
+    parser.add_argument("--at-once", type=int, default=2)
+    asked = parser.parse_args()
+    print(f"seeds {asked.seed} to {asked.seed + asked.runs - 1}, share {asked.share}")
+    seeds = range(asked.seed, asked.seed + asked.runs)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.at_once) as pool:
+        found = list(pool.map(lambda seed: play(seed, asked.share, Path(folder)), seeds))
+    return report(found)
+
+
+def report(found: list[Ending]) -> int:
+    """Print how runs ended, by fault; return 1 if something must never be."""
+    head = ("fault", "acts", "shipped", "person", "given up", "retries", "escalations")
+    print(" | ".join(f"{name:20}" if not at else name for at, name in enumerate(head)))
+    for fault in ("none", *FAULTS):
+        own = [one for one in found if (fault in one.faults if one.faults else fault == "none")]
+        outcomes = Counter(one.outcome for one in own)
+        acts = sum(one.faults.count(fault) for one in own)
+        cells = (
+            acts, outcomes["shipped"], outcomes["waits for a person"], outcomes["given up"],
+            sum(one.retries for one in own), sum(one.escalations for one in own),
+        )  # fmt: skip
+        print(" | ".join([f"{fault:20}", *map(str, cells)]))
+    slowest = max(found, key=lambda one: one.seconds)
+    print(f"{len(found)} runs: {dict(Counter(one.outcome for one in found))}")
+    print(f"slowest: seed {slowest.seed}, {slowest.seconds:.0f} s")
+    wrong = [(one.seed, what) for one in found for what in one.wrong]
+    print(f"must never be: {len(wrong)}")
+    for seed, what in wrong:
+        print(f"  seed {seed}: {what}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""`yolo-fs company`: who runs and ran, what it cost, and what each agent printed."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.files import content_of
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.timestamps import iso
+from yolo_fs.services.company.agents import ERRORS, STREAM, found_in
+from yolo_fs.services.company.runs import Run, runs
+from yolo_fs.services.install.background import follow
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LINE_LENGTH = 4000
+
+
+@click.group("company", short_help="the agents that go starts: who runs and ran, and what they say")
+def company() -> None:
+    """Show the agents that 'yolo-fs go' starts."""
+
+
+@verb("runs", example="yolo-fs company runs --json", parent=company)
+def runs_(asked: Invocation) -> Reply:
+    """List the runs with every start of an agent: since when, tokens, cost, and what became of it.
+
+    The bill of each run stands below it, by role and by step.
+    """
+    with Repository(asked.start) as repository:
+        found = runs(repository)
+        data = [_as_json(repository, run) for run in found]
+    return Reply(data, show=lambda console: _show(console, data))
+
+
+@verb("log", example="yolo-fs company log fe-dev -f", parent=company)
+@click.argument("agent")
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on with what it prints.")
+@click.option(
+    "-n", "--lines", "count", type=click.IntRange(min=0), default=50, show_default=True,
+    help="Last lines.",
+)  # fmt: skip
+def log(asked: Invocation, *, agent: str, is_followed: bool, count: int) -> Reply:
+    """Show what an agent printed at its last start; control characters are escaped."""
+    if is_followed and asked.as_json:
+        raise click.UsageError("--follow never ends, --json is one envelope.")
+    name = agent.removeprefix("yolo-")
+    with Repository(asked.start) as repository:
+        started = [(run, act) for run in runs(repository) for act in run.acts if act.agent == name]
+        if not started:
+            hint = "'yolo-fs company runs' lists those that were."
+            message = f"no agent {safe(agent)!r} was started here"
+            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        folder = started[-1][0].folder(repository, started[-1][1])
+    path = os.path.join(folder, STREAM)
+    if is_followed:
+        for line in follow(path, count):
+            print(safe(line, _LINE_LENGTH), flush=True)
+    lines = _tail(path, count)
+    errors = _tail(os.path.join(folder, ERRORS), count)
+    data = {"agent": name, "path": path, "lines": lines, "errors": errors}
+
+    def show(console: Console) -> None:
+        for line in (*lines, *errors):
+            console.print(line)
+
+    return Reply(data, show=show)
+
+
+def _tail(path: str, count: int) -> list[str]:
+    text = content_of(path).decode("utf-8", "replace")
+    lines = [safe(line, _LINE_LENGTH) for line in text.splitlines()]
+    return lines[-count:] if count else []
+
+
+def _as_json(repository: Repository, run: Run) -> dict[str, Any]:
+    acts = []
+    for act, value in zip(run.acts, run.as_json()["acts"], strict=True):
+        process = None if act.ended else found_in(run.folder(repository, act))
+        pid = process.pid if process and process.is_alive else None
+        acts.append({**value, "pid": pid})
+    bills = {"by_role": _bill(run, "agent"), "by_step": _bill(run, "step")}
+    return {**run.as_json(), "acts": acts, **bills}
+
+
+def _bill(run: Run, key: str) -> dict[str, dict[str, Any]]:
+    """Return starts, tokens and cost for each value of a key."""
+    found: dict[str, dict[str, Any]] = {}
+    for act in run.acts:
+        row = found.setdefault(getattr(act, key), {"starts": 0, "tokens": 0, "cost_usd": 0.0})
+        row["starts"] += 1
+        row["tokens"] += act.tokens
+        row["cost_usd"] = round(row["cost_usd"] + act.cost_usd, 6)
+    return found
+
+
+def _show(console: Console, found: list[dict[str, Any]]) -> None:
+    for run in found:
+        bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD"
+        outcome = run["outcome"] or "not ended"
+        head = f"{run['id']} {run['phase']} {iso(run['started'])}: {outcome}, {bill}"
+        console.print(safe(head, 300), style="bold")
+        for act in run["acts"]:
+            console.print(safe(f"  {_line(act)}", 300))
+    if not found:
+        console.print("no agent was started here; 'yolo-fs go' starts them")
+
+
+def _line(act: dict[str, Any]) -> str:
+    seconds = (act["ended"] or time.time()) - act["started"]
+    state = act["outcome"] or (f"runs as process {act['pid']}" if act["pid"] else "left")
+    spent = f", {act['tokens']} tokens" if act["tokens"] else ""
+    tool = f", last tool {act['tool']}" if act["tool"] and not act["ended"] else ""
+    what = act["task"] or act["step"]
+    return f"{act['agent']:18} {what:16} {seconds:5.0f} s{spent}{tool}  {state}"
