@@ -23,16 +23,19 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any, NamedTuple, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from yolo_fs.edges import failpoint
 from yolo_fs.edges.files import Content, names_in, open_folder, parts_to_write, read
 from yolo_fs.edges.readers import look_closely, quick_decoder
-from yolo_fs.edges.system import is_running, lock_timeout, open_locked, package_stamp
+from yolo_fs.edges.system import is_running, is_same_file, lock_timeout, package_stamp
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.edges.warm_path import OWN_FOLDER, ForeignFolderError, is_private, open_own
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 OWN = 0o600
 """Mode of our own files."""
@@ -542,29 +545,41 @@ def locked(
     lock: str, timeout_s: float, mode: int = OWN, *, root: str | None = None
 ) -> Iterator[None]:
     """Hold the lock file while the context lasts; it stays. Raises YoloError(LOCK_TIMEOUT)."""
+    deadline = time.monotonic() + timeout_s
     with environment(lock):
-        release = _take_free(lock, mode, root) or _wait_for(lock, timeout_s, mode)
+        while (held := _held(lock, timeout_s, mode, root)) is None:
+            if time.monotonic() >= deadline:
+                raise lock_timeout(lock, timeout_s, "somebody replaces the lock file; try again")
     try:
         yield
     finally:
-        release()
+        held.release()
 
 
-def _take_free(lock: str, mode: int, root: str | None) -> Callable[[], object] | None:
-    """Take a free lock by the flock(2) of filelock, in a tenth of its time; None if it is held."""
-    with contextlib.suppress(OSError):  # filelock explains a file system without locks
-        descriptor = open_locked(
-            lock, lambda path: open_regular(path, os.O_RDWR | os.O_CREAT, mode, root)
-        )
-        if descriptor is not None:
-            return partial(os.close, descriptor)
-    return None
-
-
-def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
-    import filelock  # 35 ms: only those who wait pay for it
-
+@contextlib.contextmanager
+def _lockable(lock: str, mode: int, root: str | None) -> Iterator[int]:
+    """Open, or make, the lock file by a way that follows no link, which filelock would follow."""
     _refuse_odd_lock(lock)
+    made = open_regular(lock, os.O_RDWR | os.O_CREAT, mode, root)
+    try:
+        yield made
+    finally:
+        os.close(made)
+
+
+def _held(lock: str, timeout_s: float, mode: int, root: str | None) -> FileLock | None:
+    """Take the lock; None where another file stands in its place by then (F44)."""
+    with _lockable(lock, mode, root) as made:
+        held = _acquired(lock, timeout_s, mode)
+        if is_same_file(made, lock):
+            return held
+        held.release()
+        return None
+
+
+def _acquired(lock: str, timeout_s: float, mode: int) -> FileLock:
+    import filelock  # 35 ms: only those who lock pay for it
+
     held = filelock.FileLock(
         lock,
         timeout=timeout_s,
@@ -584,7 +599,7 @@ def _wait_for(lock: str, timeout_s: float, mode: int) -> Callable[[], object]:
             raise
         why = f"{safe(lock)}: {error}"
         raise YoloError(Reason.NETWORK_FILESYSTEM, why, exit_code=Exit.NOT_HERE) from error
-    return held.release
+    return held
 
 
 def _refuse_odd_lock(lock: str) -> None:
