@@ -109,7 +109,7 @@ ROOMS = {
         "authz", "phase", "states", "agents", "context", "hooks", "decide", "resume_report",
     ),
     "services": (
-        "workspace", "kept", "history", "checking", "surveyor", "team", "escalations", "tasks", "decisions", "context", "handoffs", "agents",
+        "workspace", "kept", "history", "checking", "unwritten", "surveyor", "team", "escalations", "tasks", "decisions", "context", "handoffs", "agents",
         "progress", "daemon", "reports", "company", "install", "hooks", "moments",
     ),
 }  # fmt: skip

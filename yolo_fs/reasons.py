@@ -139,9 +139,15 @@ class Reason(StrEnum):
     BISECT_IN_PROGRESS = "bisect_in_progress", "a bisect is in progress"
     UNMERGED_INDEX = "unmerged_index", "the index contains unresolved conflicts"
     INDEX_LOCKED = "index_locked", "another git command holds index.lock"
-    USER_COMMITTING = "user_committing", "a `git commit` of this repository is running"
-    DETACHED_HEAD = "detached_head", "HEAD is detached: a commit here would belong to no branch"
-    PROTECTED_BRANCH = "protected_branch", "the configuration protects this branch"
+    USER_COMMITTING = (
+        "user_committing",
+        "a person is making a commit: a `git commit` runs, or the branch has none yet",
+    )
+    DETACHED_HEAD = "detached_head", "HEAD is on no branch: a commit here would belong to none"
+    PROTECTED_BRANCH = (
+        "protected_branch",
+        "the configuration protects this branch, or another tool makes its commits",
+    )
     BRANCH_BROKEN = "branch_broken", "the branch existed before, but its tip cannot be resolved"
     GITIGNORED = "gitignored", "git ignores this path"
     FOREIGN_REPOSITORY = "foreign_repository", "the path is inside another repository"
@@ -152,7 +158,7 @@ class Reason(StrEnum):
     )
     OLDER_THAN_BRANCH = (
         "older_than_branch",
-        "the branch has moved past this content, and nobody has written the file since",
+        "the branch has moved past this content, or git put it there: nobody has written the file",
     )
     REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
     BRANCH_MOVED = "branch_moved", "the branch kept moving while the commit was made"

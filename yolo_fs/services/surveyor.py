@@ -28,7 +28,6 @@ from yolo_fs.edges.files import (
     read,
     walk,
 )
-from yolo_fs.edges.git.history import Abandoned, BranchMove, abandoned, moves_of
 from yolo_fs.edges.git.obstacles import Obstacles, PathRules
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Finding, Reason, YoloError, errors
@@ -52,6 +51,7 @@ from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.states.project import says_ours
 from yolo_fs.services.checking.checker import Checker, previous_records
 from yolo_fs.services.checking.snapshots import WorkTree
+from yolo_fs.services.unwritten import Unwritten
 from yolo_fs.services.workspace import Settings, lock_path
 
 
@@ -243,9 +243,7 @@ class Surveyor:
         of all that was there."""
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
-        self._abandoned: Abandoned | None = None
-        self._known_moves: tuple[BranchMove, ...] | None = None
-        """What the branch as it was last seen has lost; None until somebody has to know."""
+        self.unwritten = Unwritten(repository)
         self.obstacles = Obstacles(
             repository,
             protected=settings.policy.protected,
@@ -303,7 +301,7 @@ class Surveyor:
 
         @cache
         def look(path: str) -> CachedVerdict:
-            return self._hold_unwritten(self._look(path, head, obstacle))
+            return self._hold_unwritten(self._look(path, head, obstacle), head)
 
         seen = {path: look(path) for path in paths}
         while early := self._ahead_of_its_needs(seen, head, look):
@@ -369,15 +367,9 @@ class Surveyor:
     def _refresh_head(self) -> Head:
         head = self._repository.head()
         if head != self.head:
-            self._abandoned = self._known_moves = None
+            self.unwritten.forget_branch()
             self.head = head
         return head
-
-    def _lost(self) -> Abandoned:
-        if self._abandoned is None:
-            tip, moves = self.head.tip, self._moves()
-            self._abandoned = abandoned(self._repository, tip, moves) if tip else Abandoned((), 0)
-        return self._abandoned
 
     def _ahead_of_its_needs(
         self, seen: Mapping[str, CachedVerdict], head: Head, look: Callable[[str], CachedVerdict]
@@ -422,58 +414,19 @@ class Surveyor:
         wanted = ((name, path) for name, path in plans if name in among)
         return {name for name, path in wanted if isinstance(look(path).seen.verdict, Rejected)}
 
-    def _hold_unwritten(self, look: CachedVerdict) -> CachedVerdict:
-        """Hold content that is not new: nobody has written it since the branch was moved away from
-        it, or past it.
-
-        See docs/faults.md#f28.
-        """
-        verdict, stamp = look.seen.verdict, look.seen.stamp
-        if not isinstance(verdict, Accepted) or stamp is None:
+    def _hold_unwritten(self, look: CachedVerdict, head: Head) -> CachedVerdict:
+        """Hold content that is not new: nobody has written it since the branch was moved."""
+        path, verdict, stamp = look.seen
+        if stamp is None:
             return look
-        path, written_s = look.seen.path, stamp.ctime_ns // 1_000_000_000
-        if self._is_reverted(path, verdict.blob, written_s):
-            reason = Reason.UNDONE_BY_USER
-        elif self._is_passed(path, verdict.blob, written_s):
-            reason = Reason.OLDER_THAN_BRANCH
-        else:
+        if isinstance(verdict, Committed):
+            self.unwritten.agrees(path, verdict.blob, stamp)
+        if not isinstance(verdict, Accepted):
+            return look
+        reason = self.unwritten.reason_to_hold(path, verdict.blob, stamp, head)
+        if reason is None:
             return look
         return CachedVerdict(Observation(path, Held(reason), stamp), look.read_at_ns)
-
-    def _is_reverted(self, path: str, blob: str, written_s: int) -> bool:
-        lost = self._lost()
-        return written_s <= lost.moved_at_s and any(
-            self._repository.blob_at(commit, path) == blob for commit in lost.commits
-        )
-
-    def _is_passed(self, path: str, blob: str, written_s: int) -> bool:
-        """Return whether a later move of the branch, by somebody else, left the file behind: a push
-        into it, a fetch, an `update-ref`.
-        """
-        moves = self._moves()
-        if not any(written_s < move.at_s and not move.is_ours for move in moves):
-            return False
-        for move in moves:
-            before = self._blob_at(move.old, path)
-            if before == self._blob_at(move.new, path):
-                continue
-            if move.is_ours:  # it was committed as the file was: whatever is there now is newer
-                return False
-            if before == blob and written_s < move.at_s:  # within a second it may be newer
-                return True
-        return False
-
-    def _blob_at(self, commit: str, path: str) -> str | None:
-        try:
-            return self._repository.blob_at(commit if commit.strip("0") else None, path)
-        except YoloError:  # a commit of the reflog may be gone
-            return None
-
-    def _moves(self) -> tuple[BranchMove, ...]:
-        if self._known_moves is None:
-            ref, _ = self.head
-            self._known_moves = moves_of(self._repository, ref) if ref else ()
-        return self._known_moves
 
 
 class Observation(NamedTuple):

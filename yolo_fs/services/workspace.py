@@ -305,10 +305,10 @@ class OwnNote(NamedTuple):
     def read(self, repository: Repository) -> dict[str, Any] | Damaged | None:
         """Return the value, None without any, `Damaged` when it is not what we wrote."""
         try:
-            state = open_durable(_state(repository), STATE_LAYOUT, make=False)
+            state = open_durable(state_path(repository), STATE_LAYOUT, make=False)
             if state is None:
                 return self.former.read(repository)
-            with closing(state), storing(_state(repository)):
+            with closing(state), storing(state_path(repository)):
                 return self._value(repository, state)
         except RefusedError as refusal:
             return Damaged(refusal.reason, refusal.detail)
@@ -331,7 +331,7 @@ class OwnNote(NamedTuple):
                 `change` raises.
         """
         repository.make_own_dir()
-        place = _state(repository)
+        place = state_path(repository)
         try:
             state = open_durable(place, STATE_LAYOUT, make=True, is_synced=durable)
             assert state
@@ -363,12 +363,13 @@ class OwnNote(NamedTuple):
         return self.former.read(repository)
 
 
-def _state(repository: Repository) -> str:
+def state_path(repository: Repository) -> str:
+    """Return where the database of what nothing else tells lies."""
     return os.path.join(repository.own_dir, STATE)
 
 
 def _damage_of_state(repository: Repository) -> Damaged | None:
-    place = _state(repository)
+    place = state_path(repository)
     if not is_odd(place) and any(
         os.path.lexists(f"{place}{each}") and (is_odd(f"{place}{each}") or each == "-journal")
         for each in ENDINGS

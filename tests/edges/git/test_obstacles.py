@@ -179,7 +179,7 @@ def test_surgery_in_a_linked_worktree_concerns_only_that_one(
 def test_a_protected_branch_is_held(
     user: User, engine: Engines, branch: str, pattern: str, held: bool
 ) -> None:
-    user.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    user.git("branch", "-m", branch)
     found = engine(user, protected=("never", pattern)).obstacle()
     assert found is (Reason.PROTECTED_BRANCH if held else None)
 
@@ -412,9 +412,24 @@ def test_a_branch_that_was_born_since_it_was_looked_at_is_not_broken(
     assert one.obstacles.find(head, LATER_NS) is not Reason.BRANCH_BROKEN
 
 
-def test_an_orphan_branch_has_no_past(user: User, engine: Engines) -> None:
+def test_the_first_commit_of_an_orphan_branch_is_a_persons(user: User, engine: Engines) -> None:
     user.git("checkout", "--quiet", "--orphan", "fresh")
+    assert engine(user).obstacle() is Reason.USER_COMMITTING
+    user.commit()
     assert engine(user).obstacle() is None
+
+
+def test_a_ref_that_is_no_branch_belongs_to_nobody(user: User, engine: Engines) -> None:
+    user.git("symbolic-ref", "HEAD", "refs/jj/root")
+    assert engine(user, allow_detached=True).obstacle() is Reason.DETACHED_HEAD
+
+
+@pytest.mark.parametrize("branch", ["gitbutler/workspace", "gitbutler/integration"])
+def test_a_branch_of_another_tool_is_protected_unasked(
+    user: User, engine: Engines, branch: str
+) -> None:
+    user.git("checkout", "--quiet", "-b", branch)
+    assert engine(user).obstacle() is Reason.PROTECTED_BRANCH
 
 
 @NEEDS_REF_FILES
@@ -422,7 +437,7 @@ def test_empty_folders_that_a_deleted_branch_left_are_no_past(user: User, engine
     for place in (".git/refs/heads/a/b", ".git/logs/refs/heads/a/b"):
         (user.root / place).mkdir(parents=True)
     user.git("symbolic-ref", "HEAD", "refs/heads/a")
-    assert engine(user).obstacle() is None
+    assert engine(user).obstacle() is Reason.USER_COMMITTING
 
 
 # --- the user's own commit ---

@@ -271,6 +271,17 @@ def changes_of(repository: Repository, tip: str | None, paths: Sequence[str]) ->
     return list(_logged(repository, paths, *walked))
 
 
+def changed_after(repository: Repository, tip: str, path: str, since_s: int) -> bool:
+    """Return whether a commit in the history of `tip` that is younger than a moment changed a path.
+    Only what is younger is gone through.
+    """
+    younger = repository.git.run(
+        "rev-list", "--max-count=1", f"--since={since_s + 1}", "--end-of-options", tip, "--", path,
+        timeout_s=LONG_S,
+    )  # fmt: skip
+    return bool(younger.out)
+
+
 def changes_in(
     repository: Repository, commits: Iterable[str], paths: Sequence[str]
 ) -> Iterator[LoggedChange]:

@@ -39,6 +39,8 @@ IN_PROGRESS = {
 }
 """File or folder in the git directory → what its presence means, the most telling first."""
 
+OF_OTHER_TOOLS = ("gitbutler/*",)
+"""Branches whose tip another program makes: a commit of ours there is lost, or breaks it."""
 _STALE_AFTER_S = 12 * 3600
 """Time after which the note of a running commit counts as left over."""
 _MARK_BYTES = 100
@@ -72,7 +74,7 @@ class Obstacles:
         self._committer_lock = committer_lock
         self._folders = tuple(folders)
         self._repository = repository
-        self._protected = tuple(protected)
+        self._protected = (*OF_OTHER_TOOLS, *protected)
         self._allow_detached = allow_detached
         self._index_seen: Stamp | None = None
         self._left_alone: Stamp | None = None
@@ -97,6 +99,8 @@ class Obstacles:
             return refusal
         if head.ref is None and not self._allow_detached:
             return Reason.DETACHED_HEAD
+        if head.ref is not None and not head.is_branch:
+            return Reason.DETACHED_HEAD
         if any(fnmatchcase(head.branch, pattern) for pattern in self._protected):
             return Reason.PROTECTED_BRANCH
         if (
@@ -106,6 +110,8 @@ class Obstacles:
             and self._repository.tip(head.ref) is None
         ):
             return Reason.BRANCH_BROKEN
+        if head.tip is None and self._repository.has_commits():
+            return Reason.USER_COMMITTING
         index = stamp_at(f"{self._repository.git_dir}/index")
         if self._index_just_rewritten(index, head, now_ns):
             return Reason.INDEX_LOCKED

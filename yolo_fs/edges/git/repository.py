@@ -76,6 +76,11 @@ class Head(NamedTuple):
         """The branch's short name; empty when HEAD is detached."""
         return self.ref.removeprefix(_BRANCHES) if self.ref else ""
 
+    @property
+    def is_branch(self) -> bool:
+        """Whether a commit there belongs to a branch: HEAD may name any ref, and other tools do."""
+        return bool(self.ref and self.ref.startswith(_BRANCHES))
+
 
 class StagedEntry(NamedTuple):
     """One entry of the index."""
@@ -210,6 +215,20 @@ class Repository:
         named = ("--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         answer = self._quiet("rev-parse", *named)
         return answer.out.decode().strip() or None
+
+    def has_commits(self) -> bool:
+        """Return whether any branch or tag, here or of a remote, has a commit."""
+        folders = ("refs/heads", "refs/remotes", "refs/tags")
+        return bool(self.git.text("for-each-ref", "--count=1", "--format=%(objectname)", *folders))
+
+    def latest_tips(self, most: int) -> tuple[str, ...]:
+        """Return the commits of branches, the stash and where the branch was, latest first."""
+        told = self.git.text(
+            "for-each-ref", f"--count={most}", "--sort=-committerdate", "--format=%(objectname)",
+            "refs/heads", "refs/remotes", "refs/tags", "refs/stash",
+        )  # fmt: skip
+        before = filter(None, map(self.tip, ("ORIG_HEAD", "FETCH_HEAD")))
+        return tuple(dict.fromkeys((*before, *told.split())))
 
     def refs_below(self, folder: str) -> dict[str, str]:
         """Return the refs directly below a folder such as `refs/x/`: name → object."""

@@ -289,6 +289,7 @@ class Coordinator:
             if self.known.get(path) is before[path]:
                 self._store.forget(path)
         self.found = self.process([*self._store.changed(candidates), *self.unsettled])
+        self._surveyor.unwritten.keep()
 
     def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
         """Check the paths and commit what is accepted; return what was committed."""
@@ -340,6 +341,7 @@ class Coordinator:
 
     def close(self) -> None:
         """End the helper processes that were started here; the repository is left open."""
+        self._surveyor.unwritten.keep()
         self._surveyor.close()
         self.index.close()
         self._branches.close()
@@ -400,6 +402,8 @@ class Coordinator:
             verdict = outcome.verdicts.get(path) or look.seen.verdict
             observed = Observation(path, verdict, look.seen.stamp)
             self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
+            if isinstance(verdict, Committed) and look.seen.stamp:
+                self._surveyor.unwritten.agrees(path, verdict.blob, look.seen.stamp)
             if not isinstance(verdict, Rejected | Held | Waiting):
                 self._kept.pop(path, None)
                 self._passing.pop(path, None)
