@@ -51,6 +51,8 @@ VERBS = (
     Verb("qa", "have the work checked", "go"),
     Verb("company", "the agents that go starts: who runs and ran, and what they say"),
     Verb("status", "the team on one screen"),
+    Verb("inbox", "what waits for a person, each with the command that settles it"),
+    Verb("answer", "decide what an escalation asks; the decision goes down the chain", "inbox"),
     Verb("board", "the team in the browser, live and back in time", "page"),
     Verb("report", "a whole phase as one HTML file", "page"),
     Verb("resume", "where the team stands, for a session that begins"),

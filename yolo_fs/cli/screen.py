@@ -16,8 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.cli.board import SIGNS, draw_steps
+from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.departments import Role
 from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 12
 """On a smaller terminal than this, it scrolls."""
-_WANTED = 6
+_WANTED = 8
 """Lines for what needs a person."""
+_ASKED = ("credential", "conflict", "escalation", "decision")
+"""Kinds of the inbox that are told by their question; the others stand below in other words."""
 _GATE_LACKS = 1
 
 
@@ -94,9 +98,16 @@ def _more(wanted: Sequence[ScreenLine]) -> Iterator[ScreenLine]:
 
 
 def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
+    for item in seen.inbox:
+        if item.kind in _ASKED:
+            for question, command in lines_of((item,)):
+                yield ScreenLine(
+                    f"  ! {question}", "red" if item.kind == "credential" else "yellow"
+                )
+                yield ScreenLine(f"    {command}")
     for phase in seen.team.phases if seen.team else ():
         for escalation in phase.escalations:
-            if escalation.is_open:
+            if escalation.is_open and escalation.holder is not Role.USER:
                 said = f"  ! {escalation.id}: {escalation.agent} holds it; {escalation.owed}"
                 yield ScreenLine(said, "yellow")
         for alarm in phase.alarms:

@@ -67,6 +67,7 @@ OWN_VERBS = (
     _persons("fix-it", never_with=("--dry-run",)),
     _persons("research", never_with=("--dry-run",)),
     _persons("qa", never_with=("--dry-run",)),
+    _persons("answer"),
     _persons("workflow skip"),
     _persons("decide accept-risk"),
     _persons("team join"),
@@ -92,7 +93,8 @@ OWN_VERBS = (
     OwnVerb("escalate raise", reads=("--message",)),
     OwnVerb("escalate resolve", reads=("--message",)),
     *map(OwnVerb, (
-        "phase list", "phase new", "start", "logs", "service print", "status", "resume", "validate",
+        "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "resume",
+        "validate",
         "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
         "gate list", "gate wait", "gate why", "workflow complete", "workflow next",
         "workflow routes", "workflow show", "team lease list", "team lease release",

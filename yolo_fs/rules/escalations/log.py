@@ -263,6 +263,16 @@ class EscalationProgress(NamedTuple):
         return self.history[opened[-1] :] if opened else self.history
 
     @property
+    def question(self) -> str:
+        """What was asked at first: a level that hands it up gives reasons of its own."""
+        return next((one.reason for one in self.last_round if one.reason), "")
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that were last named to whoever decides."""
+        return next((one.options for one in reversed(self.last_round) if one.options), ())
+
+    @property
     def agent(self) -> str:
         """Name of whoever has to move, such as `fe-senior`."""
         return name_in(self.holder, self.department)

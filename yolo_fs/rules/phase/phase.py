@@ -315,16 +315,16 @@ def act_of(one: EscalationProgress) -> tuple[str, str]:
     """Return what whoever holds an escalation is to do, and the command for it; none where the
     task itself goes on.
     """
-    last = one.last_round[0]
     decide = f"yolo-fs escalate resolve {one.id} --by {one.agent} --decision …"
+    if one.holder is Role.USER:
+        decide = f"yolo-fs answer {one.id} {'CHOICE' if one.options else '--text TEXT'}"
     if one.is_told:
         return f"goes on with {one.id.task}: {safe(one.decision, 200)}", ""
     if one.standing is EscalationStage.DESCENDING:
         below = name_in(one.below(one.holder), one.department)
         return f"passes the decision {safe(one.decision, 200)!r} on to {below}", decide
-    options = next((entry.options for entry in reversed(one.last_round) if entry.options), ())
-    choice = f" ({' or '.join(safe(option, 80) for option in options)})" if options else ""
-    return f"answers {one.id}{choice}: {safe(last.reason, 200)}", decide
+    choice = f" ({' or '.join(safe(each, 80) for each in one.options)})" if one.options else ""
+    return f"answers {one.id}{choice}: {safe(one.question, 200)}", decide
 
 
 def loop_facts(facts: PhaseFacts) -> LoopFacts:

@@ -16,9 +16,11 @@ from yolo_fs.rules.team import TeamOverview
 from yolo_fs.services.agents.snapshot import AgentsObserver, AgentsSnapshot
 from yolo_fs.services.checking.verify import past_hooks
 from yolo_fs.services.daemon.health import health
+from yolo_fs.services.escalations.moves import Escalations
 from yolo_fs.services.handoffs.reading import total_compliance
 from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.moments.inbox import InboxItem, inbox
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import Report, Reporter, last_commits, listed
@@ -41,6 +43,8 @@ class PresentMoment:
     """None where this work tree is in no team of several."""
     compliance: Compliance | None = None
     """How many handoffs came as handoff.json; None where none was read."""
+    inbox: tuple[InboxItem, ...] = ()
+    """What waits for a person, the most urgent first."""
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
         """Return the moment as the data of `status --json`.
@@ -55,7 +59,8 @@ class PresentMoment:
         machines = {"machines": to_json(self.machines)}
         handoffs = {"handoff_json": to_json(self.compliance)}
         found = self.found.as_json(whole)
-        return team | as_json(self.beside) | crew | machines | handoffs | found
+        waiting = {"inbox": [one.as_json() for one in self.inbox]}
+        return waiting | team | as_json(self.beside) | crew | machines | handoffs | found
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +99,13 @@ class StatusObserver:
             self._reporter = Reporter(self._repository, settings)
         self._repository.evict_caches()
         found = self._reporter.look()
+        escalations = Escalations(self._repository, settings)
         try:
             team = board(self._repository, settings, found.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
-            return PresentMoment(found, None, findings=(wrong,))
+            waiting = inbox(found, None, None, escalations)
+            return PresentMoment(found, None, findings=(wrong,), inbox=waiting)
         if found.head.tip:
             index = self._team.history_index
             warnings = self._team.derive_from(index.tip, "warnings", index.warnings)
@@ -112,7 +119,8 @@ class StatusObserver:
         of_hooks = _warnings_of_hooks(self._repository, settings)
         findings = (*of_hooks, *unread, *names, *wrong_there)
         read = total_compliance(self._repository.root, settings.limits)
-        return PresentMoment(found, team, beside, crew, findings, machines, read)
+        waiting = inbox(found, team, machines, escalations)
+        return PresentMoment(found, team, beside, crew, findings, machines, read, waiting)
 
     def close(self) -> None:
         """End the helper processes."""

@@ -1,0 +1,165 @@
+"""`inbox` lists what waits for a person, each with what settles it; `answer` settles an escalation in one command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.reasons import Exit
+
+NAME = "ESC-01-01-T1"
+WORDS = ("--evidence", "seen", "--recommendation", "decide")
+LOG = ".yolo-planning/phases/01-auth/escalation.jsonl"
+KEYS = {"id", "kind", "since", "question", "options", "command"}
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    made = Team(tmp_path / "work")
+    made.begin()
+    made.plan_one()
+    return made
+
+
+def said(team: Team, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, Any]:
+    capsys.readouterr()
+    code = run([words[0], "-C", str(team.root), "--json", *words[1:]])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def asks_the_user(team: Team, *options: str) -> None:
+    """Dev asks, and each level hands it up with a reason of its own."""
+    at = ("-C", str(team.root), "-q")
+    opened = ("escalate", "open", *at, "--task", "01-01/T1", "--reason", "Which colour?", *WORDS)
+    assert run([*opened]) == Exit.DONE
+    named = [word for option in options for word in ("--option", option)]
+    for _ in range(3):
+        raised = ("escalate", "raise", *at, NAME, "--reason", "the user decides", *WORDS)
+        assert run([*raised, *named]) == Exit.DONE
+
+
+def items(team: Team, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    code, reply = said(team, capsys, "inbox")
+    assert code == (Exit.FINDINGS if reply["data"] else Exit.DONE)
+    assert all(item.keys() == KEYS for item in reply["data"])
+    return {item["kind"]: item for item in reply["data"]}
+
+
+def test_a_question_that_agents_still_hold_does_not_wait_for_a_person(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at = ("-C", str(team.root), "-q")
+    run(["escalate", "open", *at, "--task", "01-01/T1", "--reason", "Which colour?", *WORDS])
+    assert items(team, capsys).keys() == {"daemon"}
+
+
+def test_the_question_comes_with_its_options_and_the_answer_goes_down_the_whole_chain(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    item = items(team, capsys)["escalation"]
+    assert item["id"] == NAME and item["options"] == ["blue", "red"] and item["since"]
+    assert "Which colour?" in item["question"] and "01-01/T1" in item["question"]
+    assert item["command"].startswith(f"yolo-fs answer {NAME}")
+
+    code, reply = said(team, capsys, "answer", NAME, "2", "--text", "as the logo")
+    assert code == Exit.DONE
+    hops = [(line["agent"], line["tgt"], line["dec"]) for line in reply["data"]["lines"]]
+    assert hops == [
+        ("user", "architect", "red"), ("architect", "lead", "red"), ("lead", "senior", "red"),
+        ("senior", "dev", "red"),
+    ]  # fmt: skip
+    assert reply["data"]["lines"][0]["reason"] == "as the logo"
+    assert "escalation" not in items(team, capsys), "before anything was committed"
+    team.once()
+    assert team.git("status", "--porcelain", "--", LOG) == ""
+    team.file("src/auth/tokens.ts", "export {}\n")
+    team.user_commits("feat(01-01): T1 load the keys", "src/auth/tokens.ts")
+    team.once()
+    assert run(["escalate", "tick", "-C", str(team.root), "-q"]) == Exit.DONE
+    capsys.readouterr()
+    assert run(["escalate", "list", "-C", str(team.root), "--json"]) == Exit.DONE
+    ((one,),) = json.loads(capsys.readouterr().out)["data"].values()
+    assert one["standing"] == "resolved" and one["decision"] == "red"
+
+
+def test_the_same_answer_twice_is_one_answer_and_another_one_is_refused(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    said(team, capsys, "answer", NAME, "blue")
+    before = (team.root / LOG).read_text()
+    code, reply = said(team, capsys, "answer", NAME, "blue")
+    assert (
+        code == Exit.DONE and reply["data"]["already"] and (team.root / LOG).read_text() == before
+    )
+    code, reply = said(team, capsys, "answer", NAME, "red")
+    assert code == Exit.FINDINGS and "blue" in reply["findings"][0]["message"]
+
+
+def test_an_answer_that_stopped_half_way_goes_on(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    at = ("-C", str(team.root), "-q")
+    run(["escalate", "resolve", *at, NAME, "--by", "user", "--decision", "blue"])
+    code, reply = said(team, capsys, "answer", NAME, "blue")
+    assert code == Exit.DONE and reply["data"]["lines"][-1]["tgt"] == "dev"
+    assert reply["data"]["lines"][0]["agent"] == "architect"
+
+
+def test_a_choice_that_nobody_offered_is_refused_and_words_decide_all_the_same(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    before = (team.root / LOG).read_text()
+    for words in (("green",), ("3",), ()):
+        code, reply = said(team, capsys, "answer", NAME, *words)
+        assert code == Exit.USAGE and "blue" in json.dumps(reply["findings"])
+    assert (team.root / LOG).read_text() == before
+    code, reply = said(team, capsys, "answer", NAME, "--text", "green")
+    assert code == Exit.DONE and reply["data"]["escalation"]["decision"] == "green"
+
+
+def test_a_credential_stands_above_everything_else(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    key = "AKIA" + "Q4WZ7T2NRB6XKVEH"
+    line = {
+        "q": "which key?",
+        "src": "codebase",
+        "finding": key,
+        "conf": "high",
+        "dt": "2026-02-19",
+        "rel": "T1",
+    }
+    text = (Team.examples / "research/ok/findings.jsonl").read_text()
+    team.artifact("research.jsonl", text + json.dumps(line) + "\n")
+    code, reply = said(team, capsys, "inbox")
+    first = reply["data"][0]
+    assert code == Exit.FINDINGS and first["kind"] == "credential"
+    assert first["id"].endswith("research.jsonl") and key not in json.dumps(reply)
+
+
+def test_what_an_answer_cannot_settle_names_the_command_that_does(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, reply = said(team, capsys, "answer", "daemon")
+    assert code == Exit.FINDINGS and "yolo-fs start" in reply["findings"][0]["hint"]
+    assert said(team, capsys, "answer", "nothing")[0] == Exit.USAGE
+    assert said(team, capsys, "answer", NAME, "x")[0] == Exit.USAGE
+
+
+def test_the_data_of_status_has_the_same_list(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    _, reply = said(team, capsys, "status")
+    assert [item["kind"] for item in reply["data"]["inbox"]] == ["daemon", "escalation"]
