@@ -49,6 +49,8 @@ _SETTLE_S = 1.0
 """How long the branch may take, beyond the daemon's quiet time, to have what an agent wrote."""
 _PENDING_S = 40.0
 """How long a file may be pending: longer than the daemon waits for the end of a last line."""
+_PATIENCE_S = {CandidateState.PENDING: _PENDING_S, CandidateState.HELD: 15.0}
+"""How long an agent's file may stand so: most that is held waits for another git to end."""
 _TRIES = 2
 """Times that an act is tried before the next level is asked."""
 _MOST_STARTS = 8
@@ -153,7 +155,8 @@ class Runner:
         self._failures: dict[tuple[str, ...], tuple[tuple[object, ...], list[str]]] = {}
         """Act → what it lacked when it was tried, and why each try was not enough."""
         self._starts: dict[tuple[str, ...], int] = {}
-        self._given_up: dict[tuple[str, ...], str] = {}
+        self._given_up: dict[tuple[str, ...], tuple[tuple[object, ...], str]] = {}
+        """Act → what it lacked when it was given up, and why."""
         self._limits = 0
         self._wait_until = 0.0
         self._interrupts = 0
@@ -192,7 +195,8 @@ class Runner:
                 raise
             self._run.ended, self._run.outcome = time.time(), outcome.value
             save(self._repository, self._run)
-            given_up = tuple(self._given_up.values())
+            hopeless = [act.key for act in self._open_acts if self._is_hopeless(act)]
+            given_up = tuple(self._given_up[key][1] for key in hopeless)
             return RunResult(outcome, self._run, waiting, given_up)
 
     @contextmanager
@@ -329,9 +333,11 @@ class Runner:
             return None
         turn = Next("po", Role.ANALYZE.value, ("the intent", "codebase"), act="classifies the work")
         act = Act(turn, None, writes=(f"{phase.facts.folder}/analysis.json",))
-        if act.key in self._given_up:
-            return None
-        return act
+        return None if self._is_hopeless(act) else act
+
+    def _is_hopeless(self, act: Act) -> bool:
+        """Return whether an act was given up, and nothing of it has changed since."""
+        return act.key in self._given_up and self._given_up[act.key][0] == act.basis
 
     def _waiting(self) -> Iterator[PersonItem]:
         number = int(self._id.number)
@@ -376,7 +382,7 @@ class Runner:
         occupied = {one.record.agent for one in self._working}
         for act in self._open_acts:
             is_free = act.key not in busy and act.agent not in occupied
-            is_free = is_free and act.key not in self._given_up
+            is_free = is_free and not self._is_hopeless(act)
             if is_free and not act.is_of_person and not self._checkpoint(act):
                 yield act
 
@@ -402,7 +408,8 @@ class Runner:
         by = Access(self._repository, self._settings, self._team).actor(act.agent)
         done = SignOff(self._repository, self._settings, self._team).sign(self._phase, by)
         if done.missing:
-            self._given_up[act.key] = f"{act.turn.sentence}: {'; '.join(map(str, done.findings))}"
+            why = f"{act.turn.sentence}: {'; '.join(map(str, done.findings))}"
+            self._given_up[act.key] = act.basis, why
         self._tell("signoff", {"phase": str(self._id), "state": done.state})
         self._tip = ""
 
@@ -562,7 +569,8 @@ class Runner:
             return False
         found = report(self._repository, self._settings)
         mine = [each for each in found.listing.unsettled if each.path in one.act.writes]
-        if any(each.standing is CandidateState.PENDING for each in mine) and waited_s < _PENDING_S:
+        patience_s = max((_PATIENCE_S.get(each.standing, 0.0) for each in mine), default=0.0)
+        if waited_s < patience_s:
             return False
         self._fail(
             one, same, [reason for each in mine for reason in _refusals(each.path, each.verdict)]
@@ -627,7 +635,7 @@ class Runner:
             return
         above = self._report_to(act.agent)
         why = f"{act.turn.sentence}: {'; '.join(dict.fromkeys(tried))} (reports to {above})"
-        self._given_up[act.key] = safe(why, 1000)
+        self._given_up[act.key] = act.basis, safe(why, 1000)
         self._tell("act.given_up", {"agent": act.agent, "why": why})
 
     def _moved_up(self, act: Act, tried: Sequence[str]) -> str:
