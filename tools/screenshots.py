@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.play.play import PlayScene
 from tests.web.browser import launched
 from tests.web.served import Client
 from tests.web.watched import Watched, share, watch
-from yolo_fs.demo.play import PlayScene
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = {"wide": (1_440, 900), "tablet": (820, 1_100), "phone": (360, 740)}

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.play.play import COMPANY, FOLDER, Play, PlayAct, PlayScene, load_play
+from tests.play.player import Pace, Player, SceneResult
+from tests.play.stage import Stage, stage_for
 from tests.support import forked
-from yolo_fs.demo.play import COMPANY, FOLDER, Play, PlayAct, PlayScene, load_play
-from yolo_fs.demo.player import Pace, Player, SceneResult
-from yolo_fs.demo.stage import Stage, stage_for
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.workflow import STEPS

@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.play.play import COMPANY, PlayScene
+from tests.play.player import Pace, Player, SceneResult, Silence
+from tests.play.stage import Stage, stage_for
 from tests.web.served import Client
-from yolo_fs.cli.demo import Silence
-from yolo_fs.demo.play import COMPANY, PlayScene
-from yolo_fs.demo.player import Pace, Player, SceneResult
-from yolo_fs.demo.stage import Stage, stage_for
 from yolo_fs.edges.journal import PREFIX, Journal
 from yolo_fs.services.moments.reader import MomentReader
 from yolo_fs.services.moments.timeline import event_ms

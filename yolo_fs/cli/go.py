@@ -176,7 +176,7 @@ def _run(
         analyze = chosen.is_new and not chain
         if dry_run:
             return _previewed(runner, chosen, host, words, analyze=analyze)
-        with _interrupted_by(runner), _daemon(repository), screen.watching(runner):
+        with interrupted_by(runner), daemon_for(repository), screen.watching(runner):
             result = runner.run(words, analyze=analyze)
     return reply_of_run(result, chosen)
 
@@ -236,13 +236,13 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
         console.print(f"phase {chosen.phase} {told}")
         for one in result.waiting:
             console.print(safe(f"  {one.id}: {one.question}", 1000))
-            console.print(safe(f"    → {one.command}", 500))
+            console.print(safe(f"    run: {one.command}", 500))
 
     return Reply(data, findings, _CODES[result.outcome], show)
 
 
 @contextmanager
-def _daemon(repository: Repository) -> Iterator[None]:
+def daemon_for(repository: Repository) -> Iterator[None]:
     """Have a daemon watch the work tree; one that is started for the run ends with it."""
     if wait_for_heirs(repository) is not None:
         yield
@@ -275,7 +275,7 @@ def wait_ready_of(repository: Repository, pid: int) -> bool:
 
 
 @contextmanager
-def _interrupted_by(runner: Runner) -> Iterator[None]:
+def interrupted_by(runner: Runner) -> Iterator[None]:
     """Let Ctrl-C end a run once softly, twice at once; a hang-up and TERM are as Ctrl-C."""
 
     def interrupt(_number: int, _frame: object) -> None:
@@ -290,11 +290,27 @@ def _interrupted_by(runner: Runner) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def screen_for(asked: Invocation) -> Screen:
-    """Return what shows a run: lines of JSON, lines, or lines above a table that lives."""
-    if asked.as_json:
+_FANCY = {"started": "→", "done": "✔", "failed": "✘", "up": "↑", "other": "·"}
+_PLAIN = {"started": ">", "done": "ok", "failed": "!!", "up": "^", "other": "--"}
+
+
+def signs_of(stream: Any) -> Mapping[str, str]:
+    """Return the signs of events, in letters that a stream can print."""
+    try:
+        "".join(_FANCY.values()).encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return _PLAIN
+    return _FANCY
+
+
+def screen_for(asked: Invocation, *, lines: bool = True) -> Screen:
+    """Return what shows a run: lines of JSON, lines, or lines above a table that lives.
+
+    `lines`: whether JSON is told line by line, before the envelope.
+    """
+    if asked.as_json and lines:
         return Screen(_print_json)
-    if asked.quiet:
+    if asked.quiet or asked.as_json:
         return Screen(lambda _name, _about: None)
     console = console_for(sys.stdout)
     return LiveScreen(console) if console.is_terminal else Screen(_line_printer(console))
@@ -317,32 +333,34 @@ def _print_json(name: str, about: Mapping[str, Any]) -> None:
 
 
 def _line_printer(console: Console) -> Callable[[str, Mapping[str, Any]], None]:
+    signs = signs_of(console.file)
+
     def show(name: str, about: Mapping[str, Any]) -> None:
-        console.print(line_of(name, about))
+        console.print(line_of(name, about, signs))
 
     return show
 
 
-def line_of(name: str, about: Mapping[str, Any]) -> str:
+def line_of(name: str, about: Mapping[str, Any], signs: Mapping[str, str]) -> str:
     """Return an event as one line; whatever an agent had a hand in is escaped."""
     who = f"{about.get('agent', '')} {about.get('task') or about.get('step', '')}".strip()
     match name:
         case "agent.started":
             again = f" (try {about['attempt']})" if about["attempt"] > 1 else ""
-            text = f"→ {about['does']}{again}"
+            text = f"{signs['started']} {about['does']}{again}"
         case "agent.done":
-            text = f"✔ {who}"
+            text = f"{signs['done']} {who}"
         case "agent.failed":
-            text = f"✘ {who}: {about['outcome']}"
+            text = f"{signs['failed']} {who}: {about['outcome']}"
         case "act.escalated":
-            text = f"↑ {about['agent']} → {about['to']}: {about['why']}"
+            text = f"{signs['up']} {about['agent']} asks {about['to']}: {about['why']}"
         case "act.given_up":
-            text = f"✘ {about['why']}"
+            text = f"{signs['failed']} {about['why']}"
         case "signoff":
-            text = f"✔ sign-off: {about['state']}"
+            text = f"{signs['done']} sign-off: {about['state']}"
         case _:
             more = (f"{key} {value}" for key, value in about.items() if value != "")
-            text = f"· {name}: {', '.join(more)}"
+            text = f"{signs['other']} {name}: {', '.join(more)}"
     return f"{time.strftime('%H:%M:%S')} {safe(text, 500)}"
 
 

@@ -49,7 +49,12 @@ _SETTLE_S = 1.0
 """How long the branch may take, beyond the daemon's quiet time, to have what an agent wrote."""
 _PENDING_S = 40.0
 """How long a file may be pending: longer than the daemon waits for the end of a last line."""
-_PATIENCE_S = {CandidateState.PENDING: _PENDING_S, CandidateState.HELD: 15.0}
+_PATIENCE_S = {
+    CandidateState.COMMITTED: 0.0,
+    CandidateState.PENDING: _PENDING_S,
+    CandidateState.HELD: 15.0,
+    CandidateState.REJECTED: 0.0,
+}
 """How long an agent's file may stand so: most that is held waits for another git to end."""
 _TRIES = 2
 """Times that an act is tried before the next level is asked."""
@@ -60,6 +65,7 @@ _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
 _STREAM_BYTES = 64 * 1024 * 1024
 """Longest stream of an act; an agent that prints more is ended."""
 _READ_BYTES = 1 << 20
+_TAIL_BYTES = 4096
 
 
 class Outcome(StrEnum):
@@ -157,6 +163,8 @@ class Runner:
         self._starts: dict[tuple[str, ...], int] = {}
         self._given_up: dict[tuple[str, ...], tuple[tuple[object, ...], str]] = {}
         """Act → what it lacked when it was given up, and why."""
+        self._asked: dict[tuple[str, ...], tuple[object, ...]] = {}
+        """Act that was handed up → what it lacked, until the branch has the escalation."""
         self._limits = 0
         self._wait_until = 0.0
         self._interrupts = 0
@@ -196,7 +204,7 @@ class Runner:
             self._run.ended, self._run.outcome = time.time(), outcome.value
             save(self._repository, self._run)
             hopeless = [act.key for act in self._open_acts if self._is_hopeless(act)]
-            given_up = tuple(self._given_up[key][1] for key in hopeless)
+            given_up = tuple(self._given_up[key][1] for key in hopeless if key in self._given_up)
             return RunResult(outcome, self._run, waiting, given_up)
 
     @contextmanager
@@ -292,6 +300,8 @@ class Runner:
         facts = facts_of(self._repository, self._settings, self._team, self._id)
         self._phase = Phase(facts)
         self._acts = acts_of(self._phase)
+        open_ = {act.key: act.basis for act in self._acts}
+        self._asked = {key: basis for key, basis in self._asked.items() if open_.get(key) == basis}
 
     def _is_quiet(self) -> bool:
         """Return whether the branch has all that was written, such as the answer of a person."""
@@ -337,7 +347,8 @@ class Runner:
 
     def _is_hopeless(self, act: Act) -> bool:
         """Return whether an act was given up, and nothing of it has changed since."""
-        return act.key in self._given_up and self._given_up[act.key][0] == act.basis
+        given_up, _ = self._given_up.get(act.key, (None, ""))
+        return act.basis in (given_up, self._asked.get(act.key))
 
     def _waiting(self) -> Iterator[PersonItem]:
         number = int(self._id.number)
@@ -406,11 +417,14 @@ class Runner:
         """Step 11 writes no file by hand: its command is run in the Lead's name."""
         assert self._phase is not None
         by = Access(self._repository, self._settings, self._team).actor(act.agent)
-        done = SignOff(self._repository, self._settings, self._team).sign(self._phase, by)
-        if done.missing:
-            why = f"{act.turn.sentence}: {'; '.join(map(str, done.findings))}"
-            self._given_up[act.key] = act.basis, why
-        self._tell("signoff", {"phase": str(self._id), "state": done.state})
+        try:
+            done = SignOff(self._repository, self._settings, self._team).sign(self._phase, by)
+            state, lacking = done.state, "; ".join(map(str, done.findings)) if done.missing else ""
+        except YoloError as error:
+            state, lacking = "refused", f"{error.reason.value}: {error.message}"
+        if lacking:
+            self._given_up[act.key] = act.basis, safe(f"{act.turn.sentence}: {lacking}", 1000)
+        self._tell("signoff", {"phase": str(self._id), "state": state})
         self._tip = ""
 
     def _start(self, act: Act) -> None:
@@ -569,7 +583,7 @@ class Runner:
             return False
         found = report(self._repository, self._settings)
         mine = [each for each in found.listing.unsettled if each.path in one.act.writes]
-        patience_s = max((_PATIENCE_S.get(each.standing, 0.0) for each in mine), default=0.0)
+        patience_s = max((_PATIENCE_S[each.standing] for each in mine), default=0.0)
         if waited_s < patience_s:
             return False
         self._fail(
@@ -591,6 +605,8 @@ class Runner:
             reasons.append(one.why)
         if one.exit_code:
             reasons.append(f"its process ended with {_ending(one.exit_code)}")
+        if last := _last_line(os.path.join(one.folder, agents.ERRORS)):
+            reasons.append(f"it said: {last}")
         missing = [path for path in act.writes if not self._is_there(path)]
         if missing:
             reasons.append(f"not written: {', '.join(missing)}")
@@ -630,7 +646,8 @@ class Runner:
         except YoloError as error:
             moved = ""
             tried = [*tried, error.message]
-        if moved:
+        if moved:  # the branch has it in a moment
+            self._asked[act.key] = act.basis
             self._tell("act.escalated", {"agent": act.agent, "to": moved, "why": tried[-1]})
             return
         above = self._report_to(act.agent)
@@ -693,6 +710,15 @@ def _refusals(path: str, verdict: object) -> Iterator[str]:
         yield from (f"{name} was refused: {finding}" for finding in verdict.findings[:5])
     elif isinstance(verdict, Held):
         yield f"{name} is held: {verdict.reason.value}: {verdict.reason.sentence}"
+
+
+def _last_line(path: str) -> str:
+    """Return the last words that an agent printed on its standard error."""
+    with suppress(OSError), open(path, "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+        lines = file.read().decode("utf-8", "replace").strip().splitlines()
+        return safe(lines[-1], 300) if lines else ""
+    return ""
 
 
 def _ending(code: int) -> str:

@@ -14,7 +14,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, NamedTuple
 
-FOLDER = files("yolo_fs.demo") / "plays"
+FOLDER = files("tests.play") / "plays"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from yolo_fs.demo.play import Play, PlayAct, PlayScene
-from yolo_fs.demo.processes import DaemonEvent
-from yolo_fs.demo.stage import Stage
+from tests.play.play import Play, PlayAct, PlayScene
+from tests.play.processes import DaemonEvent
+from tests.play.stage import Stage
 from yolo_fs.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.services.progress.state_files import STATE_FILES
 
@@ -316,3 +316,12 @@ def _summed_up(subjects: Sequence[str]) -> str:
         return f"{len(subjects)} artifacts, {len(subjects)} commits"
     names = ", ".join(subject.partition(": ")[2] for subject in subjects)
     return safe(f"{scopes.pop()}: {names}")
+
+
+class Silence:
+    """An audience that shows nothing."""
+
+    def act(self, act: PlayAct) -> None: ...
+    def scene(self, scene: PlayScene) -> None: ...
+    def result(self, scene: PlayScene, result: SceneResult) -> None: ...
+    def close(self) -> None: ...

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from yolo_fs.demo.play import Play
-from yolo_fs.demo.processes import DaemonEvent, DaemonProcess, GateWaiter, command, environment
+from tests.play.play import Play
+from tests.play.processes import DaemonEvent, DaemonProcess, GateWaiter, command, environment
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Git
 from yolo_fs.edges.store import read_json
