@@ -524,3 +524,25 @@ def test_no_name_of_a_session_leads_a_mark_elsewhere(team: Team, tmp_path: Path)
     for name in ("../../x", "/etc/x", "a\0b", "", "\udc80"):
         assert asked(team, told | {"session_id": name})[2] == 0
     assert {path for path in tmp_path.rglob("*") if ".git" not in path.parts} == before
+
+
+@pytest.mark.parametrize("event", ["stop", "pre-tool-use"])
+@pytest.mark.parametrize("is_cold", [False, True])
+def test_a_host_that_keeps_the_stream_open_is_answered(
+    team: Team, event: str, is_cold: bool
+) -> None:
+    told = {"session_id": "s", "cwd": str(team.root), "tool_name": "Write"}
+    told |= {"tool_input": {"file_path": f"{team.root}/x"}}
+    with subprocess.Popen(
+        [sys.executable, "-m", "yolo_fs", "hook", event, "--host", "claude"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "YOLO_FS_COLD": "1" if is_cold else ""},
+    ) as process:
+        assert process.stdin is not None and process.stdout is not None
+        text = json.dumps(told).encode()
+        for part in (text[:20], text[20:] + b"\n"):
+            process.stdin.write(part)
+            process.stdin.flush()
+        answer = process.stdout.readline()  # while the stream is open
+    assert json.loads(answer) == {}

@@ -35,6 +35,8 @@ LIMIT_S = 45.0
 loaded machine; a test keeps it near the table of hooks."""
 LIMIT_BYTES = 64 << 20
 """Longest input that an agent host may send."""
+QUIET_S = 0.05
+"""How long nothing more comes after an object that is whole."""
 DEEPEST = 500
 """Objects and arrays within each other in such an input: what tools are given may be odd."""
 GUARD = "pre-tool-use"
@@ -257,9 +259,35 @@ def _options(arguments: Sequence[str]) -> tuple[str, str, str]:
 
 
 def _input() -> bytes:
+    """Return what the host sends, to its end, or until an object is whole and nothing more comes:
+    some hosts keep the stream open while they wait for the answer.
+    """
     if sys.stdin is None or sys.stdin.isatty():
         return b""
-    return sys.stdin.buffer.read(LIMIT_BYTES + 1)  # what is larger is understood by nobody
+    try:
+        stream = sys.stdin.fileno()
+    except (OSError, ValueError):  # what a client of the observer sends is there as a whole
+        return sys.stdin.buffer.read(LIMIT_BYTES + 1)
+    data = bytearray()
+    while len(data) <= LIMIT_BYTES and (more := os.read(stream, 1 << 20)):
+        data += more
+        if more.rstrip().endswith(b"}") and _is_quiet(stream) and _is_whole(data):
+            break
+    return bytes(data)  # what is larger is understood by nobody
+
+
+def _is_quiet(stream: int) -> bool:
+    """Return whether nothing comes for a moment, not even the end."""
+    import select
+
+    return not select.select([stream], (), (), QUIET_S)[0] if stream < 1024 else False
+
+
+def _is_whole(data: bytearray) -> bool:
+    try:
+        return isinstance(parse(bytes(data), LIMIT_BYTES, DEEPEST), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _event(name: object) -> str:
