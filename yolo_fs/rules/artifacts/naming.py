@@ -228,6 +228,8 @@ def _whole(value: object) -> str:
 
 
 _TASK = re.compile(r"(?:(?P<plan>[0-9]{2}-[0-9]{2})/)?T(?P<number>[1-9][0-9]*)\b")
+_TICKET = re.compile(r"(?:\[[A-Za-z0-9#_./-]{1,40}\]|[A-Z][A-Z0-9]*-[0-9]+|#[0-9]+):?\s+")
+"""What hooks of others put before a subject."""
 _SPACE = re.compile(r"\s+")
 
 
@@ -246,6 +248,8 @@ class Purpose(NamedTuple):
 
 def purpose_of(subject: str) -> Purpose | None:
     """Return what a subject says it was for, or None when it is not one of the protocol's form."""
+    ticket = _TICKET.match(subject)
+    subject = subject[ticket.end() :] if ticket else subject
     found = GRAMMAR.fullmatch(subject)
     if found is None:
         return None

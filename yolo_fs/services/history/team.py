@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -398,12 +398,35 @@ class Team:
             known = self._works[plan] = mark, tuple(work)
         return known[1]
 
-    def _commits_named(self, filed: Iterable[Filed]) -> dict[str, SourceCommit]:
+    def _commits_named(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
         lines = (line for one in filed for line in one.lines)
         names = {name for line in lines for name in texts(line.get("ch"))}
         known = {name: self.history_index.commit(name) for name in names}
         known |= {name: self._lines.commit(name) for name, one in known.items() if not one}
+        known |= dict(self._rewritten(filed, {name for name, one in known.items() if not one}))
         return {name: commit for name, commit in known.items() if commit}
+
+    def _rewritten(
+        self, filed: Sequence[Filed], gone: Set[str]
+    ) -> Iterator[tuple[str, SourceCommit]]:
+        """Yield what stands for the commits that a summary names and the branch does not have: a
+        rebase, an amend or a cherry-pick gave them other names. Where each task of the plan has a
+        commit that says so and touches the plan, these are what it means.
+        """
+        summaries = {
+            (one.place.department, one.place.plan): texts(one.lines[0].get("ch"))
+            for one in filed
+            if gone and one.valid and one.lines and one.place.artifact.kind == "summary"
+        }
+        for plan in plans_in(filed):
+            named = summaries.get((plan.department, plan.id), ())
+            lost = [name for name in named if name in gone]
+            refs = [f"{plan.id}/{task.get('id')}" for task in plan.tasks] if lost else []
+            made = [self.history_index.of_task_touching(ref, plan.files) for ref in refs]
+            if all(made):
+                commits = [self.history_index.commit(oid) for oid in dict.fromkeys(made)]
+                free = [one for one in commits if one and not _is_named(one, named)]
+                yield from zip(lost, free, strict=False)
 
     def _tasks_done(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
         """Yield task and commit where a subject names the task's id, or says its very words."""
@@ -469,6 +492,10 @@ class Team:
 
 _HELD: list[Team] = []
 """What a worker of the observer has read, for the questions that it answers; at most one."""
+
+
+def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:
+    return any(commit.oid.startswith(name) for name in names)
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
