@@ -11,8 +11,10 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 from yolo_fs.reasons import Exit
+from yolo_fs.services.hooks.doctor import examine_hosts
 
 HOST_NAMES = sorted(HOST_BY_NAME)
 FOREIGN: dict[str, str] = {
@@ -189,6 +191,32 @@ def test_check_changes_nothing_and_tells_whether_all_is_there(team: Team, host: 
     assert not settings(team, host).exists()
     setup(team, host)
     assert setup(team, host, "--check") == Exit.DONE
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "work/.claude/settings.json",
+        "work/.claude/settings.local.json",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+    ],
+)
+def test_a_switch_that_turns_off_every_hook_is_named_with_its_file(
+    team: Team, place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('{"disableAllHooks": true}')
+    for words in ((), ("--check",)):
+        run(["setup", "claude", *words, "-C", str(team.root)])
+        told = "".join(capsys.readouterr())
+        assert "disableAllHooks" in told and path.name in told
+    assert setup(team, "claude", "--check") == Exit.FINDINGS
+    with Repository(str(team.root)) as repository:
+        assert any("disableAllHooks" in one.message for one in examine_hosts(repository, "."))
+    path.write_text(path.read_text().replace("true", "false"))
+    assert setup(team, "claude", "--check") == Exit.DONE
 
 
 @pytest.mark.parametrize(

@@ -18,23 +18,52 @@ FIXED = {
     "integration-gate-result.jsonl": [{"r": "PASS", "checks": dict.fromkeys(("api", "design", "handoffs", "tests"), "pass"), "failures": [], "dt": DAY}],
 }  # fmt: skip
 for path in map(pathlib.Path, WRITES):
-    kind, path_plan = path.name.removeprefix("fe-").removeprefix("ux-"), path.with_name(path.name.replace("summary", "plan"))
+    kind, path_plan = (
+        path.name.removeprefix("fe-").removeprefix("ux-"),
+        path.with_name(path.name.replace("summary", "plan")),
+    )
     lines = FIXED.get(kind, [])
     if kind.endswith(".plan.jsonl") and path.exists():  # the Senior enriches what the Lead planned
         head, *tasks = map(json.loads, path.read_text().splitlines())
         lines = [head, *({**task, "spec": "write it"} for task in tasks)]
     elif kind.endswith(".plan.jsonl"):
-        number, file = kind[3:5], {"fe-": "src/web/", "ux-": "design/"}.get(path.name[:3], "src/api/") + f"{kind[:5]}.txt"
+        number, file = (
+            kind[3:5],
+            {"fe-": "src/web/", "ux-": "design/"}.get(path.name[:3], "src/api/")
+            + f"{kind[:5]}.txt",
+        )
         lines = [{"p": kind[:2], "n": number, "t": "Work", "w": 1, "d": [], "mh": {"tr": [], "ar": [], "kl": []}, "obj": "o", "fm": [file]},
                  {"id": "T1", "tp": "auto", "a": "write", "f": [file], "v": "look", "done": "there"}]  # fmt: skip
     elif kind.endswith(".summary.jsonl"):
-        commit = subprocess.check_output(["git", "log", "-1", "--format=%H", f"--grep=({PLAN}): T1 "], text=True).strip()
+        commit = subprocess.check_output(
+            ["git", "log", "-1", "--format=%H", f"--grep=({PLAN}): T1 "], text=True
+        ).strip()
         head = json.loads(path_plan.read_text().splitlines()[0])
-        lines = [{"p": head["p"], "n": head["n"], "t": "Work", "s": "complete", "dt": DAY, "tc": 1, "tt": 1, "ch": [commit], "fm": head["fm"], "dv": [], "built": ["w"], "tst": "no_tests"}]
+        lines = [
+            {
+                "p": head["p"],
+                "n": head["n"],
+                "t": "Work",
+                "s": "complete",
+                "dt": DAY,
+                "tc": 1,
+                "tt": 1,
+                "ch": [commit],
+                "fm": head["fm"],
+                "dv": [],
+                "built": ["w"],
+                "tst": "no_tests",
+            }
+        ]
     elif kind == "code-review.jsonl":
         lines = [{"plan": PLAN, "r": "approve", "cycle": 1, "dt": DAY, "tdd": "skip"}]
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(line) + "\n" for line in lines) or 'phase: "01"\ntech_decisions[1]: x\ncomponents[1]: x\nintegration_points[1]: x\nrisks[1]: x\ncritique_disposition: none\n'
+    text = (
+        "".join(json.dumps(line) + "\n" for line in lines)
+        or 'phase: "01"\ntech_decisions[1]: x\ncomponents[1]: x\nintegration_points[1]: x\nrisks[1]: x\ncritique_disposition: none\n'
+    )
     path.write_text(text)
 if TASK:
-    subprocess.run(["yolo-fs", "commit", "--task", TASK, "--type", "feat", "-m", "done"], check=True)
+    subprocess.run(
+        ["yolo-fs", "commit", "--task", TASK, "--type", "feat", "-m", "done"], check=True
+    )

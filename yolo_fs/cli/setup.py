@@ -20,7 +20,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
 from yolo_fs.services.checking.verify import past_hooks
-from yolo_fs.services.hooks.doctor import examine
+from yolo_fs.services.hooks.doctor import examine, switched_off
 from yolo_fs.services.hooks.githooks import (
     NAMES,
     Deed,
@@ -114,7 +114,8 @@ def setup(
         if check:
             return _checked(repository, row, settings)
         state = "in place already" if settings.install().is_complete else "installed"
-    return _reply(row, settings.file.name, state, approve=row.approve, findings=_program())
+        findings = (*switched_off(repository, row), *_program())
+    return _reply(row, settings.file.name, state, approve=row.approve, findings=findings)
 
 
 def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
@@ -176,8 +177,9 @@ def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply
             Reason.FILE_MISSING, row.settings, message=lacking, expected="all of them", hint=hint
         ),
     )
-    findings = (*(() if found.is_complete else missing), *_program())
-    code = Exit.DONE if found.is_complete else Exit.FINDINGS
+    off = tuple(switched_off(repository, row))
+    findings = (*(() if found.is_complete else missing), *off, *_program())
+    code = Exit.DONE if found.is_complete and not off else Exit.FINDINGS
     state = "in place" if found.is_complete else "incomplete"
     return _reply(row, settings.file.name, state, approve=row.approve, findings=findings, code=code)
 

@@ -222,6 +222,10 @@ class Host(NamedTuple):
     """A file of the same form that the host also reads when it is started below the root."""
     servers: str = ""
     """The file of the project that names its MCP servers."""
+    off_switch: str = ""
+    """Key of its settings that turns every hook off, ours too, without a word."""
+    home: tuple[str, str] = ("", "")
+    """The variable that names the folder of the user's own settings, and where it is without."""
     teller: str = ""
     """Its tool by which one agent writes to another."""
     keeps_approved: bool = False
@@ -248,6 +252,8 @@ HOSTS = (
         local_settings=".claude/settings.local.json",
         teller="SendMessage",
         servers=".mcp.json",
+        off_switch="disableAllHooks",
+        home=("CLAUDE_CONFIG_DIR", "~/.claude"),
     ),
     Host(
         "codex",

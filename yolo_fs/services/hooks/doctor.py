@@ -12,6 +12,7 @@ from typing import Any
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import run_as_user
+from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.services.hooks.githooks import (
@@ -118,6 +119,7 @@ def _examine(repository: Repository, host: Host, start: str) -> Iterator[Finding
         found = local.look() if is_local and not here else found
     if not here and not is_local:
         return
+    yield from switched_off(repository, host)
     if found.missing:
         hint = f"Run 'yolo-fs setup {host.name}'; nothing of others is touched."
         yield _warning(
@@ -130,6 +132,32 @@ def _examine(repository: Repository, host: Host, start: str) -> Iterator[Finding
         yield _warning(host, message, hint)
     if host.name == "codex":
         yield from _untrusted(repository, host, settings)
+
+
+def switched_off(repository: Repository, host: Host) -> Iterator[Finding]:
+    """Yield each settings file that turns off all hooks of a host, ours too."""
+    if not host.off_switch:
+        return
+    own = os.path.join(os.environ.get(host.home[0]) or os.path.expanduser(host.home[1]), "")
+    places = [f"{repository.root}/{host.settings}", f"{repository.root}/{host.local_settings}"]
+    places += [own + os.path.basename(each) for each in (host.settings, host.local_settings)]
+    for place in dict.fromkeys(places):
+        if _settings(place).get(host.off_switch) is True:
+            shown = os.path.relpath(place, repository.root)
+            shown = place if shown.startswith(os.pardir) else shown
+            hint = f"Take {host.off_switch} out of it, or set it to false."
+            yield _warning(
+                host, f"{host.off_switch} in {safe(shown)} turns off every hook, ours too", hint
+            )
+
+
+def _settings(path: str) -> Mapping[str, Any]:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            found = parse(file.read(_MAX_BYTES), _MAX_BYTES)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _untrusted(repository: Repository, host: Host, settings: HostSettings) -> Iterator[Finding]:
