@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,27 @@ def test_the_data_of_status_has_the_same_list(
     asks_the_user(team, "blue", "red")
     _, reply = said(team, capsys, "status")
     assert [item["kind"] for item in reply["data"]["inbox"]] == ["daemon", "escalation"]
+
+
+def test_whoever_reads_a_pipe_reads_the_question_and_its_command_first(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asks_the_user(team, "blue", "red")
+    capsys.readouterr()
+    assert run(["status", "-C", str(team.root)]) == Exit.DONE
+    head = capsys.readouterr().out.split("phase 01-auth")[0]
+    assert head.startswith("Needs a person\n") and "Which colour?" in head
+    assert "[1 blue] [2 red]" in head and f"yolo-fs answer {NAME} CHOICE" in head
+
+
+def test_status_shows_every_finding_of_a_refused_file(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.artifact("01-02.summary.jsonl", "{}\n")
+    os.utime(team.root / ".yolo-planning/phases/01-auth/01-02.summary.jsonl", (1e9, 1e9))
+    _, reply = said(team, capsys, "status")
+    (refused,) = (one for one in reply["data"]["candidates"] if one["standing"] == "rejected")
+    assert len(refused["findings"]) > 10
+    assert run(["status", "-C", str(team.root)]) == Exit.DONE
+    text = capsys.readouterr().out
+    assert all(finding["message"] in text for finding in refused["findings"])

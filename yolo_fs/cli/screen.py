@@ -66,6 +66,17 @@ def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -
                 console.print(text, style=line.style, no_wrap=True, overflow="ellipsis", crop=True)
 
 
+def draw_wanted(console: Console, seen: PresentMoment) -> None:
+    """Print all that needs a person, for whoever reads a pipe: agents read the first lines."""
+    wanted = list(_wanted(seen))
+    if wanted:
+        console.print("Needs a person", style="bold yellow")
+    for line in wanted:
+        console.print(safe(line.text, 600), style=line.style)
+    if wanted:
+        console.print()
+
+
 def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
     """Yield the lines of a block that fit; the last one of them says how many do not."""
     for at, line in enumerate(block):

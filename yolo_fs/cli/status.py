@@ -14,7 +14,7 @@ import click
 
 from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, envelope, verb
-from yolo_fs.cli.screen import draw_screen, drawn, follow
+from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, YoloError, safe
 from yolo_fs.rules.decide import describe
@@ -91,6 +91,7 @@ def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
         if _is_short(console, asked):
             draw_screen(console, seen, console.height)
             return
+        draw_wanted(console, seen)
         if seen.team:
             draw_board(console, seen.team, verbose=asked.verbose)
         draw_asides(console, seen.beside, verbose=asked.verbose)
@@ -215,7 +216,7 @@ def _show_candidates(
     for candidate in candidates:
         facts = describe(candidate.verdict)
         console.print(f"  {safe(candidate.path)}: {facts['reason']}")
-        for finding in facts["findings"][:10]:
+        for finding in facts["findings"]:
             place = (
                 f"line {finding['line']} {finding['at']}".rstrip() if finding["line"] else "file"
             )

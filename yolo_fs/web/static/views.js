@@ -31,28 +31,27 @@ function findings(list) {
 export function team(state) {
   const { board } = state;
   const phase = state.phaseNow();
-  return el("div.view.team", {}, needsYou(state, phase),
+  return el("div.view.team", {}, needsYou(state),
     phase ? [summary(state, phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet.")),
     el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), phase ? [gates(state, phase), plans(phase)] : null),
     el("div.column", { "data-key": "aside" }, recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
 }
 
-function needsYou(state, phase) {
+function needsYou(state) {
   const { board } = state;
-  const wanted = [
-    ...(phase?.escalations ?? []).filter((one) => one.standing !== "resolved" && (one.holder === "user" || one.standing === "stopped"))
-      .map((one) => `${one.id} waits for your decision: ${one.owed}`),
-    ...(phase?.alarms ?? []).map((one) => one.text),
+  const noted = [
     ...(board.forged ?? []).map((one) => `${one.file} is forged: it opens nothing`),
     ...(board.overdue ?? []),
     ...(board.crew?.stalls ?? []).map((one) => `${one.department} ${words(one.step)} stands still: ${one.agent} is next; ${one.said}`),
-    board.obstacle ? `nothing is committed now: ${words(board.obstacle)}` : null,
     board.counts?.rejected ? `${board.counts.rejected} refused: see below how to mend ${board.counts.rejected === 1 ? "it" : "them"}` : null,
-    board.daemon && !board.daemon.running ? "no daemon runs: start it with yolo-fs start" : null,
   ].filter(Boolean);
-  if (!wanted.length) return null;
+  const waiting = board.inbox ?? [];
+  if (!waiting.length && !noted.length) return null;
   return el("section.card.needs", { "data-key": "needs", "aria-label": "Needs a person" }, el("h2", {}, "Needs a person"),
-    el("ul", {}, wanted.map((one) => el("li", {}, one))));
+    el("ul", {}, waiting.map((one) => el("li", { "data-key": one.id, "data-kind": one.kind }, one.question,
+      one.options.length ? el("ol.options", {}, one.options.map((option) => el("li", {}, option))) : null,
+      el("code.command", {}, one.command), one.since ? el("span.why", {}, ` since ${one.since}`) : null)),
+    noted.map((one) => el("li", {}, one))));
 }
 
 function summary(state, phase) {
