@@ -237,7 +237,8 @@ def test_a_question_that_goes_up_to_the_user_ends_the_run_and_the_answer_goes_do
     assert played.code == 75, played
     (item,) = played.data["waiting"]
     assert "Blue or red?" in item["question"]
-    answer = shlex.split(item["command"].replace("…", "Blue"))
+    assert item["kind"] == "escalation"
+    answer = shlex.split(item["command"].replace("TEXT", "Blue").replace("CHOICE", "1"))
     assert company.repo.yolo_fs(*answer[1:]).returncode == 0
     assert company.go(**fault).code == 0
     assert (

@@ -224,7 +224,7 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
         "acts": len(run.acts),
         "tokens": run.tokens,
         "cost_usd": round(run.cost_usd, 6),
-        "waiting": [one._asdict() for one in result.waiting],
+        "waiting": [one.as_json() for one in result.waiting],
         "given_up": list(result.given_up),
     }
     findings = [Finding(Reason.STATE_CONFLICT, message=why) for why in result.given_up]

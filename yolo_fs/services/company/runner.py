@@ -12,7 +12,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -38,6 +38,8 @@ from yolo_fs.services.company.hosts import Host, notes_in
 from yolo_fs.services.company.runs import FOLDER, Run, RunAct, new_run, runs, save
 from yolo_fs.services.escalations.moves import Escalations
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.moments.inbox import InboxItem
+from yolo_fs.services.moments.moment import StatusObserver
 from yolo_fs.services.progress.signoff import SignOff
 from yolo_fs.services.progress.workflow import facts_of
 from yolo_fs.services.reports.status import CandidateState, report
@@ -56,6 +58,8 @@ _PATIENCE_S = {
     CandidateState.REJECTED: 0.0,
 }
 """How long an agent's file may stand so: most that is held waits for another git to end."""
+_ASKED = frozenset({"escalation", "decision", "deadlock"})
+"""Kinds of the inbox that hold up a run whose act is a person's."""
 _TRIES = 2
 """Times that an act is tried before the next level is asked."""
 _MOST_STARTS = 8
@@ -80,15 +84,6 @@ class Outcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
-class PersonItem(NamedTuple):
-    """One thing that a person has to do."""
-
-    id: str
-    kind: str
-    question: str
-    command: str
-
-
 class RunOptions(NamedTuple):
     """What whoever starts a run asks for."""
 
@@ -106,7 +101,7 @@ class RunResult(NamedTuple):
 
     outcome: Outcome
     run: Run
-    waiting: tuple[PersonItem, ...] = ()
+    waiting: tuple[InboxItem, ...] = ()
     given_up: tuple[str, ...] = ()
     """Why acts were given up, with what their agents left."""
 
@@ -259,7 +254,7 @@ class Runner:
         self._look()
         return next((act for act in self._acts if list(act.key) == list(key)), None)
 
-    def _loop(self) -> tuple[Outcome, tuple[PersonItem, ...]]:
+    def _loop(self) -> tuple[Outcome, tuple[InboxItem, ...]]:
         while True:
             self._watch()
             self._look()
@@ -350,17 +345,25 @@ class Runner:
         given_up, _ = self._given_up.get(act.key, (None, ""))
         return act.basis in (given_up, self._asked.get(act.key))
 
-    def _waiting(self) -> Iterator[PersonItem]:
-        number = int(self._id.number)
-        for act in self._open_acts:
-            name = f"{act.turn.step}-{act.turn.task or act.agent}".replace("/", "-")
-            if act.is_of_person:
-                command = act.turn.command or f"yolo-fs workflow next --phase {number}"
-                question = act.turn.why or act.turn.sentence
-                yield PersonItem(name, "decision", f"{act.turn.sentence}: {question}", command)
-            elif checkpoint := self._checkpoint(act):
-                question = f"{checkpoint}: {act.turn.sentence}"
-                yield PersonItem(name, "approval", question, f"yolo-fs go --phase {number}")
+    def _waiting(self) -> Iterator[InboxItem]:
+        """Yield what a person has to do before the run can go on: of the inbox, and what the run
+        itself was told to ask.
+        """
+        acts = self._open_acts
+        for act in acts:
+            if question := self._checkpoint(act):
+                name = f"{act.turn.step}:{act.agent}"
+                said = f"{question}: {act.turn.sentence}"
+                yield InboxItem(name, "approval", "", said, (), self._go_on)
+        asks = any(act.is_of_person for act in acts)
+        written = {path for act in acts for path in act.writes}
+        with closing(StatusObserver(self._repository)) as observer:
+            items = observer.look().inbox
+        yield from (one for one in items if one.id in written or (asks and one.kind in _ASKED))
+
+    @property
+    def _go_on(self) -> str:
+        return f"yolo-fs go --phase {int(self._id.number)}"
 
     def _checkpoint(self, act: Act) -> str:
         """Return what a person is to approve before an act; empty for nothing."""
@@ -371,10 +374,9 @@ class Runner:
             return "approve the sign-off"
         return ""
 
-    def _item_of_budget(self) -> PersonItem:
+    def _item_of_budget(self) -> InboxItem:
         spent = f"{self._run.cost_usd:.2f} USD, {self._run.tokens} tokens"
-        command = f"yolo-fs go --phase {int(self._id.number)}"
-        return PersonItem("budget", "budget", f"{spent} are used up: go on?", command)
+        return InboxItem("budget", "budget", "", f"{spent} are used up: go on?", (), self._go_on)
 
     @property
     def _is_over_budget(self) -> bool:
