@@ -32,12 +32,13 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
     settings = load(repository.root)
     verifier = Verifier(repository, settings)
     faults: list[CommitFault] = []
-    count = 0
+    count = unknown = 0
     try:
         commits = verifier.verify(*(revisions or (HEAD,)))
         for one in watched(commits, "commits", lambda each: each.of, quiet=asked.quiet):
             count = one.number
             faults += one.faults
+            unknown += not one.is_whole
         past = [] if revisions else list(past_hooks(repository, settings))
     finally:
         repository.close()
@@ -45,6 +46,7 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
     faults += past
     data = {
         "verified": count,
+        **({"not_whole": unknown} if unknown else {}),
         "faults": [{"commit": fault.commit, **fault.finding.as_json()} for fault in faults],
     }
     findings = [
@@ -52,14 +54,23 @@ def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
         for fault in faults
     ]
     exit_code = Exit.FINDINGS if faults else Exit.DONE
-    return Reply(data, findings, exit_code, lambda console: _show(console, count, wrong, past))
+    return Reply(
+        data, findings, exit_code, lambda console: _show(console, count, wrong, unknown, past)
+    )
 
 
-def _show(console: Console, count: int, wrong: int, past: Sequence[CommitFault]) -> None:
+def _show(
+    console: Console, count: int, wrong: int, unknown: int, past: Sequence[CommitFault]
+) -> None:
     verdict = (
         f"{wrong} of them are not what they should be" if wrong else "all are what they should be"
     )
     console.print(f"{count} commits verified: {verdict}")
+    if unknown:
+        console.print(
+            f"{unknown} of them are not whole in this clone, and nothing is said of the rest of it;"
+            " 'git fetch --unshallow' or 'git fetch --refetch --no-filter' brings it"
+        )
     if past:
         console.print(
             f"{len({fault.commit for fault in past})} of people's commits went past the git hooks"

@@ -89,7 +89,7 @@ class Pipeline:
         """Paths of this round, as long as nobody had to know what git's rules say of them."""
         self._checker = Checker(settings)
         self._work_tree = WorkTree(
-            repository.root, settings.policy.max_file_bytes, repository.commits_exist
+            repository.root, settings.policy.max_file_bytes, repository.commits_may_exist
         )
 
     def look(self, path: str, head: Head, obstacle: Reason | None) -> Observation:

@@ -59,6 +59,7 @@ _READ_IN_GIT_DIR = (
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
 )
 """Files that git opens, whatever they are."""
+_SHALLOW_BYTES = 64 << 20
 _INDEX_READ_BYTES = 1 << 20
 """A larger index is git's to read."""
 
@@ -319,6 +320,20 @@ class Repository:
         found = {name: self.objects.read(f"{name}^{{commit}}") for name in sound}
         commits = {name for name, each in found.items() if each and each.kind == "commit"}
         return {name: name in commits for name in names}
+
+    def commits_may_exist(self, names: Sequence[str]) -> dict[str, bool]:
+        """Tell the same, but of what a shallow clone does not have nobody knows that it is none."""
+        found, is_cut = self.commits_exist(names), bool(self.cut_off())
+        return {name: is_there or is_cut for name, is_there in found.items()}
+
+    def cut_off(self) -> frozenset[str]:
+        """Return the commits at which a shallow clone ends; none of a whole one."""
+        return frozenset(content_of(f"{self.common_dir}/shallow", _SHALLOW_BYTES).decode().split())
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether contents are left out until somebody asks a remote for them."""
+        return any(each.key.endswith((".promisor", ".partialclone")) for each in self.settings())
 
     def identity(self) -> str:
         """Return `Name <mail>` of the user, or ours when they have configured none (F34)."""

@@ -116,7 +116,7 @@ class BlobReader:
     def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
         """Return for each hash whether the repository has that commit."""
         unknown = [name for name in names if name not in self._known_commits]
-        self._known_commits |= self._repository.commits_exist(unknown)
+        self._known_commits |= self._repository.commits_may_exist(unknown)
         return {name: self._known_commits[name] for name in names}
 
 

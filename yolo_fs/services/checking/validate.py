@@ -179,7 +179,7 @@ class Validator:
         tree_root = location.root if location else root
         commits_exist = assume_commits_exist
         if self._repository and os.path.realpath(tree_root) == self._repository.root:
-            commits_exist = self._repository.commits_exist
+            commits_exist = self._repository.commits_may_exist
         snapshot = WorkTree(tree_root, self.max_bytes, commits_exist)
         return self._check(shown, data, location, snapshot)
 
@@ -200,7 +200,7 @@ class Validator:
         tree_root = location.root if location else os.path.dirname(full)
         look_up = assume_commits_exist
         if self._repository and os.path.realpath(tree_root) == self._repository.root:
-            look_up = self._repository.commits_exist
+            look_up = self._repository.commits_may_exist
         snapshot = WorkTree(tree_root, self.max_bytes, look_up)
         return self._check(shown, data, location, snapshot)
 

@@ -43,6 +43,7 @@ from yolo_fs.services.checking.snapshots import AtCommit, BlobReader
 from yolo_fs.services.workspace import HOOKS, Settings
 
 HEAD = "HEAD"
+_NOT_FETCHED = frozenset({Reason.OBJECT_MISSING})
 
 
 class CommitFault(NamedTuple):
@@ -62,6 +63,8 @@ class VerifiedCommit(NamedTuple):
     """From 1."""
     of: int
     """How many there are in all."""
+    is_whole: bool = True
+    """Whether all that it rests on is here; a shallow or partial clone leaves something out."""
 
 
 class Verifier:
@@ -82,9 +85,14 @@ class Verifier:
         if revisions == (HEAD,) and self._repository.head().tip is None:
             return
         own = [commit for commit in log(self._repository, *revisions) if commit.is_ours]
+        cut_off, is_partial = self._repository.cut_off(), self._repository.is_partial
         for number, commit in enumerate(own, 1):
-            faults = tuple(CommitFault(commit.oid, finding) for finding in self._found_in(commit))
-            yield VerifiedCommit(commit, faults, number, len(own))
+            is_cut = commit.oid in cut_off and bool(commit.parents)  # it seems to add all files
+            found = () if is_cut else self._found_in(commit)
+            known = [one for one in found if not (is_partial and one.reason in _NOT_FETCHED)]
+            is_whole = not is_cut and len(known) == len(found)
+            faults = tuple(CommitFault(commit.oid, finding) for finding in known)
+            yield VerifiedCommit(commit, faults, number, len(own), is_whole)
 
     def _found_in(self, commit: LoggedCommit) -> tuple[Finding, ...]:
         try:

@@ -68,6 +68,7 @@ _ACTIVE_BYTES = 4096
 """Of the file that names the milestone in force."""
 _NONE = (None,)
 _NO_PLANS: frozenset[str] = frozenset()
+_NO_PATHS: frozenset[str] = frozenset()
 _MADE_FEW = 50
 """Contents of the past that are looked for in the trees of their commits, one by one."""
 _MADE_AT_ONCE = 2000
@@ -404,6 +405,12 @@ class Team:
         known = {name: self.history_index.commit(name) for name in names}
         known |= {name: self._lines.commit(name) for name, one in known.items() if not one}
         known |= dict(self._rewritten(filed, {name for name, one in known.items() if not one}))
+        if self._repository.cut_off():
+            lost = [name for name, one in known.items() if not one]
+            there = self._repository.commits_exist(lost)
+            known |= {
+                name: SourceCommit(name, "", _NO_PATHS, 0) for name in lost if not there[name]
+            }
         return {name: commit for name, commit in known.items() if commit}
 
     def _rewritten(

@@ -91,7 +91,7 @@ def read_artifact(
     if commit:
         snapshot: Snapshot = AtCommit(repository, commit, blobs)
     else:
-        snapshot = WorkTree(repository.root, limit, repository.commits_exist)
+        snapshot = WorkTree(repository.root, limit, repository.commits_may_exist)
     data, checker = snapshot.content(path), Checker(settings)
     wrong = () if isinstance(data, Finding) else checker.check(place, data, snapshot).findings
     kind, versions = place.artifact.kind, tuple(versions_of(repository, path, commit or tip))

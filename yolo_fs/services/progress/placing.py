@@ -164,7 +164,7 @@ class FileCommitter:
     def _request(self, path: str, data: bytes, there: str | None) -> CommitRequest:
         place = classify(path)
         assert place is not None, path
-        limit, exist = self._settings.policy.max_file_bytes, self._repository.commits_exist
+        limit, exist = self._settings.policy.max_file_bytes, self._repository.commits_may_exist
         around = WorkTree(self._repository.root, limit, exist)
         checked = Checker(self._settings).check(place, data, around)
         if wrong := (*errors(checked.faults), *checked.secrets):

@@ -1,0 +1,103 @@
+"""What a shallow or partial clone does not have is said in one line, and is no fault."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yolo_fs.cli.main import run
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.rules.evidence import PlanStanding, plan_progress
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.workspace import load
+
+FOLDER = ".yolo-planning/phases/01-login"
+PLAN = (
+    {
+        "p": "01", "n": "01", "t": "Login", "w": 1, "d": [], "obj": "o",
+        "mh": {"tr": ["x"], "ar": [{"p": "src/a.py", "pv": "s", "c": ""}], "kl": []},
+    },
+    {"id": "T1", "tp": "auto", "a": "do it", "f": ["src/a.py"], "v": "true", "done": "ok"},
+)  # fmt: skip
+COMMITS = 5
+
+
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def put(root: Path, name: str, *records: object) -> None:
+    """Write an artifact, and let it be committed."""
+    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    (root / FOLDER / name).write_text("".join(json.dumps(each) + "\n" for each in records))
+    assert run(["run", "--once", "-q", "-C", str(root)]) == 0
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Path:
+    root = tmp_path / "origin"
+    git(tmp_path, "init", "-q", "-b", "main", str(root))
+    for key, value in (("user.name", "T"), ("user.email", "t@x"), ("uploadpack.allowFilter", "1")):
+        git(root, "config", key, value)
+    put(root, "01-01.plan.jsonl", {**PLAN[0], "obj": "first"}, PLAN[1])
+    put(root, "01-01.plan.jsonl", *PLAN)
+    (root / "src").mkdir()
+    (root / "src/a.py").write_text("1\n")
+    git(root, "add", "src")
+    git(root, "commit", "-qm", "feat(01-01): T1 load")
+    summary = {
+        "p": "01", "n": "01", "t": "t", "s": "complete", "dt": "2026-02-19", "tc": 1, "tt": 1,
+        "ch": [git(root, "rev-parse", "HEAD")], "fm": ["src/a.py"], "dv": [], "built": ["x"],
+        "tst": "green_only", "sg": [],
+    }  # fmt: skip
+    put(root, "01-01.summary.jsonl", summary)
+    git(root, "commit", "-q", "--allow-empty", "-m", "chore: after")
+    assert int(git(root, "rev-list", "--count", "HEAD")) == COMMITS
+    return root
+
+
+def standing(root: Path) -> tuple[PlanStanding, tuple[str, ...]]:
+    with Repository(str(root)) as repository:
+        team = Team(repository, load(repository.root))
+        (facts,) = team.facts(repository.head().tip)
+        (plan,) = plan_progress(facts)
+    return plan.standing, plan.missing
+
+
+@pytest.mark.parametrize("depth", range(1, COMMITS + 1))
+def test_a_shallow_clone_of_any_depth_calls_no_good_work_bad(
+    origin: Path, tmp_path: Path, depth: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", f"--depth={depth}", origin.as_uri(), str(clone))
+    assert standing(clone) == (PlanStanding.COMPLETE, ())
+    assert run(["validate", "-C", str(clone)]) == 0
+    capsys.readouterr()
+    assert run(["verify", "-C", str(clone)]) == 0
+    said = capsys.readouterr()
+    ends_at_ours = depth in (2, 4)  # the summary, and the second plan
+    assert said.out.count("--unshallow") == int(ends_at_ours) and not said.err
+
+
+def test_a_clone_without_contents_calls_no_good_commit_bad(
+    origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", origin.as_uri(), str(clone))
+    assert standing(clone) == (PlanStanding.COMPLETE, ())
+    capsys.readouterr()
+    assert run(["verify", "-C", str(clone)]) == 0
+    said = capsys.readouterr()
+    assert said.out.count("1 of them are not whole") == 1 and not said.err
+
+
+def test_a_whole_clone_still_finds_a_commit_that_there_is_not(origin: Path, tmp_path: Path) -> None:
+    clone, summary = tmp_path / "clone", "01-01.summary.jsonl"
+    git(tmp_path, "clone", "-q", origin.as_uri(), str(clone))
+    said = json.loads((clone / FOLDER / summary).read_text())
+    (clone / FOLDER / summary).write_text(json.dumps({**said, "ch": ["a" * 40]}) + "\n")
+    assert run(["validate", "-q", "-C", str(clone)]) == 1
