@@ -301,6 +301,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "escalate raise": (Row("ESC-01-01-T1 --reason x --evidence y --recommendation z --by senior"),),
     "escalate resolve": (Row("ESC-01-01-T1 --by user --decision x --item y"),),
     "inbox": MADE,
+    "log": MADE,
     "answer": (Row("ESC-01-01-T1 x --text y"),),
     "escalate list": MADE,
     "escalate tick": MADE,

@@ -62,6 +62,7 @@ VERBS = (
     Verb("kept", "what could not be committed, or would have been destroyed: list, show, restore"),
     Verb("verify", "check committed history against the protocol"),
     Verb("events", "the journal: what happened, in order"),
+    Verb("log", "the branch without the commits of the team, or those alone"),
     Verb("dept", "declare or show how a department stands"),
     Verb("gate", "gates between departments: open or closed, and why not"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),

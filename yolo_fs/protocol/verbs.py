@@ -93,8 +93,8 @@ OWN_VERBS = (
     OwnVerb("escalate raise", reads=("--message",)),
     OwnVerb("escalate resolve", reads=("--message",)),
     *map(OwnVerb, (
-        "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "resume",
-        "validate",
+        "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "log",
+        "resume", "validate",
         "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
         "gate list", "gate wait", "gate why", "workflow complete", "workflow next",
         "workflow routes", "workflow show", "team lease list", "team lease release",

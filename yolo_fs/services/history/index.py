@@ -327,8 +327,19 @@ class HistoryIndex:
 
     def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
         """Return the latest coordination commits, newest first; `count`: so many at most."""
+        return self._newest("c.ours", count)
+
+    def last_of_source(self, count: int) -> tuple[IndexedCommit, ...]:
+        """Return the latest commits that no coordinator made, newest first."""
+        return self._newest("not c.ours", count)
+
+    def last(self, count: int) -> tuple[IndexedCommit, ...]:
+        """Return the latest commits of all, newest first."""
+        return self._newest("1", count)
+
+    def _newest(self, condition: str, count: int) -> tuple[IndexedCommit, ...]:
         asked = (
-            f"select {_COMMIT} where c.ours and +c.position <= ?"
+            f"select {_COMMIT} where {condition} and +c.position <= ?"
             f" order by c.height desc, c.at_s desc, c.oid desc limit {count:d}"
         )
         return tuple(self._commits(asked))

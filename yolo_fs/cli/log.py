@@ -1,0 +1,58 @@
+"""`yolo-fs log`: the commits of the branch, without those of the team or those alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import safe
+from yolo_fs.rules.timestamps import iso
+from yolo_fs.services.history.index import IndexedCommit
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.workspace import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@verb("log", example="yolo-fs log --source -n 20")
+@click.option("--source", "kind", flag_value="source", help="Only commits that no daemon made.")
+@click.option("--team", "kind", flag_value="team", help="Only the commits of yolo-fs.")
+@click.option(
+    "-n", "count", type=click.IntRange(1, 100_000), default=30, show_default=True,
+    help="So many at most.",
+)  # fmt: skip
+def log(asked: Invocation, *, kind: str | None, count: int) -> Reply:
+    """List the commits of the branch, newest first: all, the source alone, or the team's alone.
+
+    Whose a commit is, its trailers tell, not its subject.
+    """
+    with Repository(asked.start) as repository:
+        team = Team(repository, load(repository.root))
+        index = team.history_index
+        if tip := repository.head().tip:
+            index.read_up_to(tip)
+        looks = {"source": index.last_of_source, "team": index.last_of_ours, None: index.last}
+        commits = looks[kind](count)
+        team.keep()
+    data = [
+        {
+            "commit": one.oid,
+            "at": iso(one.at_s),
+            "by": "team" if one.is_ours else "source",
+            "subject": one.subject,
+        }
+        for one in commits
+    ]
+    return Reply(data, show=lambda console: _show(console, commits))
+
+
+def _show(console: Console, commits: tuple[IndexedCommit, ...]) -> None:
+    for one in commits:
+        sign = "·" if one.is_ours else "*"
+        console.print(safe(f"{sign} {one.oid[:9]}  {iso(one.at_s)}  {one.subject}", 300))
+    if not commits:
+        console.print("no such commit on this branch")
