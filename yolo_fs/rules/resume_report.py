@@ -54,6 +54,8 @@ class Situation:
     """Empty on a branch without commits."""
     obstacle: Reason | None = None
     """Why nothing may be committed now."""
+    is_cut_off: bool = False
+    """Whether the clone is shallow: older commits may have done what seems to be undone."""
     trouble: tuple[str, ...] = ()
     """What could not be looked at, and why."""
     is_daemon_running: bool = True
@@ -107,6 +109,8 @@ def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
         )
     if not situation.is_daemon_running:
         lines.append("no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)")
+    if situation.is_cut_off:
+        lines.append("this clone is shallow: what is older is not known ('git fetch --unshallow')")
     lines += [f"stop: {safe(one, 500)}" for one in situation.trouble]
     trouble = {
         "obstacle": situation.obstacle.value if situation.obstacle else None,

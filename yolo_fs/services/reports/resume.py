@@ -91,6 +91,7 @@ class _Look:
             commit=head.tip or "",
             obstacle=obstacle,
             verdicts=verdicts,
+            is_cut_off=bool(self.repository.cut_off()),
             is_daemon_running=self._tried(lambda: health(self.repository).is_running, False),
         )
         if obstacle is Reason.BRANCH_BROKEN:
