@@ -340,6 +340,15 @@ def test_only_the_users_own_configuration_names_a_program(
     assert done.returncode == (1 if scope == "--global" else 2), done
 
 
+def test_a_program_that_is_not_there_is_named_and_the_run_is_over(company: Company) -> None:
+    company.configure()
+    played = company.go("a", "login", program="/none/agent")
+    assert played.code == 78, played
+    assert played.findings[0]["reason"] == "file_missing"
+    (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
+    assert (run["outcome"], run["acts"][0]["outcome"]) == ("failed", "could not be started")
+
+
 def test_no_shell_reads_the_command(company: Company, tmp_path: Path) -> None:
     company.configure()
     played = company.go("a", "login", program=f"echo {{agent}}; touch {tmp_path}/ran")

@@ -127,8 +127,8 @@ HOSTS = (
     Host("command", "", read_claude),
     Host(
         "claude",
-        "claude -p --agent yolo-{agent} --output-format stream-json --verbose"
-        " --permission-mode acceptEdits",
+        "claude -p --output-format stream-json --verbose --permission-mode acceptEdits"
+        " --allowedTools 'Bash(yolo-fs:*)'",  # without a terminal nobody can be asked for it
         read_claude,
     ),
     Host("codex", "codex exec --json --sandbox workspace-write -", read_codex),

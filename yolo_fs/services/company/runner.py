@@ -195,12 +195,20 @@ class Runner:
                 outcome, waiting = self._loop()
             except BaseException:
                 self._end_all("the runner failed")
+                self._end_run("failed")
                 raise
-            self._run.ended, self._run.outcome = time.time(), outcome.value
-            save(self._repository, self._run)
+            self._end_run(outcome.value)
             hopeless = [act.key for act in self._open_acts if self._is_hopeless(act)]
             given_up = tuple(self._given_up[key][1] for key in hopeless if key in self._given_up)
             return RunResult(outcome, self._run, waiting, given_up)
+
+    def _end_run(self, outcome: str) -> None:
+        now = time.time()
+        for act in self._run.acts:
+            if act.ended is None:
+                act.ended, act.outcome = now, "ended with its run"
+        self._run.ended, self._run.outcome = now, outcome
+        save(self._repository, self._run)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

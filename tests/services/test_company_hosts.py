@@ -1,0 +1,63 @@
+"""How the stream of each host is read: tokens, cost, the last tool, and a limit of the host."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from yolo_fs.services.company.hosts import HOST_BY_NAME, StreamNote, notes_in
+
+CLAUDE_TOOL = {
+    "type": "assistant",
+    "message": {
+        "content": [{"type": "text", "text": "I look"}, {"type": "tool_use", "name": "Read"}]
+    },
+}
+CLAUDE_END = {
+    "type": "result",
+    "total_cost_usd": 0.25,
+    "usage": {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 85},
+    "result": "done",
+}
+CLAUDE_LIMIT = {"type": "system", "subtype": "api_retry", "error_status": 429}
+CODEX_TOOL = {"type": "item.completed", "item": {"type": "command_execution", "command": "ls"}}
+CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": 3}}
+CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit: 429 Too Many"}}
+
+
+@pytest.mark.parametrize(
+    ("host", "line", "note"),
+    [
+        ("claude", CLAUDE_TOOL, StreamNote(tool="Read", text="I look")),
+        ("claude", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done")),
+        ("claude", CLAUDE_LIMIT, StreamNote(is_limited=True)),
+        ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
+        ("codex", CODEX_END, StreamNote(tokens=10)),
+        ("codex", CODEX_LIMIT, StreamNote(is_limited=True)),
+        ("command", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done")),
+    ],
+)
+def test_a_line_says_what_was_used(host: str, line: dict[str, object], note: StreamNote) -> None:
+    assert [*notes_in(HOST_BY_NAME[host], json.dumps(line).encode() + b"\n")] == [note]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"plain words",
+        b"{",
+        b"[1]",
+        b"\xff\xfe",
+        b'{"type":"result","usage":{"input_tokens":"many"},"total_cost_usd":"dear"}',
+        b'{"type":"result","usage":{"input_tokens":true},"total_cost_usd":null}',
+        b"[" * 5000,
+    ],
+)
+@pytest.mark.parametrize("host", HOST_BY_NAME)
+def test_whatever_else_a_stream_holds_costs_nothing_and_stops_nobody(
+    host: str, line: bytes
+) -> None:
+    notes = [*notes_in(HOST_BY_NAME[host], line + b"\n")]
+    assert sum(note.tokens + note.cost_usd for note in notes) == 0
+    assert not any(note.is_limited for note in notes)
