@@ -88,6 +88,10 @@ def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
         assert len(tools) == 10
         for tool in tools:
             assert len(tool.description or "") > 200
+            assert "\n  " not in (tool.description or ""), "no indentation of a docstring"
+            for name, schema in tool.input_schema["properties"].items():
+                assert len(schema["description"]) > 10, (tool.name, name)
+                assert "title" not in schema
             assert tool.output_schema
             assert set(tool.output_schema["properties"]) == {"ok", "text", "faults", "data"}
         assert "next: critic does critique" in (await call(asked, "stand"))["text"]

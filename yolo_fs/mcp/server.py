@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -16,6 +17,7 @@ import anyio
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.mcpserver.resources import FunctionResource
+from mcp.server.mcpserver.tools import Tool
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.shared.message import SessionMessage
@@ -35,6 +37,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json, visible
 from yolo_fs.mcp.framing import LONGEST, Line, read_line
+from yolo_fs.mcp.parameters import PARAMETERS, described
 from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
 from yolo_fs.reasons import Finding, safe
 
@@ -95,20 +98,8 @@ class Server:
             log_level="ERROR",
             lifespan=self._alive,
             subscriptions=self._bus,
+            tools=[_tool(name, getattr(Tools(start, agent), name)) for name in PARAMETERS],
         )
-        tools = Tools(start, agent)
-        for name in (
-            "stand", "next", "check", "append", "write", "may", "gate", "handoff", "escalate",
-            "task",
-        ):  # fmt: skip
-            hints = ToolAnnotations(
-                read_only_hint=name in _READS,
-                destructive_hint=name == "write",
-                open_world_hint=False,
-            )
-            self._server.add_tool(
-                _as_tool(getattr(tools, name)), name, annotations=hints, structured_output=True
-            )
         self._add_resources()
 
     def run(self) -> None:
@@ -276,6 +267,20 @@ def _taken_stdin() -> Iterator[BinaryIO]:
         yield os.fdopen(taken, "rb", closefd=False)
     finally:
         os.dup2(taken, 0)
+
+
+def _tool(name: str, function: Callable[..., Any]) -> Tool:
+    hints = ToolAnnotations(
+        read_only_hint=name in _READS,
+        destructive_hint=name == "write",
+        open_world_hint=False,
+    )
+    text = inspect.cleandoc(function.__doc__ or "")
+    tool = Tool.from_function(
+        _as_tool(function), name, description=text, annotations=hints, structured_output=True
+    )
+    tool.parameters = described(name, tool.parameters)
+    return tool
 
 
 def _as_tool(function: Callable[..., Any]) -> Callable[..., Any]:
