@@ -87,6 +87,15 @@ def test_a_plan_stays_complete_when_its_commits_get_other_names(root: Path, way:
     assert plan.tasks[0].commit == do(root, "git log -1 --format=%H -- src/a.py")
 
 
+@pytest.mark.parametrize("after", [":", FORGET])
+def test_a_squashed_merge_leaves_a_plan_complete(root: Path, after: str) -> None:
+    finish(root, "feat(01-01): T1 load")
+    do(root, "git checkout -qb trunk plan; git merge -q --squash main >/dev/null")
+    do(root, f"git commit -qm 'feat(app): login (#12)'; git branch -D main; {after}")
+    plan = plan_of(root)
+    assert (plan.standing, plan.missing) == (PlanStanding.COMPLETE, ())
+
+
 def test_a_summary_that_names_no_commit_of_its_plan_proves_nothing(root: Path) -> None:
     finish(root, "feat(01-02): T1 of another plan")
     do(root, WAYS["rebase"])

@@ -39,6 +39,7 @@ from yolo_fs.rules.evidence import (
     plans_in,
     plans_of,
     texts,
+    touches,
 )
 from yolo_fs.rules.handoffs.contents import PHASE_HANDOFF, handoff_into
 from yolo_fs.rules.judged import JUDGED_BY
@@ -418,15 +419,17 @@ class Team:
     ) -> Iterator[tuple[str, SourceCommit]]:
         """Yield what stands for the commits that a summary names and the branch does not have: a
         rebase, an amend or a cherry-pick gave them other names. Where each task of the plan has a
-        commit that says so and touches the plan, these are what it means.
+        commit that says so and touches the plan, these are what it means; else the squashed
+        merge that brought the summary with the work.
         """
         summaries = {
-            (one.place.department, one.place.plan): texts(one.lines[0].get("ch"))
+            (one.place.department, one.place.plan): one
             for one in filed
             if gone and one.valid and one.lines and one.place.artifact.kind == "summary"
         }
         for plan in plans_in(filed):
-            named = summaries.get((plan.department, plan.id), ())
+            summary = summaries.get((plan.department, plan.id))
+            named = texts(summary.lines[0].get("ch")) if summary else ()
             lost = [name for name in named if name in gone]
             refs = [f"{plan.id}/{task.get('id')}" for task in plan.tasks] if lost else []
             made = [self.history_index.of_task_touching(ref, plan.files) for ref in refs]
@@ -434,6 +437,10 @@ class Team:
                 commits = [self.history_index.commit(oid) for oid in dict.fromkeys(made)]
                 free = [one for one in commits if one and not _is_named(one, named)]
                 yield from zip(lost, free, strict=False)
+                continue
+            squashed = self.history_index.commit(summary.commit) if summary and lost else None
+            if squashed and touches(plan.files, squashed.files):
+                yield from ((name, squashed) for name in lost)
 
     def _tasks_done(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
         """Yield task and commit where a subject names the task's id, or says its very words."""
