@@ -323,6 +323,10 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     ),
     "hooks install": Made(Row(writes=_HOOKS)),
     "hooks uninstall": Made(Row(writes=_HOOKS)),
+    "uninstall": (
+        Row("--dry-run"), Row("", writes=(*_HOOKS, *_HOSTS, *_MERGE, *_CONSENT, "repo/.git/info/exclude")),
+        Row("--purge", writes=(*_HOOKS, *_HOSTS, *_MERGE, *_CONSENT, "repo/.git/info/exclude")),
+    ),
     "hooks doctor": Made(Row(runs_hooks=True)),
     "statusline": MADE,
     "git-hook": (),

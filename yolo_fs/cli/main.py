@@ -87,6 +87,7 @@ VERBS = (
     Verb("hooks", "install, remove or check our hooks in git", "setup"),
     Verb("statusline", "one line for an agent's host: where the team stands", "status"),
     Verb("git-hook", "called by git, not by people: answer one git hook (see hooks)", "githook"),
+    Verb("uninstall", "leave a repository: nothing of ours stays but its history"),
     Verb("doctor", "what is wrong, and how to mend it", "install"),
     Verb("compat", "what the reference's shell scripts do", "shell"),
     Verb("completion", "the script that completes commands in bash, zsh or fish", "shell"),

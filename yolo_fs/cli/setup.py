@@ -102,7 +102,7 @@ def setup(
         return _plugin(row, plugin, asked.start, check=check)
     with Repository(asked.start) as repository:
         if remove:
-            gone = [part.file.name for part in _parts(repository, row) if part.remove()]
+            gone = [part.file.name for part in parts_of(repository, row) if part.remove()]
             return _reply(
                 row, gone[0] if gone else row.settings, "removed" if gone else "not installed"
             )
@@ -133,7 +133,9 @@ def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
     return _reply(row, folder, state, approve=approve, findings=_program())
 
 
-def _parts(repository: Repository, row: Host) -> Iterator[HostSettings | ServerEntry | TomlSection]:
+def parts_of(
+    repository: Repository, row: Host
+) -> Iterator[HostSettings | ServerEntry | TomlSection]:
     """Yield everything that we may have written for a host, the latest first."""
     if row.name == "codex":
         yield _registration(repository, row, roles=True)

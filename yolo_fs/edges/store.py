@@ -326,6 +326,25 @@ def remove(path: str, *, root: str | None = None) -> None:
             raise
 
 
+def remove_folder(folder: str) -> None:
+    """Remove a folder with all that is in it; of a link, the link. Raises as `remove`."""
+    with environment(folder):
+        if os.path.islink(folder):
+            os.unlink(folder)
+        else:
+            import shutil  # 4 ms
+
+            shutil.rmtree(folder)
+
+
+def remove_empty_folders(folder: str, top: str) -> None:
+    """Remove a folder and those above it, up to and with `top`, as far as nothing is in them."""
+    while folder == top or folder.startswith(f"{top}/"):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+        folder = os.path.dirname(folder)
+
+
 def move(path: str, target: str, *, root: str | None = None) -> None:
     """Give a file another name, below the same root. Raises as `remove`."""
     try:

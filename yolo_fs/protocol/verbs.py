@@ -54,6 +54,7 @@ _SHOWN = ("--dry-run", "--check")
 
 OWN_VERBS = (
     _persons("init", never_with=_SHOWN),
+    _persons("uninstall", never_with=_SHOWN),
     _persons("stop"),
     _persons("restart"),
     _persons("run", only_with=("--unsafe-fs",)),

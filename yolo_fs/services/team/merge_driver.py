@@ -93,6 +93,11 @@ def uninstall(repository: Repository) -> tuple[str, ...]:
     return tuple(changed)
 
 
+def is_installed(repository: Repository) -> bool:
+    """Return whether anything is there that `install` wrote."""
+    return bool(repository.config(f"merge.{DRIVER}.driver") or _section(_lines(repository)))
+
+
 def examine(repository: Repository) -> Iterator[Finding]:
     """Yield why git would not merge artifacts by records here."""
     hint = "Run 'yolo-fs merge install'."

@@ -1,0 +1,152 @@
+"""Whatever was there before, `uninstall` leaves it byte for byte, and nothing of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.artifacts import PLANNING, artifact
+from tests.e2e.daemon import descendants, until
+from tests.e2e.repo import Repo, make_repo
+
+PASSING = (".git/index", ".git/objects", ".git/logs", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD")
+"""What git changes with any commit, and what its history is."""
+
+
+def nothing(repo: Repo) -> None:
+    """A repository as git makes it."""
+
+
+def own_hooks(repo: Repo) -> None:
+    for name, text in (("pre-commit", "#!/bin/sh\nexit 0\n"), ("pre-push", "#!/bin/sh\ncat\n")):
+        path = repo.root / ".git/hooks" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+
+def hooks_in_a_folder_of_the_project(repo: Repo) -> None:
+    repo.file(".githooks/pre-commit", "#!/bin/sh\nexit 0\n")
+    (repo.root / ".githooks/pre-commit").chmod(0o755)
+    repo.git("add", ".githooks")
+    repo.git("commit", "-qm", "chore: hooks")
+    repo.git("config", "core.hooksPath", ".githooks")
+
+
+def settings_of_hosts(repo: Repo) -> None:
+    hook = {"hooks": [{"type": "command", "command": "lint"}]}
+    repo.file(".claude/settings.json", json.dumps({"hooks": {"Stop": [hook]}}, indent=4) + "\n")
+    repo.file(".mcp.json", '{"mcpServers": {"mine": {"command": "x"}}}')
+
+
+def attributes(repo: Repo) -> None:
+    repo.file(".gitattributes", "*.png binary\n")
+    repo.git("add", ".gitattributes")
+    repo.git("commit", "-qm", "chore: attributes")
+
+
+def exclusions(repo: Repo) -> None:
+    path = repo.root / ".git/info/exclude"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("*.swp")
+
+
+def a_linked_work_tree(repo: Repo) -> None:
+    repo.git("worktree", "add", "-q", "-b", "two", str(repo.root / "../two"))
+
+
+def a_remote(repo: Repo) -> None:
+    repo.git("init", "-q", "--bare", str(repo.root / "../remote.git"))
+    repo.git("remote", "add", "origin", str(repo.root / "../remote.git"))
+
+
+STATES = (
+    nothing, own_hooks, hooks_in_a_folder_of_the_project, settings_of_hosts, attributes, exclusions,
+    a_linked_work_tree, a_remote,
+)  # fmt: skip
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    return make_repo(tmp_path / "repo", tmp_path / "home")
+
+
+def snapshot(repo: Repo) -> dict[str, bytes | str]:
+    """Return every file, with its mode, and every ref but the branch."""
+    found: dict[str, bytes | str] = {}
+    for root in (repo.root, repo.root / "../two"):
+        for folder, _, names in os.walk(root):
+            for name in names:
+                path = Path(folder, name)
+                place = os.path.relpath(path, repo.root)
+                is_worktrees = place.startswith(".git/worktrees/") and "yolo-fs" not in place
+                if (
+                    not place.startswith((*PASSING, PLANNING, f"../two/{PLANNING}"))
+                    and not is_worktrees
+                ):
+                    found[place] = f"{path.stat().st_mode:o} ".encode() + path.read_bytes()
+    refs = repo.look("for-each-ref", "--format=%(refname)").split()
+    found["refs"] = " ".join(ref for ref in refs if ref.startswith("refs/yolo"))
+    return {path: text for path, text in found.items() if not path.startswith(".git/refs/heads")}
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
+def test_nothing_of_ours_is_left_but_history(repo: Repo, state: Callable[[Repo], None]) -> None:
+    state(repo)
+    before = snapshot(repo)
+    repo.yolo_fs("init")
+    repo.git("add", "-A", PLANNING)
+    repo.git("commit", "-qm", "chore(repo): begin")
+    for host in ("claude", "codex", "cursor"):
+        repo.yolo_fs("setup", host)
+        repo.yolo_fs("setup", host, "--mcp", ok=(0, 1))
+    repo.yolo_fs("merge", "install")
+    if state is a_remote:
+        repo.yolo_fs("team", "join", "origin", "--yes", ok=(0, 1))
+    repo.yolo_fs("start", "--wait")
+    pid = int(json.loads(repo.yolo_fs("status", "--json").stdout)["data"]["daemon"]["pid"])
+    processes = [pid, *descendants(pid)]
+    one = artifact("plan", 1)
+    repo.write(one)
+    repo.yolo_fs("run", "--once", "-q", ok=(0, 1, 3, 4, 75))
+
+    listed = repo.yolo_fs("uninstall", "--dry-run").stdout
+    assert b"hooks" in listed and b"daemon" in listed
+    assert (repo.root / ".git/yolo-fs").exists()
+    repo.yolo_fs("uninstall")
+
+    assert snapshot(repo) == before
+    until(lambda: not any(map(is_alive, processes)), "its processes have ended")
+    assert (repo.root / PLANNING).is_dir()
+    assert repo.yolo_fs("uninstall").stdout == b"nothing of ours is here\n"
+    repo.yolo_fs("uninstall", "--purge")
+    assert not (repo.root / PLANNING).exists()
+
+
+def test_what_is_kept_and_nowhere_else_is_not_taken_away_unasked(repo: Repo) -> None:
+    repo.yolo_fs("init")
+    repo.git("add", "-A", PLANNING)
+    repo.git("commit", "-qm", "chore(repo): begin")
+    repo.file(f"{PLANNING}/phases/01-auth/critique.jsonl", "no JSON\n")
+    repo.yolo_fs("run", "--once", "-q", ok=(0, 1))
+    (repo.root / PLANNING / "phases/01-auth/critique.jsonl").unlink()
+    assert json.loads(repo.yolo_fs("kept", "--json").stdout)["data"]["entries"]
+    done = repo.yolo_fs("uninstall", ok=(1,))
+    assert b"yolo-fs kept" in done.stderr
+    assert (repo.root / ".git/yolo-fs").exists()
+    repo.yolo_fs("uninstall", "--purge")
+    assert not (repo.root / ".git/yolo-fs").exists()
+    assert "yolo" not in repo.look("for-each-ref")
+    subprocess.run(["git", "-C", repo.root, "fsck", "--strict"], check=True, env=repo.env)

@@ -1,0 +1,75 @@
+"""`yolo-fs uninstall`: leaves a repository, so that nothing of ours is left but its history."""
+
+from __future__ import annotations
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.setup import parts_of
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.hooks import HOST_BY_NAME
+from yolo_fs.reasons import safe
+from yolo_fs.services.hooks.githooks import work_trees
+from yolo_fs.services.leaving import (
+    Part,
+    check_leaving,
+    folders_of,
+    hand_over_packs,
+    parts_of_repository,
+    parts_of_tree,
+    planning_tree,
+)
+
+
+@verb("uninstall", example="yolo-fs uninstall --dry-run")
+@click.option("--dry-run", is_flag=True, help="Say what would go, and do nothing.")
+@click.option(
+    "--purge", is_flag=True, help="Take away the planning tree and what 'yolo-fs kept' has, too."
+)
+def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
+    """Take away all that is ours in this repository: daemons, hooks, entries in the settings of
+    agents' hosts, merge driver, service, refs and locks, in every work tree.
+
+    Your history stays, and so does .yolo-planning/ unless you say --purge. What 'yolo-fs kept' has
+    may exist nowhere else: with anything there, nothing is done without --purge.
+    """
+    gone: list[Part] = []
+
+    def take(part: Part) -> None:
+        gone.append(part)
+        if not dry_run:
+            part.remove()
+
+    with Repository(asked.start) as repository:
+        check_leaving(repository, purge=purge)
+        for root in work_trees(repository):
+            with Repository(root) as tree:
+                for part in (*parts_of_tree(tree), *_hosts(tree)):
+                    take(part)
+        for part in parts_of_repository(repository):
+            take(part)
+        if not dry_run:
+            hand_over_packs(repository)
+        for root in work_trees(repository):
+            with Repository(root) as tree:
+                for part in (*folders_of(tree), *(planning_tree(tree) if purge else ())):
+                    take(part)
+    places = list(dict.fromkeys((part.kind, part.place) for part in gone))
+    word = "would go" if dry_run else "gone"
+    lines = [f"{word}  {kind:8}  {safe(place)}" for kind, place in places]
+    state = "would_remove" if dry_run else "removed"
+    data = {
+        "state": state if places else "nothing",
+        "parts": [{"kind": kind, "place": place} for kind, place in places],
+    }
+    shown = lines or ["nothing of ours is here"]
+    return Reply(data, show=lambda _: print("\n".join(shown)))
+
+
+def _hosts(repository: Repository) -> list[Part]:
+    return [
+        Part("host", part.file.path, part.remove)
+        for row in HOST_BY_NAME.values()
+        for part in parts_of(repository, row)
+        if "yolo-fs" in (part.file.text() or "")
+    ]
