@@ -44,5 +44,5 @@ def test_it_answers_in_json(program: Scratch) -> None:
 
 
 def test_help_lists_it(program: Scratch) -> None:
-    assert "where commands start from" in program.run("--help").stdout
+    assert "where commands start from" in program.run("help", "--all").stdout
     assert "yolo-fs example" in program.run("example", "--help").stdout

@@ -254,6 +254,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "workflow show": MADE,
     "workflow skip": Made(Row("documentation --phase 1 --reason x")),
     "workflow complete": MADE,
+    "workflow check": MADE,
     "workflow routes": MADE,
     "team join": (
         Row("origin --yes", writes=(*_REMOTE, *_CONSENT)), Row("", writes=_CONSENT), Row("origin"),
@@ -313,6 +314,9 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "envelope choose": (Row("5b0f7f52 retry"),),
     "schema list": MADE,
     "schema show": MADE,
+    "schema example": MADE,
+    "explain": (Row("gitignored"), Row("all-depts"), Row(f"{PLAN}")),
+    "new": (Row("critique"), Row("plan --plan 01-07")),
     "schema export": (Row("exported", writes=("repo/exported*",)),),
     "hook": (Row("session-start", "{}"), Row("", '{"hook_event_name":"Stop"}')),
     "mcp": (Row(),),

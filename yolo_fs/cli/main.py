@@ -9,6 +9,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,6 +28,8 @@ class Verb(NamedTuple):
     summary: str
     module: str = ""
     """Module below `yolo_fs.cli`, where it is not named like the verb."""
+    group: str = ""
+    """Title in `GROUPS` under which the first screen of help has it; empty: only `help --all`."""
 
     def load(self) -> click.Command:
         """Import the verb's file and return its command."""
@@ -36,35 +39,40 @@ class Verb(NamedTuple):
 
 
 VERBS = (
-    Verb("init", "make a repository ready for a team of agents", "install"),
-    Verb("phase", "make a new phase, or list those there are"),
+    Verb("init", "make a repository ready for a team of agents", "install", group="Start"),
+    Verb("phase", "make a new phase, or list those there are", group="Work"),
     Verb("run", "watch and commit, in the foreground", "background"),
-    Verb("start", "start the daemon in the background", "background"),
-    Verb("stop", "stop the daemon", "background"),
+    Verb("start", "start the daemon in the background", "background", group="Run"),
+    Verb("stop", "stop the daemon", "background", group="Run"),
     Verb("restart", "stop the daemon and start it again", "background"),
     Verb("logs", "what the daemon wrote", "background"),
     Verb("service", "run the daemon as a service of the system", "background"),
-    Verb("go", "run the company: from an intent to the sign-off, by agents"),
+    Verb("go", "run the company: from an intent to the sign-off, by agents", group="Run"),
     Verb("debug", "have an incident looked into", "go"),
     Verb("fix-it", "have something fixed", "go"),
     Verb("research", "have a question answered", "go"),
     Verb("qa", "have the work checked", "go"),
     Verb("company", "the agents that go starts: who runs and ran, and what they say"),
-    Verb("status", "the team on one screen"),
-    Verb("inbox", "what waits for a person, each with the command that settles it"),
-    Verb("answer", "decide what an escalation asks; the decision goes down the chain", "inbox"),
-    Verb("board", "the team in the browser, live and back in time", "page"),
-    Verb("report", "a whole phase as one HTML file", "page"),
-    Verb("resume", "where the team stands, for a session that begins"),
-    Verb("validate", "check artifacts against the protocol"),
-    Verb("fix", "repair what needs no decision of the author"),
+    Verb("status", "the team on one screen", group="Look"),
+    Verb("inbox", "what waits for a person, each with the command that settles it", group="Look"),
+    Verb(
+        "answer",
+        "decide what an escalation asks; the decision goes down the chain",
+        "inbox",
+        group="Look",
+    ),
+    Verb("board", "the team in the browser, live and back in time", "page", group="Look"),
+    Verb("report", "a whole phase as one HTML file", "page", group="Look"),
+    Verb("resume", "where the team stands, for a session that begins", group="Look"),
+    Verb("validate", "check artifacts against the protocol", group="Check"),
+    Verb("fix", "repair what needs no decision of the author", group="Check"),
     Verb("adopt", "a planning tree that is already there: report, repair, commit", "fix"),
     Verb("kept", "what could not be committed, or would have been destroyed: list, show, restore"),
-    Verb("verify", "check committed history against the protocol"),
+    Verb("verify", "check committed history against the protocol", group="Check"),
     Verb("events", "the journal: what happened, in order"),
     Verb("log", "the branch without the commits of the team, or those alone"),
     Verb("dept", "declare or show how a department stands"),
-    Verb("gate", "gates between departments: open or closed, and why not"),
+    Verb("gate", "gates between departments: open or closed, and why not", group="Work"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),
     Verb("team", "several work trees, clones and machines as one team"),
     Verb("forecast", "in which files the branches of the work trees will conflict", "team"),
@@ -80,19 +88,30 @@ VERBS = (
     Verb("escalate", "escalations: up the chain, and the decision down again"),
     Verb("decide", "decisions that open a step: accept a plan, accept a risk"),
     Verb("envelope", "handoffs between the agents of the product workflow"),
+    Verb("new", "the skeleton of an artifact, in its place and under its name"),
+    Verb("explain", "a reason, a gate or a file in a sentence, and the command that helps"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("hook", "called by agent hosts, not by people: answer one hook event (see setup)"),
     Verb("mcp", "called by agent hosts: tools and resources on stdio (see setup --mcp)"),
-    Verb("setup", "install or remove our hooks in an agent host: claude, codex, cursor"),
+    Verb(
+        "setup",
+        "install or remove our hooks in an agent host: claude, codex, cursor",
+        group="Start",
+    ),
     Verb("hooks", "install, remove or check our hooks in git", "setup"),
     Verb("statusline", "one line for an agent's host: where the team stands", "status"),
     Verb("git-hook", "called by git, not by people: answer one git hook (see hooks)", "githook"),
-    Verb("uninstall", "leave a repository: nothing of ours stays but its history"),
-    Verb("doctor", "what is wrong, and how to mend it", "install"),
+    Verb("uninstall", "leave a repository: nothing of ours stays but its history", group="Start"),
+    Verb("doctor", "what is wrong, and how to mend it", "install", group="Start"),
     Verb("compat", "what the reference's shell scripts do", "shell"),
     Verb("completion", "the script that completes commands in bash, zsh or fish", "shell"),
-    Verb("demo", "see it work: a phase played by scripted agents"),
+    Verb("demo", "see it work: a phase played by scripted agents", group="Start"),
 )
+
+
+GROUPS = ("Start", "Run", "Look", "Check", "Work")
+BEFORE = frozenset(("--json", "-q", "--quiet", "-v", "--verbose"))
+"""Options of every verb that may also stand before it, as `-C DIR` may."""
 
 
 class _Verbs(click.Group):
@@ -105,8 +124,41 @@ class _Verbs(click.Group):
         return next((verb.load() for verb in VERBS if verb.name == cmd_name), None)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb.name, verb.summary) for verb in VERBS])
+        for group in GROUPS:
+            with formatter.section(group):
+                formatter.write_dl([(row.name, row.summary) for row in VERBS if row.group == group])
+        with formatter.section("More"):
+            formatter.write_dl(
+                [
+                    ("help --all", "every command"),
+                    ("help COMMAND", "one of them, with an example"),
+                    ("explain NAME", "a reason, a gate or a file, in a sentence"),
+                ]
+            )
+
+
+def _show_all() -> int:
+    """Print every command with what it does."""
+    formatter = click.HelpFormatter(width=100)
+    with formatter.section("Every command"):
+        formatter.write_dl(sorted((row.name, row.summary) for row in VERBS))
+    click.echo(formatter.getvalue().rstrip())
+    return Exit.DONE
+
+
+def typed(arguments: Sequence[str]) -> list[str]:
+    """Return a command line as the verbs take it: what stands before the verb goes behind it, and
+    `help` and `version` are verbs too.
+    """
+    front: list[str] = []
+    rest = list(arguments)
+    while rest and (rest[0] in BEFORE or rest[0].startswith("-C")):
+        count = 2 if rest[0] == "-C" else 1
+        front, rest = [*front, *rest[:count]], rest[count:]
+    if rest and rest[0] in ("help", "version", "-V"):
+        return ["--version"] if rest[0] != "help" else [*rest[1:], "--help"]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *front, *rest[end:]] if rest else front
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -126,12 +178,25 @@ def yolo_fs() -> None:
     """
 
 
+def _nearest(error: click.ClickException) -> str:
+    """Return the command that was meant, as far as that can be told."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    wrong = re.fullmatch(r"No such command '(.*)'\.", error.message)
+    if context is None or wrong is None or not isinstance(context.command, _Verbs):
+        return ""  # click tells it of the others
+    from difflib import get_close_matches
+
+    near = get_close_matches(wrong[1], context.command.list_commands(context), 1)
+    return f" Did you mean '{near[0]}'?" if near else ""
+
+
 def _show(error: click.ClickException) -> None:
     """Print how a command is typed; what was typed may be a name that a shell completed."""
     text = io.StringIO()
     error.show(text)
+    told = text.getvalue().rstrip("\n") + _nearest(error)
     print(
-        *(safe(line, 500) for line in text.getvalue().rstrip("\n").split("\n")),
+        *(safe(line, 500) for line in told.split("\n")),
         sep="\n",
         file=sys.stderr,
     )
@@ -158,12 +223,13 @@ def _told_by_the_system(defect: Exception) -> YoloError | None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; print whatever goes wrong, once; return the exit code."""
+    if list(arguments) == ["help", "--all"]:
+        return _show_all()
+    arguments = typed(arguments)
     as_json = "--json" in arguments
     code = int(Exit.DONE)
     try:
-        code = int(
-            yolo_fs.main(args=list(arguments), prog_name="yolo-fs", standalone_mode=False) or 0
-        )
+        code = int(yolo_fs.main(args=arguments, prog_name="yolo-fs", standalone_mode=False) or 0)
         sys.stdout.flush()  # what cannot be written is told here, not by the interpreter at its end
     except click.exceptions.Exit as ended:
         return ended.exit_code

@@ -13,6 +13,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.store import SHARED, make_folders, write_atomic
 from yolo_fs.rules.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
 from yolo_fs.rules.artifacts.export import all_schemas, file_of, schemas_of, written
+from yolo_fs.services.checking.examples import example_of
 from yolo_fs.services.workspace import output_place
 
 if TYPE_CHECKING:
@@ -44,6 +45,14 @@ def show(asked: Invocation, *, kind: str) -> Reply:
         )
     data = next(iter(schemas.values())) if len(schemas) == 1 else schemas
     return Reply(data, show=lambda console: _write(console, written(data)))
+
+
+@verb("example", example="yolo-fs schema example plan", parent=schema)
+@click.argument("kind")
+def example(asked: Invocation, *, kind: str) -> Reply:
+    """Print one valid artifact of a kind; 'yolo-fs new KIND' writes the skeleton of one."""
+    text = example_of(kind)
+    return Reply({"kind": kind, "text": text}, show=lambda console: _write(console, text))
 
 
 @verb("export", example="yolo-fs schema export schemas", parent=schema)

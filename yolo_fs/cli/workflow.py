@@ -110,11 +110,11 @@ def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
     return Reply(data, show=lambda console: console.print(f"{chosen.key}: {said}"))
 
 
-@verb("complete", example="yolo-fs workflow complete planning --phase 1", parent=workflow)
+@verb("check", example="yolo-fs workflow check planning --phase 1", parent=workflow)
 @click.argument("step")
 @_PHASE
-def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
-    """Return whether a step is complete by evidence; marks nothing. Exit 1 with what is missing."""
+def check(asked: Invocation, *, step: str, phase: str) -> Reply:
+    """Check whether evidence shows a step as complete. Exit 1 with what is missing."""
     chosen = find_step(step)
     with _scene(asked, phase) as scene:
         found = [one for one in scene.looks if one.progress.step == chosen]
@@ -122,6 +122,9 @@ def complete(asked: Invocation, *, step: str, phase: str) -> Reply:
     data = {"step": chosen.key, "complete": is_done, "departments": found}
     code = Exit.DONE if is_done else Exit.FINDINGS
     return Reply(data, (), code, lambda console: _show_steps(console, found))
+
+
+workflow.add_command(check, "complete")  # its name in earlier versions
 
 
 @verb("routes", example="yolo-fs workflow routes /yolo:fix", parent=workflow)

@@ -319,7 +319,7 @@ GUARDED = (
         "a state file, which follows from committed artifacts",
         (".execution-state.json", ".phase-orchestration.json"),
         "write the artifact of the step, and the state follows; "
-        "'yolo-fs workflow complete STEP --phase N' names each piece that is missing",
+        "'yolo-fs workflow check STEP --phase N' names each piece that is missing",
         is_state=True,
         source="document 002 (Resume Protocol)",
     ),

@@ -1,0 +1,135 @@
+"""What a stranger types first: help, a slip of the pen, an option in git's place, an example."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli.main import VERBS, run
+from yolo_fs.reasons import Exit, Reason
+from yolo_fs.rules.artifacts.table import ARTIFACTS, Home
+
+KINDS = [row.kind for row in ARTIFACTS]
+PHASE = ".yolo-planning/phases/01-auth"
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    made = Team(tmp_path / "work")
+    made.file(f"{PHASE}/.gitkeep", "")
+    return made
+
+
+def typed(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    capsys.readouterr()
+    code = run(words)
+    return code, "".join(capsys.readouterr())
+
+
+def test_the_first_screen_of_help_has_twenty_verbs_or_fewer_and_the_second_all(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, first = typed("--help", capsys=capsys)
+    _, second = typed("help", "--all", capsys=capsys)
+    lines = [
+        line.split()[0] for line in first.partition("Start:\n")[2].splitlines() if line.strip()
+    ]
+    shown = {row.name for row in VERBS} & set(lines)
+    assert {"init", "go", "status", "inbox"} <= shown and len(shown) <= 20, shown
+    assert all(f"  {row.name} " in second for row in VERBS)
+
+
+@pytest.mark.parametrize("words", [("help",), ("-h",), ("--help",), ()])
+def test_help_is_a_verb_and_an_option(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "help --all" in typed(*words, capsys=capsys)[1]
+
+
+def test_help_of_a_verb_is_that_verb_s(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = typed("help", "gate", "why", capsys=capsys)
+    assert (code, "yolo-fs gate why" in text) == (Exit.DONE, True)
+
+
+@pytest.mark.parametrize("word", ["version", "-V", "--version"])
+def test_the_version_is_told_however_it_is_asked(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "version" in typed(word, capsys=capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"), [(["statsu"], "status"), (["vaildate"], "validate"), (["gate", "wy"], "why")]
+)
+def test_a_slip_of_the_pen_is_answered_by_what_was_meant(
+    slip: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = typed(*slip, capsys=capsys)
+    assert (code, f"Did you mean '{meant}'?" in text) == (Exit.USAGE, True)
+
+
+def test_options_of_every_verb_may_stand_before_it(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behind = typed("phase", "list", "--json", "-C", str(team.root), capsys=capsys)
+    before = typed("-C", str(team.root), "--json", "phase", "list", capsys=capsys)
+    assert before == behind and json.loads(before[1])["ok"]
+
+
+# --- examples, skeletons, explanations ---
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_example_is_valid(team: Team, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = typed("schema", "example", kind, capsys=capsys)
+    assert code == Exit.DONE
+    path = team.file("example", text)
+    code, told = typed(
+        "validate", "--type", f"artifact/{kind}", str(path), "-C", str(team.root), capsys=capsys
+    )
+    assert code == Exit.DONE, told
+
+
+@pytest.mark.parametrize("kind", [row.kind for row in ARTIFACTS if row.home is Home.PHASE])
+def test_a_skeleton_stands_where_it_is_read_and_is_refused_until_it_is_filled_in(
+    team: Team, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, path = typed(
+        "new", kind, "--plan", "01-01", "-C", str(team.root), "--json", capsys=capsys
+    )
+    assert code == Exit.DONE, path
+    path = json.loads(path)["data"]["path"]
+    code, told = typed("validate", path, "-C", str(team.root), capsys=capsys)
+    assert "nearly the name" not in told and "no artifact" not in told
+    again = typed("new", kind, "--plan", "01-01", "-C", str(team.root), capsys=capsys)
+    assert again[0] == Exit.FINDINGS and "is there already" in again[1]
+
+
+@pytest.mark.parametrize("kind", ["critique", "plan", "summary", "code-review", "research"])
+def test_the_daemon_commits_no_skeleton(
+    team: Team, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed("new", kind, "--plan", "01-01", "-C", str(team.root), capsys=capsys)
+    team.once()
+    assert "docs(01)" not in team.git("log", "--format=%s", "--all")
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_is_explained_in_a_sentence(
+    reason: Reason, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = typed("explain", reason.value, capsys=capsys)
+    assert code == Exit.DONE
+    assert " ".join(reason.sentence.split()) in " ".join(text.split())
+
+
+def test_a_gate_and_a_file_are_explained(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text = typed("explain", "all-depts", "-C", str(team.root), capsys=capsys)
+    assert code in (Exit.DONE, Exit.FINDINGS) and "all-depts" in text, text
+    team.file(f"{PHASE}/critique.jsonl", "no JSON\n")
+    code, text = typed("explain", f"{PHASE}/critique.jsonl", "-C", str(team.root), capsys=capsys)
+    assert code == Exit.FINDINGS and "critique.jsonl: " in text and "json_parse_error" in text
+    assert typed("explain", "nothing", "-C", str(team.root), capsys=capsys)[0] == Exit.USAGE

@@ -1,0 +1,46 @@
+"""`yolo-fs new`: the skeleton of an artifact, in its place and under its name."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.store import SHARED, make_folders, write_atomic
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
+from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.services.checking.examples import place_of_new, skeleton_of
+from yolo_fs.services.workspace import find_phase, phases_in
+
+
+@verb("new", example="yolo-fs new plan --plan 01-01")
+@click.argument("kind")
+@click.option("--phase", default="", help="Number or directory name; the last one by default.")
+@click.option("--plan", default="", metavar="NN-MM", help="The plan that it belongs to.")
+@click.option("--dept", type=click.Choice([str(one) for one in Dept]), help="The department.")
+def new(asked: Invocation, *, kind: str, phase: str, plan: str, dept: str | None) -> Reply:
+    """Write the skeleton of an artifact: the right path, name and keys, and nothing in them.
+
+    It is refused until its author has filled it in, and nothing that is there is overwritten.
+    'yolo-fs schema example KIND' shows one that is valid.
+    """
+    with Repository(asked.start) as repository:
+        root = repository.root
+        present = phases_in(root)
+        chosen = find_phase(root, phase) if phase else (present[-1] if present else None)
+        prefix = DEPARTMENT_BY_NAME[Dept(dept)].prefix if dept else ""
+        path = f"{PLANNING_ROOT}/{place_of_new(kind, chosen, plan, prefix)}"
+        full = os.path.join(root, path)
+        if os.path.lexists(full):
+            raise YoloError(
+                Reason.STATE_CONFLICT,
+                f"{path} is there already",
+                hint=f"yolo-fs validate {path}",
+                exit_code=Exit.FINDINGS,
+            )
+        make_folders(os.path.dirname(full), root=root)
+        write_atomic(full, skeleton_of(kind, chosen, plan).encode(), root=root, mode=SHARED)
+    return Reply({"path": path}, show=lambda console: console.print(path, soft_wrap=True))
