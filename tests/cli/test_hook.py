@@ -546,3 +546,11 @@ def test_a_host_that_keeps_the_stream_open_is_answered(
             process.stdin.flush()
         answer = process.stdout.readline()  # while the stream is open
     assert json.loads(answer) == {}
+
+
+def test_the_prefix_of_a_plugin_is_no_part_of_the_role(team: Team) -> None:
+    told = {"session_id": "s", "cwd": str(team.root), "hook_event_name": "SessionStart"}
+    plain, prefixed = (
+        asked(team, told | {"agent_type": name})[0] for name in ("yolo-dev", "yolo:yolo-dev")
+    )
+    assert prefixed == plain and plain

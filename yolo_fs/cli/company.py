@@ -11,6 +11,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import content_of
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.roster import bare_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.company.agents import ERRORS, STREAM, found_in
@@ -51,7 +52,7 @@ def log(asked: Invocation, *, agent: str, is_followed: bool, count: int) -> Repl
     """Show what an agent printed at its last start; control characters are escaped."""
     if is_followed and asked.as_json:
         raise click.UsageError("--follow never ends, --json is one envelope.")
-    name = agent.removeprefix("yolo-")
+    name = bare_name(agent)
     with Repository(asked.start) as repository:
         started = [(run, act) for run in runs(repository) for act in run.acts if act.agent == name]
         if not started:

@@ -48,8 +48,9 @@ def check_agent(name: str) -> None:
         YoloError: UNKNOWN_NAME.
     """
     from yolo_fs.protocol.handoffs import DirectiveRole
+    from yolo_fs.protocol.roster import bare_name
     from yolo_fs.rules.authz.actors import find_actor
 
-    bare = name.rpartition(":")[2].removeprefix("yolo-")
+    bare = bare_name(name)
     if bare and bare not in set(DirectiveRole):
         find_actor(bare)

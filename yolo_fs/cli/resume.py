@@ -19,7 +19,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
 from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.protocol.roster import department_said
+from yolo_fs.protocol.roster import bare_name, department_said
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.authz.actors import department_of
 from yolo_fs.rules.phase.report import BUDGET, Asker, Brief, as_data, as_text, cut
@@ -110,7 +110,7 @@ def resume(
     """
     said = _said_by_host() if form in _HOOKS else {}
     start = str(said.get("cwd") or asked.start) if asked.start == "." else asked.start
-    agent = role or str(said.get("agent_type") or "").removeprefix("yolo-")
+    agent = role or bare_name(str(said.get("agent_type") or ""))
     asker = Asker(agent, department_of(dept) if dept else department_said(agent))
     brief, findings = _brief(start, asker, keep=not no_write)
     form = "json" if asked.as_json else form

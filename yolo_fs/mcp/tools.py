@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json, visible
+from yolo_fs.protocol.roster import bare_name
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe, safe_lines
 
 if TYPE_CHECKING:  # a host waits for us at its start: what a tool needs is imported when it is used
@@ -108,7 +109,7 @@ class Tools:
         from yolo_fs.rules.phase.report import BUDGET, Asker, as_data, as_text, cut
         from yolo_fs.services.reports.resume import resume
 
-        name = self._who(agent).removeprefix("yolo-")
+        name = bare_name(self._who(agent))
         brief = cut(resume(self._start, Asker(name, department_said(name))), BUDGET, as_text)
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
@@ -222,7 +223,7 @@ class Tools:
             return self._replied("handoff.emit_", **{**_NO_FIELDS, **_known(fields or {})})
         from yolo_fs.protocol.handoffs import DirectiveRole
 
-        receiver = self._who(agent).removeprefix("yolo-")
+        receiver = bare_name(self._who(agent))
         known = receiver if receiver in set(DirectiveRole) else None
         place = self._caller(self._who(agent)).readable(path) if path else None
         return self._replied("handoff.check", path=place, receiver=known, because=None)
@@ -249,7 +250,7 @@ class Tools:
         decision, instructions. Each level speaks only to the one above and below; silence never
         decides. Do not work around a blocker: report it.
         """
-        given = {"agent": self._who(agent).removeprefix("yolo-"), "reason": reason}
+        given = {"agent": bare_name(self._who(agent)), "reason": reason}
         seen = {"evidence": tuple(evidence or ()), "recommendation": recommendation}
         way = {"message_path": None, "to": ""}
         match action:
@@ -300,8 +301,8 @@ class Tools:
 
     def _who(self, agent: str) -> str:
         """Return who asks: as the server was started, else as the caller says."""
-        bare = self._agent.removeprefix("yolo-")
-        if bare and agent and agent.removeprefix("yolo-") != bare:
+        bare = bare_name(self._agent)
+        if bare and agent and bare_name(agent) != bare:
             raise ToolRefusedError(
                 f"out_of_lane: this server speaks for {safe(self._agent)} alone, not for "
                 f"{safe(agent)}"

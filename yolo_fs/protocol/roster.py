@@ -175,9 +175,14 @@ AGENTS = tuple(AGENT_BY_NAME.values())
 _ROLE_BY_LABEL = {role.label.lower().replace(" ", "-"): role.value for role in Role}
 
 
+def bare_name(spelled: str) -> str:
+    """Return a name without what hosts put before it: `yolo:yolo-dev` of a plugin is `dev`."""
+    return spelled.rpartition(":")[2].removeprefix("yolo-")
+
+
 def plain_name(spelled: str) -> str:
     """Return a name as the roster has it: `yolo-fe-dev` is `fe-dev`, `QA Lead` is `qa`."""
-    name = spelled.strip().lower().removeprefix("yolo-").replace(" ", "-")
+    name = bare_name(spelled.strip().lower()).replace(" ", "-")
     return _ROLE_BY_LABEL.get(name, name)
 
 
@@ -190,7 +195,7 @@ def department_said(spelled: str) -> Dept | None:
 
 def agent(name: str) -> Agent:
     """Return the agent of that name, with or without `yolo-`; raise `unknown_name` without one."""
-    found = AGENT_BY_NAME.get(name.removeprefix("yolo-"))
+    found = AGENT_BY_NAME.get(bare_name(name))
     if found is None:
         raise YoloError(
             Reason.UNKNOWN_NAME,

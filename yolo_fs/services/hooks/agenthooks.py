@@ -13,6 +13,7 @@ from dataclasses import replace
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
+from yolo_fs.protocol.roster import bare_name
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
 from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Waiting
@@ -145,7 +146,7 @@ def answer(said: HookInput) -> HookAnswer:
         YoloError: the environment is wrong; the host goes on as if it had not asked.
     """
     if said.event in ("session-start", "user-prompt-submit"):
-        return HookAnswer(context=_brief(said.cwd, Asker(said.agent.removeprefix("yolo-"))))
+        return HookAnswer(context=_brief(said.cwd, Asker(bare_name(said.agent))))
     with Repository(said.root or said.cwd) as repository:
         return _ANSWERS[said.event](HookRequest(repository, said))
 

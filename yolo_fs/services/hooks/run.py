@@ -121,15 +121,17 @@ def _role() -> str:
     """Return the agent that commits; nothing for a person."""
     if announced := _announced():
         return announced
-    from yolo_fs.protocol.roster import AGENT_BY_NAME
+    from yolo_fs.protocol.roster import AGENT_BY_NAME, bare_name
 
-    author = _INHERITED.get(AUTHOR, "").removeprefix("yolo-")
+    author = bare_name(_INHERITED.get(AUTHOR, ""))
     return author if author.rstrip("0123456789").removesuffix("-") in AGENT_BY_NAME else ""
 
 
 def _announced() -> str:
+    from yolo_fs.protocol.roster import bare_name
+
     found = next(filter(None, map(os.environ.get, WHO)), "")
-    return found.removeprefix("yolo-")
+    return bare_name(found)
 
 
 AUTHOR = "GIT_AUTHOR_NAME"
