@@ -86,6 +86,8 @@ def test_a_branch_is_moved_to_where_no_planning_tree_is(
     tip = repo.look("rev-parse", "main").strip()
     repo.git(*leave)
     until(lambda: loaded(daemon) > 0, "the change is noticed")
+    if "--orphan" in leave:  # its first commit is a person's
+        repo.git("commit", "-q", "--allow-empty", "-m", "chore: a new beginning")
     repo.write(after)
     daemon.wait_committed([after])
     until(lambda: after.path in repo.look("ls-files"), "the index has followed")

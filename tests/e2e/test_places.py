@@ -64,20 +64,22 @@ def test_worktrees_hold_by_themselves(repo: Repo, start: Start) -> None:
     daemons[1].wait_committed([one])
 
 
-def test_an_unborn_branch_gets_its_root_commit(new_repo: NewRepo, start: Start) -> None:
+def test_an_unborn_branch_beside_others_waits_for_the_root_commit_that_a_person_is_making(
+    new_repo: NewRepo, start: Start
+) -> None:
     repo = new_repo("empty")
     repo.git("checkout", "-q", "--orphan", "fresh")
     repo.git("rm", "-rq", "--cached", ".")
     artifacts = mixed(12)
     daemon = start(repo)
-    for one in artifacts[:2]:
-        repo.write(one)
-        daemon.wait_committed([one])
-    repo.write(*artifacts[2:])
+    repo.write(artifacts[0])
+    daemon.wait_for("artifact.held", artifacts[0].path, "user_committing")
+    repo.git("commit", "-q", "--allow-empty", "-m", "chore: a new beginning")
+    repo.write(*artifacts[1:])
     daemon.wait_committed(artifacts)
     assert daemon.stop() == 0
-    assert sorted(repo.subjects("fresh")) == sorted(one.subject for one in artifacts)
-    assert repo.look("log", "--format=%P", "fresh").split("\n")[-2] == ""
+    told = sorted(["chore: a new beginning", *(one.subject for one in artifacts)])
+    assert sorted(repo.subjects("fresh")) == told
     assert repo.look("diff", "--cached", "--", PLANNING) == ""
 
 

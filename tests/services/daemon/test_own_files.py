@@ -63,6 +63,7 @@ CONTENT: dict[str, dict[str, Any]] = {
     ".git/yolo-fs/hooks.json": {"since": "x", "folders": ["y"], "version": "0"},
     ".git/yolo-fs/setup-claude.json": {"before": None, "after": "{}"},
     ".git/yolo-fs/handoff-accepted.json": {"stamps": {"a": "b"}, "roles": ["executor"]},
+    ".git/yolo-fs/company-runs.json": {"runs": [{"id": "R1", "phase": "01-auth", "started": 1.5, "acts": []}]},
     ".git/yolo-fs/team-lane.json": {"reason": "x", "what": "y", "at": "z", "round_trip_s": 0.5},
     ".git/yolo-fs/team.json": {"team": "a", "clone": "b", "remote": "origin"},
 }  # fmt: skip
@@ -83,7 +84,7 @@ OTHERS = tuple(
     for name in (
         "agents.1.jsonl", "daemon.lock", "daemon.log", "execution-state.lock", "gates.waiters",
         "handoffs.lock", "state.db", "state.db-wal", "state.db-shm", "state.db-journal", "index.db-journal", "index.db", "index.db.seal", "index.db-wal", "index.db-shm",
-        "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock", "states.turn", "packs-left",
+        "index-pending", "phases.lock", "ref-locks", "kept.turn", "kept-ref-lock", "states.turn", "packs-left", "company.lock",
         *(
             f"setup-{host}{part}.json" for host in HOST_BY_NAME for part in SETUP_PARTS
             if host + part != "claude"

@@ -71,7 +71,7 @@ class Doors(NamedTuple):
 
     def committed(self, role: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
         """Return the paths that the role may commit."""
-        monkeypatch.setenv(git_hooks.ROLE, role)
+        monkeypatch.setenv(git_hooks.WHO[-1], role)
         settings = load_in_force(self.repository.root).settings
         found = git_hooks.of_role(self.repository, settings, PATHS)
         return {*PATHS} - {finding.path for finding in found}

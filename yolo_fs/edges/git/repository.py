@@ -240,7 +240,7 @@ class Repository:
         prefix = b" " + os.fsencode(folder)
         packed = content_of(f"{self.common_dir}/packed-refs").split(b"\n")
         names = [os.fsdecode(line[line.index(b" ") + 1 :]) for line in packed if prefix in line]
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             names += [folder + name for name in os.listdir(f"{self.common_dir}/{folder}")]
         tips = {name: self.tip(name) for name in names if not name.endswith(".lock")}
         return {name: tip for name, tip in tips.items() if tip}

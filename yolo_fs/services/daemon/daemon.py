@@ -224,6 +224,7 @@ class Daemon:
                     self._process_written()  # such as a state file that the observer has just made
             self._watch_set.stop()
             if not self._is_gone():
+                self._reap_drafts()  # an observer of a daemon that was killed may die later
                 self._coordinator.sync_index()
                 self._write_health(running=False)
                 self._emit("daemon.stopped", "", {"pid": os.getpid()})
@@ -341,9 +342,13 @@ class Daemon:
         self._schedule.hasten("rescan")
         self._emit("config.loaded", CONFIG, {})
 
-    def _recover(self) -> None:
+    def _reap_drafts(self) -> None:
+        """Remove what killed writers left, in every folder that we write in."""
         for folder in (self._repository.own_dir, *folders_written_to(self._repository.root)):
             reap_temporaries(folder, 0)
+
+    def _recover(self) -> None:
+        self._reap_drafts()
         for repair in recover(self._repository, self._coordinator):
             self._emit("repository.repaired", repair.path, {"what": repair.what})
 
