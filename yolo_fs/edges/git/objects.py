@@ -148,7 +148,11 @@ class ObjectStore:
 
     def size_of(self, name: str) -> int | None:
         """Return the size of an object in bytes without reading it; None when it is missing."""
-        (head,) = self._heads([name])
+        try:
+            (head,) = self._heads([name])
+        except YoloError:  # a fresh git is asked once more, as of contents
+            self.close()
+            (head,) = self._heads([name])
         return head.size if head else None
 
     def end(self) -> None:
