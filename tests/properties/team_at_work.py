@@ -452,6 +452,14 @@ class Agents:
         self.branch.write("po-qa-verdict.jsonl", [*before, line])
 
     def _delivery_by_senior(self, department: Dept, asked: Next) -> None:
+        name = f"{PREFIX[department]}01-{NUMBERS[department][0]}.plan.jsonl"
+        if not self.branch.lines(name):
+            self._planning_by_lead(department, asked)
+        header, *tasks = self.branch.lines(name)
+        again = int(header.get("again", 0)) + 1
+        self.branch.write(name, [header | {"again": again}, *tasks])
+
+    def _delivery_by_dev(self, department: Dept, asked: Next) -> None:
         self._commit(f"01-{NUMBERS[department][0]}", "T1")
 
     def _delivery_by_integration_gate(self, department: Dept, asked: Next) -> None:
@@ -462,8 +470,6 @@ class Agents:
 
     def _delivery_by_lead(self, department: Dept, asked: Next) -> None:
         self._design_review_by_senior(department, asked)
-
-    _delivery_by_dev = _delivery_by_senior
 
     def _delivery_by_owner(self, *_: Any) -> bool:
         """The Owner asks the user."""
