@@ -124,12 +124,20 @@ def end_with_parent() -> None:
 
 def is_stopped(pid: int) -> bool:
     """Return whether a process is stopped, as by SIGSTOP; one in a debugger is not."""
-    with suppress(OSError), open(f"{PROC}/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()[:1] == [b"T"]
-    return False
+    return _state_of(pid) == b"T"
+
+
+def _state_of(pid: int) -> bytes:
+    """Return the letter of a process's state; nothing where /proc does not tell."""
+    with suppress(OSError, IndexError), open(f"{PROC}/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0]
+    return b""
 
 
 def is_running(pid: int) -> bool:
+    """Return whether a process is there; one that has ended, and nobody has asked how, is not."""
+    if _state_of(pid) in (b"Z", b"X"):
+        return False
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

@@ -11,6 +11,7 @@ from typing import Any
 
 import yolo_fs
 from yolo_fs.ids import PhaseId
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 
@@ -66,7 +67,12 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
     if phase is None:
         hint = "Create one: yolo-fs phase new SLUG"
         raise YoloError(Reason.BAD_NAME, "there is no phase yet", hint=hint, exit_code=Exit.USAGE)
-    names = {"{dept}": prefix, "{plan}": plan, "{NN}": phase.number, "{department}": "backend"}
+    names = {
+        "{dept}": prefix,
+        "{plan}": plan,
+        "{NN}": phase.number,
+        "{department}": DEFAULT_DEPARTMENT,
+    }
     name = artifact.file
     for gap, text in names.items():
         name = name.replace(gap, text)
