@@ -18,7 +18,7 @@ from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 _MOST_BYTES = 720
 """The largest example up to this size shows the most."""
 _UNFINISHED = "(Fill this in, then remove this line.)\n"
-_EARLIER = re.compile(r"(?m)^(\s*[\w.\[\]{},-]+:) .*$")
+_EARLIER = re.compile(r"(?m)^([ \t]*+[\w.\[\]{},-]++:) .*$")
 
 
 def artifact_named(kind: str) -> Artifact:
