@@ -85,6 +85,11 @@ class Follower:
         """Whether an agent gave a sign since the last look at the crew."""
         return self._crew.is_pressing
 
+    @property
+    def may_resolve(self) -> bool:
+        """Whether the branch may show that an escalation is over."""
+        return self._ticker.is_pressing
+
     def reload(self) -> None:
         """Take over a changed configuration; the daemon reports one that is invalid."""
         if stamps_of(self._repository.root) != self._stamps:
@@ -163,7 +168,12 @@ FOLLOWING: tuple[Duty[Follower], ...] = (
     Duty("projections", Follower.project),
     Duty("states", Follower.write_states),
     Duty("contexts", Follower.write_contexts),
-    Duty("escalations", Follower.hand_up_escalations, rest=LOOK_REST),
+    Duty(
+        "escalations",
+        Follower.hand_up_escalations,
+        is_wanted=lambda follower: follower.may_resolve,
+        rest=LOOK_REST,
+    ),
     Duty(
         "crew",
         Follower.watch_crew,

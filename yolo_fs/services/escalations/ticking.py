@@ -79,8 +79,14 @@ class Ticker:
         self._found: dict[PhaseId, PhaseEscalations] = {}
         self._timers = recall(repository, ESCALATION_CLOCK)
         self._told: set[Finding] = set()
-        self._looked_for: object = None
+        self._looked_for: tuple[str | None, tuple[str, ...]] = (None, ())
         """Tip and turns at the last look for commits that carry a task on."""
+
+    @property
+    def is_pressing(self) -> bool:
+        """Whether the branch has moved since the last look while somebody was told how to go on."""
+        tip, turns = self._looked_for
+        return bool(turns) and self._repository.head().tip != tip
 
     def tick(self) -> tuple[AddedLine, ...]:
         """Hand up whatever is due and close what goes on; return the lines that were added."""
