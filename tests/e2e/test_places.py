@@ -218,6 +218,9 @@ def test_an_object_store_that_is_away_for_a_moment(repo: Repo, start: Start) -> 
     daemon.mailbox.wait(lambda events: events[-1]["event"] in ("artifact.held", "daemon.trouble"))
     objects.with_name("away").rename(objects)
     daemon.wait_committed([second])
+    # State files that were written meanwhile are tried again after a pause.
+    left = ("status", "--porcelain", "-uall", "--", ".yolo-planning")
+    until(lambda: repo.look(*left) == "", "what was held is committed")
     assert daemon.stop() == 0
     history.check([first, second])
 
