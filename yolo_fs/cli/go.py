@@ -19,10 +19,12 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.services.company.chains import GOES_ON
 from yolo_fs.services.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
-from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase, open_or_last
+from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase
 from yolo_fs.services.company.runner import Outcome, Runner, RunOptions, RunResult
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.install.background import launch, running, stop, wait_for_heirs, wait_ready
-from yolo_fs.services.workspace import load, phases_in
+from yolo_fs.services.progress.workflow import phase_at_work
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -166,8 +168,9 @@ def _run(
         name = host_name or ("command" if program else chosen_name(repository))
         host = host_for(repository, name, program)
         spelled = phase
-        if chain and chain not in GOES_ON and not spelled and phases_in(repository.root):
-            spelled = str(open_or_last(repository, settings))
+        if chain and chain not in GOES_ON and not spelled:
+            at_work = phase_at_work(repository, settings, Team(repository, settings))
+            spelled = str(at_work.id) if at_work else ""
         chosen = chosen_phase(repository, settings, words, spelled, make=not dry_run)
         if chosen.is_complete and not chain:
             return _complete(chosen)

@@ -73,11 +73,15 @@ def parent_of(pid: int) -> int | None:
 
 
 def _said_of(pid: int, at: int) -> int | None:
-    try:
-        with open(f"{PROC}/{pid}/stat", "rb") as file:
-            return int(file.read().rsplit(b")", 1)[1].split()[at])
-    except (OSError, IndexError, ValueError):
-        return None
+    field = _field_of(pid, at)
+    return int(field) if field.lstrip(b"-").isdigit() else None
+
+
+def _field_of(pid: int, at: int) -> bytes:
+    """Return what /proc says of a process, from the letter of its state on; nothing without it."""
+    with suppress(OSError, IndexError), open(f"{PROC}/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[at]
+    return b""
 
 
 def filesystem_type(path: str) -> str:
@@ -124,19 +128,12 @@ def end_with_parent() -> None:
 
 def is_stopped(pid: int) -> bool:
     """Return whether a process is stopped, as by SIGSTOP; one in a debugger is not."""
-    return _state_of(pid) == b"T"
-
-
-def _state_of(pid: int) -> bytes:
-    """Return the letter of a process's state; nothing where /proc does not tell."""
-    with suppress(OSError, IndexError), open(f"{PROC}/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()[0]
-    return b""
+    return _field_of(pid, 0) == b"T"
 
 
 def is_running(pid: int) -> bool:
     """Return whether a process is there; one that has ended, and nobody has asked how, is not."""
-    if _state_of(pid) in (b"Z", b"X"):
+    if _field_of(pid, 0) in (b"Z", b"X"):
         return False
     try:
         os.kill(pid, 0)

@@ -34,27 +34,14 @@ class Process(NamedTuple):
     @property
     def is_alive(self) -> bool:
         """Whether this very process still runs; one that only waits to be noticed does not."""
-        return (
-            self.boot == boot_id()
-            and is_running(self.pid)
-            and self.start == start_time(self.pid)
-            and not _is_dead(self.pid)
-        )
+        return self.owns_its_number and is_running(self.pid)
 
     @property
-    def group_is_alive(self) -> bool:
-        """Whether a process is left in its group, which none but its children can join."""
-        try:
-            os.killpg(self.pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return False
-        return True
-
-
-def _is_dead(pid: int) -> bool:
-    with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-        return file.read().rpartition(b")")[2].split()[:1] == [b"Z"]
-    return False
+    def owns_its_number(self) -> bool:
+        """Whether its number still means it, or what it left in its group: since another boot, or
+        once the system has given the number to another process, it means a stranger.
+        """
+        return self.boot == boot_id() and start_time(self.pid) in (None, self.start)
 
 
 def start(
@@ -107,9 +94,10 @@ def start(
 def found_in(folder: str) -> Process | None:
     """Return the process that an agent's folder names; None where none was started."""
     said = read_json(os.path.join(folder, _PID))
-    if not isinstance(said, dict) or not isinstance(said.get("pid"), int):
-        return None
-    return Process(said["pid"], said.get("start"), str(said.get("boot")))
+    pid = said.get("pid") if isinstance(said, dict) else None
+    if not isinstance(said, dict) or not isinstance(pid, int) or pid <= 1:
+        return None  # a signal to group 0 or 1 goes to others
+    return Process(pid, said.get("start"), str(said.get("boot")))
 
 
 def ask_to_stop(process: Process, folder: str, deadline_s: int, reason: str) -> None:
@@ -122,7 +110,7 @@ def ask_to_stop(process: Process, folder: str, deadline_s: int, reason: str) -> 
 
 
 def end_group(process: Process) -> None:
-    """End an agent and whatever it left in its group."""
-    if process.is_alive or process.boot == boot_id():
+    """End an agent and whatever it left in its group, which none but its children can join."""
+    if process.owns_its_number:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -63,11 +63,7 @@ def _task(phase: Phase, act: Act) -> Iterator[str]:
         for line in plan.tasks:
             if plan.id == ref.plan and line.get("id") == f"T{ref.number}":
                 yield f"Task {act.task}: {safe(str(line.get('a', '')), _LONGEST)}"
-                for key, name in (
-                    ("spec", "Specification"),
-                    ("v", "Verify"),
-                    ("done", "Done when"),
-                ):
+                for key, name in _OF_TASK:
                     if line.get(key):
                         yield f"{name}: {safe(str(line[key]), _LONGEST)}"
 

@@ -11,7 +11,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.phases import make_phase, planning_root
-from yolo_fs.services.progress.workflow import facts_of
+from yolo_fs.services.progress.workflow import facts_of, phase_at_work
 from yolo_fs.services.workspace import Settings, find_phase, phases_in
 
 _LONGEST_SLUG = 40
@@ -42,13 +42,10 @@ def chosen_phase(
         phase = find_phase(repository.root, spelled)
         is_complete = Phase(facts_of(repository, settings, team, phase)).is_complete
         return ChosenPhase(phase, is_new=False, is_complete=is_complete)
-    present = phases_in(repository.root)
-    for phase in present:
-        if not Phase(facts_of(repository, settings, team, phase)).is_complete:
-            return ChosenPhase(phase, is_new=False)
+    at_work = phase_at_work(repository, settings, team)
+    if at_work and not (at_work.is_complete and intent):
+        return ChosenPhase(at_work.id, is_new=False, is_complete=at_work.is_complete)
     if not intent:
-        if present:
-            return ChosenPhase(present[-1], is_new=False, is_complete=True)
         raise YoloError(
             Reason.EMPTY_VALUE,
             "there is no phase, and no intent for a new one",
@@ -59,18 +56,12 @@ def chosen_phase(
     if make:
         name = make_phase(repository, slug).path.rpartition("/")[2]
     else:
-        name = f"{max((int(one.number) for one in present), default=0) + 1:02}-{slug}"
+        numbers = (int(phase.number) for phase in phases_in(repository.root))
+        name = f"{max(numbers, default=0) + 1:02}-{slug}"
     found = PhaseId.parse(name)
     if found is None:
         raise YoloError(Reason.BAD_NAME, f"{safe(name)} is no phase", exit_code=Exit.USAGE)
     return ChosenPhase(found, is_new=True)
-
-
-def open_or_last(repository: Repository, settings: Settings) -> PhaseId:
-    """Return the first phase that is open, else the last one. There has to be one."""
-    team, present = Team(repository, settings), phases_in(repository.root)
-    phases = (Phase(facts_of(repository, settings, team, phase)) for phase in present)
-    return next((one.id for one in phases if not one.is_complete), present[-1])
 
 
 def slug_of(intent: str) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from yolo_fs.edges.git.history import log
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import hold, holder
 from yolo_fs.edges.store import private_directory
@@ -25,7 +26,7 @@ from yolo_fs.protocol.departments import SHARED_NAMES, Dept, Role
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.authz.actors import superiors
-from yolo_fs.rules.escalations.lines import EscalationRequest
+from yolo_fs.rules.escalations.lines import EscalationRequest, resumes
 from yolo_fs.rules.evidence import plans_of
 from yolo_fs.rules.phase.acts import Act, act_of_stage, acts_of
 from yolo_fs.rules.phase.phase import Phase
@@ -49,6 +50,8 @@ TICK_S = 0.03
 """Between two looks at the processes and the branch."""
 _SETTLE_S = 1.0
 """How long the branch may take, beyond the daemon's quiet time, to have what an agent wrote."""
+_FOLLOWS_S = 15.0
+"""How long the log of escalations may take to say that a task goes on, once a commit shows it."""
 _PENDING_S = 40.0
 """How long a file may be pending: longer than the daemon waits for the end of a last line."""
 _PATIENCE_S = {
@@ -70,6 +73,7 @@ _STREAM_BYTES = 64 * 1024 * 1024
 """Longest stream of an act; an agent that prints more is ended."""
 _READ_BYTES = 1 << 20
 _TAIL_BYTES = 4096
+_COMMITS_LOOKED_AT = 50
 
 
 class Outcome(StrEnum):
@@ -492,8 +496,7 @@ class Runner:
             self._read(one)
             if one.ended_at is None and self._has_ended(one):
                 one.ended_at = time.monotonic()
-                if one.process.group_is_alive:
-                    agents.end_group(one.process)
+                agents.end_group(one.process)
             if one.ended_at is None:
                 self._hold_to_time(one)
             elif self._is_judged(one):
@@ -587,9 +590,9 @@ class Runner:
                 self._escalate(same, [f"it was started {_MOST_STARTS} times, and is not over"])
             return True
         waited_s = time.monotonic() - one.ended_at
-        if waited_s < _SETTLE_S + self._settings.policy.settle_ms / 1000 and self._is_unseen(
-            one.act
-        ):
+        settle_s = _FOLLOWS_S if self._is_carried_on(one) else _SETTLE_S
+        settle_s += self._settings.policy.settle_ms / 1000
+        if waited_s < settle_s and self._is_unseen(one.act):
             return False
         found = report(self._repository, self._settings)
         mine = [each for each in found.listing.unsettled if each.path in one.act.writes]
@@ -600,6 +603,17 @@ class Runner:
             one, same, [reason for each in mine for reason in _refusals(each.path, each.verdict)]
         )
         return True
+
+    def _is_carried_on(self, one: _Working) -> bool:
+        """Return whether a commit since its start goes on with a task whose escalation is open."""
+        escalation, tip = _escalation_of(one.act), self._repository.head().tip
+        if escalation is None or tip is None:
+            return False
+        return any(
+            commit.at_s >= int(one.record.started)
+            and resumes(escalation, commit.subject, is_only=True)
+            for commit in log(self._repository, tip, limit=_COMMITS_LOOKED_AT)
+        )
 
     def _is_unseen(self, act: Act) -> bool:
         """Return whether the branch may still get something of an act."""
@@ -677,8 +691,8 @@ class Runner:
             options=("try again", "do without it"),
             severity="blocking",
         )
-        name = next((word for word in act.turn.why.split() if EscalationId.parse(word)), "")
-        if act.turn.command and (escalation := EscalationId.parse(name)):
+        escalation = _escalation_of(act)
+        if act.turn.command and escalation:
             done = service.raise_(escalation, said)
         elif task := self._task_of(act):
             done = service.open(said._replace(task=task))
@@ -712,6 +726,10 @@ class Runner:
             "agent": record.agent, "department": record.department, "step": record.step,
             "task": record.task, "attempt": record.attempt,
         }  # fmt: skip
+
+
+def _escalation_of(act: Act) -> EscalationId | None:
+    return next(filter(None, map(EscalationId.parse, act.turn.why.split())), None)
 
 
 def _refusals(path: str, verdict: object) -> Iterator[str]:

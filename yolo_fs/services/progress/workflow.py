@@ -29,7 +29,7 @@ from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import phases_now
 from yolo_fs.services.progress.placing import FileCommitter, tried
-from yolo_fs.services.workspace import Settings, find_phase, own_phase_folder
+from yolo_fs.services.workspace import Settings, find_phase, own_phase_folder, phases_in
 
 _FILE = ".execution-state.json"
 _LOCK = "execution-state.lock"
@@ -102,6 +102,14 @@ def phase_named(repository: Repository, settings: Settings, team: Team, spelled:
         hint = "A phase begins with its first committed artifact."
         raise YoloError(Reason.UNKNOWN_NAME, "no phase is committed yet", hint=hint)
     return current(found)
+
+
+def phase_at_work(repository: Repository, settings: Settings, team: Team) -> Phase | None:
+    """Return the phase of the work tree that is worked on, committed or not; None without any."""
+    found = tuple(
+        Phase(facts_of(repository, settings, team, phase)) for phase in phases_in(repository.root)
+    )
+    return current(found) if found else None
 
 
 def find_step(key: str) -> Step:
