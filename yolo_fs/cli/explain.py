@@ -13,8 +13,10 @@ from yolo_fs.cli.validate import validate
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.gates import GATE_BY_NAME
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.workflow import phase_at_work
 from yolo_fs.services.reports.status import report
-from yolo_fs.services.workspace import load, phases_in
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 def explain(asked: Invocation, *, name: str) -> Reply:
     """Say what a reason code means, why a gate is closed, or how a file stands.
 
-    A gate is asked in the last phase; 'yolo-fs gate why GATE --phase N' asks in another.
+    A gate is asked in the phase that is worked on; 'yolo-fs gate why GATE --phase N' asks in
+    another.
     """
     if reason := Reason.known(name):
         data = {"name": name, "says": reason.sentence, "command": "yolo-fs status"}
@@ -33,11 +36,12 @@ def explain(asked: Invocation, *, name: str) -> Reply:
         return Reply(data, show=lambda console: console.print("\n".join(lines), soft_wrap=True))
     with Repository(asked.start) as repository:
         if name in GATE_BY_NAME:
-            present = phases_in(repository.root)
-            if not present:
+            settings = load(repository.root)
+            phase = phase_at_work(repository, settings, Team(repository, settings))
+            if phase is None:
                 hint = "Create one: yolo-fs phase new SLUG"
                 raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint)
-            return reply_of(gates.why, asked, name=name, phase=str(present[-1]))
+            return reply_of(gates.why, asked, name=name, phase=str(phase.id))
         return _file(asked, repository, name)
 
 

@@ -9,16 +9,21 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, make_folders, write_atomic
+from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.checking.examples import place_of_new, skeleton_of
-from yolo_fs.services.workspace import find_phase, phases_in
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.workflow import phase_at_work
+from yolo_fs.services.workspace import find_phase, load
 
 
 @verb("new", example="yolo-fs new plan --plan 01-01")
 @click.argument("kind")
-@click.option("--phase", default="", help="Number or directory name; the last one by default.")
+@click.option(
+    "--phase", default="", help="Number or directory name; the one that is worked on by default."
+)
 @click.option("--plan", default="", metavar="NN-MM", help="The plan that it belongs to.")
 @click.option("--dept", type=click.Choice([str(one) for one in Dept]), help="The department.")
 def new(asked: Invocation, *, kind: str, phase: str, plan: str, dept: str | None) -> Reply:
@@ -29,8 +34,7 @@ def new(asked: Invocation, *, kind: str, phase: str, plan: str, dept: str | None
     """
     with Repository(asked.start) as repository:
         root = repository.root
-        present = phases_in(root)
-        chosen = find_phase(root, phase) if phase else (present[-1] if present else None)
+        chosen = find_phase(root, phase) if phase else _at_work(repository)
         prefix = DEPARTMENT_BY_NAME[Dept(dept)].prefix if dept else ""
         path = f"{PLANNING_ROOT}/{place_of_new(kind, chosen, plan, prefix)}"
         full = os.path.join(root, path)
@@ -44,3 +48,9 @@ def new(asked: Invocation, *, kind: str, phase: str, plan: str, dept: str | None
         make_folders(os.path.dirname(full), root=root)
         write_atomic(full, skeleton_of(kind, chosen, plan).encode(), root=root, mode=SHARED)
     return Reply({"path": path}, show=lambda console: console.print(path, soft_wrap=True))
+
+
+def _at_work(repository: Repository) -> PhaseId | None:
+    settings = load(repository.root)
+    found = phase_at_work(repository, settings, Team(repository, settings))
+    return found.id if found else None

@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from typing import NamedTuple
 
 from yolo_fs.edges.database import open_durable, storing
-from yolo_fs.edges.files import Stamp
+from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.history import (
     Abandoned,
     BranchMove,
@@ -164,7 +164,7 @@ class Unwritten:
         is_old = (
             self._is_passed(path, blob, _written_s(stamp), head)
             or self._is_replaced(path, blob, stamp, head)
-            or self._is_put_by_git(path, blob, head)
+            or self._is_put_by_git(path, blob, stamp, head)
         )
         return Reason.OLDER_THAN_BRANCH if is_old else None
 
@@ -211,11 +211,16 @@ class Unwritten:
         past = changes_of(self._repository, head.tip, [path])
         return any(change.blob == blob for change in past[:-1])
 
-    def _is_put_by_git(self, path: str, blob: str, head: Head) -> bool:
+    def _is_put_by_git(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
         """Return whether the index has the content for a commit that a person is to make: it comes
         from another branch or an older commit, by a merge that is squashed, or from another name.
         """
-        staged = {each.path: each.oid for each in self._repository.staged() if each.is_file}
+        index = stamp_at(f"{self._repository.git_dir}/index", by_link=True)
+        if index is None or index.mtime_ns < stamp.mtime_ns:
+            return False  # git writes the files first: so the whole index need not be read
+        staged = {
+            each.path: each.oid for each in self._repository.staged(PLANNING_ROOT) if each.is_file
+        }
         if staged.get(path) != blob:
             return False
         if any(os.path.lexists(f"{self._repository.git_dir}/{name}") for name in _PUT_BY_GIT):

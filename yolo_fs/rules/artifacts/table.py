@@ -173,6 +173,16 @@ class Artifact(NamedTuple):
     needs_plans: bool = False
     """What its header says of several plans depends on which there are beside it."""
 
+    def named(
+        self, prefix: str = "", plan: str = "", *, phase: str = "", department: str = ""
+    ) -> str:
+        """Return its file name with the gaps filled; `prefix`: the department's, such as `fe-`."""
+        gaps = {"{dept}": prefix, "{plan}": plan, "{NN}": phase, "{department}": department}
+        name = self.file
+        for gap, text in gaps.items():
+            name = name.replace(gap, text)
+        return name
+
     @property
     def is_one_line(self) -> bool:
         """Whether it is a JSONL file of exactly one line."""

@@ -225,7 +225,7 @@ def _kinds(step: str, role: Role) -> Iterator[Artifact]:
 
 def _file(artifact: Artifact, department: Dept | None, plan: str = "") -> str:
     prefix = "" if artifact.kind in SHARED_KINDS else _prefix(department)
-    return artifact.file.replace("{dept}", prefix).replace("{plan}", plan)
+    return artifact.named(prefix, plan)
 
 
 def _prefix(department: Dept | None) -> str:

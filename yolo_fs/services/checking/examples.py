@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yolo_fs
-from yolo_fs.ids import PhaseId
+from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
@@ -59,23 +59,17 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
         YoloError: UNKNOWN_NAME; BAD_NAME where it needs a phase or a plan.
     """
     artifact = artifact_named(kind)
-    if "{plan}" in artifact.file and not plan:
+    if "{plan}" in artifact.file and PlanId.parse(plan) is None:
         hint = f"Say which: yolo-fs new {artifact.kind} --plan 01-01"
-        raise YoloError(Reason.BAD_NAME, "it belongs to a plan", hint=hint, exit_code=Exit.USAGE)
+        message = f"{safe(plan)!r} is no plan" if plan else "it belongs to a plan"
+        raise YoloError(Reason.BAD_NAME, message, hint=hint, exit_code=Exit.USAGE)
     if artifact.home is not Home.PHASE:
         return artifact.file
     if phase is None:
         hint = "Create one: yolo-fs phase new SLUG"
         raise YoloError(Reason.BAD_NAME, "there is no phase yet", hint=hint, exit_code=Exit.USAGE)
-    names = {
-        "{dept}": prefix,
-        "{plan}": plan,
-        "{NN}": phase.number,
-        "{department}": DEFAULT_DEPARTMENT,
-    }
-    name = artifact.file
-    for gap, text in names.items():
-        name = name.replace(gap, text)
+    department = DEFAULT_DEPARTMENT
+    name = artifact.named(prefix, plan, phase=phase.number, department=department)
     return f"phases/{phase}/{name}"
 
 
