@@ -13,6 +13,8 @@ import pytest
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import descendants, until
 from tests.e2e.repo import Repo, make_repo
+from yolo_fs.edges.lock import hold
+from yolo_fs.reasons import Exit
 
 PASSING = (".git/index", ".git/objects", ".git/logs", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD")
 """What git changes with any commit, and what its history is."""
@@ -133,6 +135,18 @@ def test_nothing_of_ours_is_left_but_history(repo: Repo, state: Callable[[Repo],
     assert repo.yolo_fs("uninstall").stdout == b"nothing of ours is here\n"
     repo.yolo_fs("uninstall", "--purge")
     assert not (repo.root / PLANNING).exists()
+
+
+def test_while_the_company_runs_nobody_leaves(repo: Repo) -> None:
+    repo.yolo_fs("init")
+    lock = repo.root / ".git/yolo-fs/company.lock"
+    lock.parent.mkdir(exist_ok=True)
+    held = hold(str(lock))
+    assert held is not None
+    with held:
+        done = repo.yolo_fs("uninstall", ok=(Exit.LOCK_TIMEOUT,))
+    assert b"the company runs" in done.stderr and b"company runs" in done.stderr
+    assert lock.exists()
 
 
 def test_what_is_kept_and_nowhere_else_is_not_taken_away_unasked(repo: Repo) -> None:

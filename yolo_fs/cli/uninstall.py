@@ -36,9 +36,8 @@ def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
     gone: list[Part] = []
 
     def take(part: Part) -> None:
-        gone.append(part)
-        if not dry_run:
-            part.remove()
+        if dry_run or part.remove() is not False:
+            gone.append(part)
 
     with Repository(asked.start) as repository:
         check_leaving(repository, purge=purge)

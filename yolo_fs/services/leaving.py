@@ -6,7 +6,6 @@ is never taken away unasked.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,15 +14,16 @@ from typing import NamedTuple
 from yolo_fs.edges.git import excluded
 from yolo_fs.edges.git.packs import PackMerger
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.lock import holder
 from yolo_fs.edges.store import remove_empty_folders, remove_folder
-from yolo_fs.reasons import Exit, Reason, YoloError
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.table import HIDDEN
-from yolo_fs.services.hooks.githooks import carry_out, plan_uninstall, unfit
+from yolo_fs.services.hooks.githooks import carry_out, plan_uninstall, unfit, work_trees
 from yolo_fs.services.install import background
 from yolo_fs.services.kept import REF as KEPT
 from yolo_fs.services.team import membership, merge_driver
-from yolo_fs.services.workspace import log_path
+from yolo_fs.services.workspace import company_lock_path, log_path
 
 OURS = "refs/yolo-fs/"
 STOPPED_WITHIN_S = 30.0
@@ -37,6 +37,7 @@ class Part(NamedTuple):
     place: str
     """Where it is: a path, a ref, or the name of a process."""
     remove: Callable[[], object]
+    """Returns False where it was gone already."""
 
 
 def kept_refs(repository: Repository) -> tuple[str, ...]:
@@ -48,7 +49,7 @@ def check_leaving(repository: Repository, *, purge: bool) -> None:
     """Refuse what would lose something, or leave something behind.
 
     Raises:
-        YoloError: STATE_CONFLICT.
+        YoloError: STATE_CONFLICT; LOCK_TIMEOUT while agents are run in a work tree.
     """
     if not purge and (kept := kept_refs(repository)):
         raise YoloError(
@@ -59,6 +60,19 @@ def check_leaving(repository: Repository, *, purge: bool) -> None:
         )
     if bad := unfit(plan_uninstall(repository)):
         raise YoloError(bad[0].reason, bad[0].message, hint=bad[0].hint)
+    for root in work_trees(repository):
+        with Repository(root) as tree:
+            _check_tree(tree)
+
+
+def _check_tree(repository: Repository) -> None:
+    if runner := holder(company_lock_path(repository)):
+        raise YoloError(
+            Reason.LOCK_TIMEOUT,
+            f"the company runs in {safe(repository.root)}: process {runner.pid}",
+            hint="End it with Ctrl-C where it runs, or wait: 'yolo-fs company runs' shows it.",
+            exit_code=Exit.LOCK_TIMEOUT,
+        )
     for unit in _units(repository):
         if unit.enabled_mark and os.path.lexists(unit.enabled_mark):
             raise YoloError(
@@ -108,9 +122,12 @@ def planning_tree(repository: Repository) -> Iterator[Part]:
 
 
 def hand_over_packs(repository: Repository) -> None:
-    """Leave the object store as git would have it: no pack is held back from its collection."""
-    with contextlib.suppress(YoloError):
-        PackMerger(repository).end()
+    """Leave the object store as git would have it: no pack is held back from its collection.
+
+    Raises:
+        YoloError: as `PackMerger.end`.
+    """
+    PackMerger(repository).end()
 
 
 def _units(repository: Repository) -> Iterator[background.Unit]:

@@ -65,6 +65,11 @@ def lock_path(repository: Repository) -> str:
     return lock_in(repository.own_dir)
 
 
+def company_lock_path(repository: Repository) -> str:
+    """Return the lock that makes a runner of agents the only one of its work tree."""
+    return os.path.join(repository.own_dir, "company.lock")
+
+
 def lock_in(own_dir: str) -> str:
     """Return the lock of the work tree that keeps our files in this folder."""
     return os.path.join(own_dir, "daemon.lock")

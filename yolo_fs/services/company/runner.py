@@ -44,7 +44,7 @@ from yolo_fs.services.moments.moment import StatusObserver
 from yolo_fs.services.progress.signoff import SignOff
 from yolo_fs.services.progress.workflow import facts_of
 from yolo_fs.services.reports.status import CandidateState, report
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.services.workspace import Settings, company_lock_path, load
 
 TICK_S = 0.03
 """Between two looks at the processes and the branch."""
@@ -217,7 +217,7 @@ class Runner:
     @contextmanager
     def _alone(self) -> Iterator[None]:
         self._repository.make_own_dir()
-        lock = os.path.join(self._repository.own_dir, "company.lock")
+        lock = company_lock_path(self._repository)
         held = hold(lock)
         if held is None:
             other = holder(lock)
