@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -82,6 +83,8 @@ def test_on_a_plain_stdout_everything_is_ascii_and_the_kept_repository_is_sound(
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.isascii()
     assert "> critic does critique" in done.stdout
+    begin = done.stdout.partition("\nNext\n")[2].split()[0]
+    assert shutil.which(begin, path=environment["PATH"]), "what it names next can be run"
     kept = done.stdout.rpartition("The repository is ")[2].strip().rstrip(".")
     assert os.listdir(tmp_path) == [os.path.basename(kept)]
     subprocess.run(["git", "-C", kept, "fsck", "--strict"], check=True, capture_output=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -20,9 +23,9 @@ from yolo_fs.services.workspace import load
 _PACE_S = 0.1
 """How long each agent thinks, at a speed of 1: for the viewer only."""
 NEXT = (
-    ("yolo-fs init", "make a repository of yours ready"),
-    ("yolo-fs go", "run the company in it: docs/company.md"),
-    ("yolo-fs status", "see where the team stands"),
+    ("init", "make a repository of yours ready"),
+    ("go", "run the company in it: docs/company.md"),
+    ("status", "see where the team stands"),
 )
 
 
@@ -88,6 +91,15 @@ def _findings(result: RunResult, proofs: Sequence[DemoProof]) -> tuple[Finding, 
     return (*broken, *stopped)
 
 
+def _program() -> str:
+    """Return how this program is called here: `yolo-fs` may stand in no folder of PATH."""
+    beside = os.path.join(os.path.dirname(sys.executable), "yolo-fs")
+    if shutil.which("yolo-fs") or not os.access(beside, os.X_OK):
+        return "yolo-fs"
+    is_below = beside.startswith(f"{os.getcwd()}/")
+    return shlex.quote(os.path.relpath(beside) if is_below else beside)
+
+
 def _show_end(result: RunResult, proofs: Sequence[DemoProof], kept: str | None) -> None:
     console = console_for(sys.stdout)
     signs = signs_of(sys.stdout)
@@ -97,8 +109,10 @@ def _show_end(result: RunResult, proofs: Sequence[DemoProof], kept: str | None) 
     for one in proofs:
         console.print(f"  {signs['done'] if one.holds else signs['failed']} {one.claim}")
     console.print("\nNext", style="bold")
+    program = _program()
+    width = len(program) + 9
     for command, does in NEXT:
-        console.print(f"  {command:16}{does}")
+        console.print(f"  {f'{program} {command}':{width}}{does}", soft_wrap=True)
     if kept:
         console.print(f"\nThe repository is {kept}.")
     else:
