@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -116,13 +117,21 @@ def _wrong(
     if verified.returncode:
         yield f"verify: {verified.stderr.decode()[-300:]}"
     log = ["git", "log", "--format=%s"]
-    asked = any(root.glob(".yolo-planning/phases/*/escalation.jsonl"))  # an answer is work again
+    told = _answers(root)
     said = subprocess.run(
         log, cwd=root, env=environment, capture_output=True, text=True, check=True
     )
     for subject, count in Counter(said.stdout.splitlines()).items():
-        if count > 1 and subject.startswith("feat(") and not asked:
+        found = re.match(r"feat\((\d\d-\d\d)\): (T\d+)", subject)
+        if found and count > 1 + told[f"ESC-{found[1]}-{found[2]}"]:
             yield f"{count} times: {subject}"
+
+
+def _answers(root: Path) -> Counter[str]:
+    """Return how often whoever does a task was told how to go on, which is work again."""
+    logs = root.glob(".yolo-planning/phases/*/escalation.jsonl")
+    lines = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+    return Counter(line["id"] for line in lines if line.get("dec") and line["tgt"].endswith("dev"))
 
 
 def _processes(root: Path) -> Iterator[str]:

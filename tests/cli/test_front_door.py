@@ -108,6 +108,16 @@ def test_a_skeleton_stands_where_it_is_read_and_is_refused_until_it_is_filled_in
     assert again[0] == Exit.FINDINGS and "is there already" in again[1]
 
 
+@pytest.mark.parametrize("plan", ["", "x", "../../../out", "01-01/../../../out"])
+def test_a_skeleton_of_a_plan_that_is_none_is_written_nowhere(
+    team: Team, plan: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(team.root.parent.rglob("*"))
+    code, told = typed("new", "summary", "--plan", plan, "-C", str(team.root), capsys=capsys)
+    assert code == Exit.USAGE and "yolo-fs new summary --plan 01-01" in told
+    assert sorted(team.root.parent.rglob("*")) == before
+
+
 @pytest.mark.parametrize("kind", ["critique", "plan", "summary", "code-review", "research"])
 def test_the_daemon_commits_no_skeleton(
     team: Team, kind: str, capsys: pytest.CaptureFixture[str]

@@ -174,13 +174,10 @@ def test_swap_and_backup_names_of_editors_are_no_artifacts(repo: Repo, start: St
 @pytest.mark.proves("002:251")
 def test_thirty_artifacts_one_after_the_other_are_thirty_commits(repo: Repo, start: Start) -> None:
     history, daemon, artifacts = History(repo), start(repo), mixed(30)
-    until(repo.index_is_quiet, "none waits for a git that may be at work")  # they would go together
     for one in artifacts:
         repo.write(one)
-        _pause(0.05)
-    daemon.wait_committed(artifacts)
-    # Two that are seen at once go in the order of the workflow.
-    assert sorted(daemon.committed()) == sorted(one.path for one in artifacts)
+        daemon.wait_committed([one])  # two that are seen at once go in the order of the workflow
+    assert daemon.committed() == [one.path for one in artifacts]
     assert daemon.stop() == 0
     history.check(artifacts)
 
