@@ -9,6 +9,7 @@ directory's number; when reading, every spelling found in real histories is unde
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -52,6 +53,14 @@ class PhaseId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.number}-{self.slug}"
+
+
+def twice_numbered(phases: Iterable[PhaseId]) -> dict[str, tuple[PhaseId, ...]]:
+    """Return the numbers that several phases have, with those phases."""
+    by_number: dict[str, tuple[PhaseId, ...]] = {}
+    for phase in sorted(set(phases)):
+        by_number[phase.number] = (*by_number.get(phase.number, ()), phase)
+    return {number: found for number, found in by_number.items() if len(found) > 1}
 
 
 class PlanId(NamedTuple):

@@ -160,6 +160,10 @@ class Reason(StrEnum):
         "older_than_branch",
         "the branch has moved past this content, or git put it there: nobody has written the file",
     )
+    RECORDS_LOST = (
+        "records_lost",
+        "the branch has records that this version lacks",
+    )
     REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
     BRANCH_MOVED = "branch_moved", "the branch kept moving while the commit was made"
     NO_SPACE = "no_space", "the disk is full"

@@ -308,6 +308,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "escalate tick": MADE,
     "decide accept": (Row("01-01 --as lead --reason x"),),
     "decide accept-risk": (Row("backend --reason x"),),
+    "decide supersede": (Row("critique.jsonl C1 --as lead --reason x"),),
     "envelope new": (Row("-", PRODUCT),),
     "envelope check": (Row("-", PRODUCT),),
     "envelope show": (Row(), Row("--json")),

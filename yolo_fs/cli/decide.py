@@ -11,15 +11,26 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import plain_name
-from yolo_fs.reasons import safe
+from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.authz.writers import producers_of
 from yolo_fs.rules.evidence import PhaseFacts
-from yolo_fs.services.decisions import DecisionMade, accept_plan, accept_risk, record_decision
+from yolo_fs.services.agents.access import Access
+from yolo_fs.services.decisions import (
+    DecisionMade,
+    accept_plan,
+    accept_risk,
+    record_decision,
+    supersede,
+)
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.workflow import phase_named
 from yolo_fs.services.workspace import load
 
 
-@click.group("decide", short_help="decisions that open a step: accept a plan, accept a risk")
+@click.group(
+    "decide", short_help="decisions with fields: accept a plan, accept a risk, let a record go"
+)
 def decide() -> None:
     """Record a decision on which the evidence rests.
 
@@ -60,6 +71,47 @@ def accept_risk_(asked: Invocation, *, department: str, reason: str, phase: str)
     audits again.
     """
     return _decide(asked, phase, reason, lambda facts: accept_risk(facts, department, Role.USER))
+
+
+@verb(
+    "supersede",
+    example="yolo-fs decide supersede critique.jsonl C3 --as critic --reason 'same as C1'",
+    parent=decide,
+)
+@click.argument("file")
+@click.argument("record")
+@_AS
+@_REASON
+@_PHASE
+def supersede_(
+    asked: Invocation, *, file: str, record: str, agent: str, reason: str, phase: str
+) -> Reply:
+    """Let a RECORD of a FILE go, named by its id, as whoever produces or writes the file may: the
+    version without it is then no longer held as records_lost.
+    """
+
+    def fields(facts: PhaseFacts) -> dict[str, str]:
+        name = file.rpartition("/")[2]
+        place = classify(f"{facts.folder}/{name}") or classify(f"{PLANNING_ROOT}/{name}")
+        if place is None:
+            raise YoloError(
+                Reason.UNKNOWN_NAME,
+                f"{safe(name)!r} is no artifact of a phase",
+                hint="'yolo-fs status' lists the files that are held.",
+                exit_code=Exit.USAGE,
+            )
+        made = supersede(place, record, plain_name(agent))
+        with Repository(asked.start) as repository:
+            settings = load(repository.root)
+            access = Access(repository, settings, Team(repository, settings))
+            actor = access.actor(agent)
+            may_write = access.write(actor, place.path)
+        if actor.role not in producers_of(place.artifact.kind) and not may_write.allowed:
+            hint = f"Ask {', '.join(may_write.ask)}." if may_write.ask else ""
+            raise YoloError(Reason.OUT_OF_LANE, may_write.rule, hint=hint, exit_code=Exit.FINDINGS)
+        return made
+
+    return _decide(asked, phase, reason, fields)
 
 
 def _decide(

@@ -86,7 +86,7 @@ VERBS = (
     Verb("message", "messages between agents: what they are, and where they may go"),
     Verb("handoff", "handoffs between roles and between agents"),
     Verb("escalate", "escalations: up the chain, and the decision down again"),
-    Verb("decide", "decisions that open a step: accept a plan, accept a risk"),
+    Verb("decide", "decisions with fields: accept a plan, accept a risk, let a record go"),
     Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("new", "the skeleton of an artifact, in its place and under its name"),
     Verb("explain", "a reason, a gate or a file in a sentence, and the command that helps"),

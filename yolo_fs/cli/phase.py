@@ -9,10 +9,10 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY
-from yolo_fs.reasons import Exit, safe
+from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.phases import PhaseDirectory, make_phase, misnamed, phases
+from yolo_fs.services.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
 from yolo_fs.services.progress.signoff import SignedOff, SignOff
 from yolo_fs.services.progress.workflow import phase_named
 from yolo_fs.services.workspace import load
@@ -57,7 +57,26 @@ def new(asked: Invocation, *, slug: str) -> Reply:
     finally:
         repository.close()
     state = "created" if made.is_new else "already_there"
-    return Reply({"state": state, "path": made.path}, show=lambda _: print(made.path))
+    data = {"state": state, "path": made.path}
+    return Reply(data, _taken(made), show=lambda _: print(made.path))
+
+
+def _taken(made: Made) -> tuple[Finding, ...]:
+    """Warn of a number that another work tree or branch has given, before anything is merged."""
+    if not made.taken_by:
+        return ()
+    folder, _, name = made.path.rpartition("/")
+    others = ", ".join(map(safe, made.taken_by))
+    return (
+        Finding(
+            Reason.DUPLICATE_ID,
+            made.path,
+            message=f"another work tree or branch has {others}: once merged, both have this number",
+            expected="a number that no other phase has",
+            hint=f"Give it another while it is empty: mv {made.path} {folder}/NN-{name[3:]}",
+            level=Level.WARNING,
+        ),
+    )
 
 
 @verb("list", example="yolo-fs phase list --json", parent=phase)

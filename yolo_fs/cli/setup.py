@@ -30,7 +30,6 @@ from yolo_fs.services.hooks.githooks import (
     carry_out,
     plan_install,
     plan_uninstall,
-    work_trees,
 )
 from yolo_fs.services.hooks.hostsettings import PROGRAM, HostSettings
 from yolo_fs.services.hooks.registration import (
@@ -261,7 +260,7 @@ def doctor(asked: Invocation) -> Reply:
     with Repository(asked.start) as repository:
         broken = list(examine(repository))
         past = list(past_hooks(repository, load(repository.root)))
-        roots = work_trees(repository)
+        roots = repository.work_trees()
     data = {
         "work_trees": list(roots),
         "hooks": list(NAMES),

@@ -76,8 +76,8 @@ def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
 def _claims(asked: Invocation) -> Iterator[tuple[Claims, tuple[PhaseFacts, ...]]]:
     with Repository(asked.start) as repository:
         team = Team(repository, load(repository.root))
-        facts = team.facts(repository.head().tip)
-        yield Claims(repository, team.history_index.tasks_done()), facts
+        tip = repository.head().tip
+        yield Claims(repository, team.tasks_done(tip)), team.facts(tip)
 
 
 def _task(spelled: str) -> TaskRef:

@@ -9,7 +9,6 @@ from yolo_fs.cli.setup import parts_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import safe
-from yolo_fs.services.hooks.githooks import work_trees
 from yolo_fs.services.leaving import (
     Part,
     check_leaving,
@@ -41,7 +40,7 @@ def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
 
     with Repository(asked.start) as repository:
         check_leaving(repository, purge=purge)
-        for root in work_trees(repository):
+        for root in repository.work_trees():
             with Repository(root) as tree:
                 for part in (*parts_of_tree(tree), *_hosts(tree)):
                     take(part)
@@ -49,7 +48,7 @@ def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
             take(part)
         if not dry_run:
             hand_over_packs(repository)
-        for root in work_trees(repository):
+        for root in repository.work_trees():
             with Repository(root) as tree:
                 for part in (*folders_of(tree), *(planning_tree(tree) if purge else ())):
                     take(part)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.foreign_json import parse
 from yolo_fs.reasons import Reason
+from yolo_fs.rules.artifacts.records import content_of, name_of
 from yolo_fs.rules.artifacts.table import Artifact, Meeting
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.timestamps import iso
@@ -175,9 +176,6 @@ class _Record(NamedTuple):
         return next((at for key in _TIMES if isinstance(at := self.value.get(key), str)), "")
 
 
-_SORTED = json.JSONEncoder(sort_keys=True).encode
-
-
 def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
     """Return the file that two versions come to, given the one both began with; None on a conflict.
 
@@ -191,7 +189,7 @@ def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> 
         return None
     try:
         before, here, there = (_lines_of(each) for each in (base, ours, theirs))
-        merged = merge_lines(artifact.meets, before, here, there)
+        merged = merge_lines(artifact, before, here, there)
     except ValueError:
         return None
     if before in (here, there):  # but for the end of the last line
@@ -200,16 +198,16 @@ def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> 
 
 
 def merge_lines(
-    meets: Meeting, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]
+    artifact: Artifact, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]
 ) -> MergedLines:
     """Return the lines that two versions come to.
 
     Raises:
         ValueError: a line is no JSON object.
     """
-    read = cache(partial(_record_of, meets))  # most lines are in all three
+    read = cache(partial(_record_of, artifact))  # most lines are in all three
     versions = [[read(line) for line in lines] for lines in (base, ours, theirs)]
-    if meets is Meeting.APPEND:
+    if artifact.meets is Meeting.APPEND:
         return MergedLines(_joined_in_time(versions[1], versions[2]))
     for records in versions:
         if doubled := _doubled(records):
@@ -256,19 +254,19 @@ def _doubled(records: Sequence[_Record]) -> tuple[str, ...]:
     return tuple(sorted(name for name, count in counts.items() if count > 1))
 
 
-def _record_of(meets: Meeting, line: str) -> _Record:
+def _record_of(artifact: Artifact, line: str) -> _Record:
     value = parse(line, len(line))
     if not isinstance(value, dict):
         raise ValueError("no JSON object")  # noqa: TRY004 — data is wrong, not its type
-    name = value.get("id") or value.get("name") if meets is Meeting.BY_ID else None
-    return _Record(str(name or _SORTED(value)), line, value)
+    name = name_of(artifact, value) if artifact.meets is Meeting.BY_ID else ""
+    return _Record(name or content_of(value), line, value)
 
 
 def _are_alike(one: _Record | None, other: _Record | None) -> bool:
     """Return whether two versions say the same, in whatever order, or neither is there."""
     if one is None or other is None:
         return one is other
-    return one.line == other.line or _SORTED(one.value) == _SORTED(other.value)
+    return one.line == other.line or content_of(one.value) == content_of(other.value)
 
 
 def _lines_of(data: bytes) -> list[str]:

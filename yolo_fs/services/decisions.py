@@ -17,6 +17,8 @@ from yolo_fs.edges.store import make_folders
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.protocol.departments import Role, name_in
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.records import SUPERSEDE, keeps_records
+from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.evidence import PhaseFacts, plans_of
 from yolo_fs.rules.loops.repairs import ACCEPT
 from yolo_fs.rules.phase.phase import ACCEPT_RISK
@@ -76,6 +78,24 @@ def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str
         raise _out_of_lane(agent, "a security FAIL", "the user")
     dec = f"accept the risks that security found in {department}"
     return {"agent": agent, "dec": dec, "kind": ACCEPT_RISK, "of": department}
+
+
+def supersede(place: Place, record: str, agent: str) -> dict[str, str]:
+    """Return the fields by which somebody who writes an artifact lets a record of it go.
+
+    Raises:
+        YoloError: STATE_CONFLICT for a kind whose records never go.
+    """
+    if place.artifact.append_only or not keeps_records(place.artifact):
+        why = "only grows" if place.artifact.append_only else "is written anew as a whole"
+        raise YoloError(
+            Reason.STATE_CONFLICT,
+            f"{place.name} {why}: no record of it is let go",
+            hint=f"'yolo-fs fix --write {place.path}' brings back what is missing.",
+            exit_code=Exit.USAGE,
+        )
+    dec = f"{record} of {place.name} is no longer needed"
+    return {"agent": agent, "dec": dec, "kind": SUPERSEDE, "of": f"{place.name}:{record}"}
 
 
 def _out_of_lane(agent: str, of: str, whose: str) -> YoloError:

@@ -19,7 +19,7 @@ from yolo_fs.edges.store import remove_empty_folders, remove_folder
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.table import HIDDEN
-from yolo_fs.services.hooks.githooks import carry_out, plan_uninstall, unfit, work_trees
+from yolo_fs.services.hooks.githooks import carry_out, plan_uninstall, unfit
 from yolo_fs.services.install import background
 from yolo_fs.services.kept import REF as KEPT
 from yolo_fs.services.team import membership, merge_driver
@@ -60,7 +60,7 @@ def check_leaving(repository: Repository, *, purge: bool) -> None:
         )
     if bad := unfit(plan_uninstall(repository)):
         raise YoloError(bad[0].reason, bad[0].message, hint=bad[0].hint)
-    for root in work_trees(repository):
+    for root in repository.work_trees():
         with Repository(root) as tree:
             _check_tree(tree)
 

@@ -50,9 +50,10 @@ from yolo_fs.rules.artifacts.verdicts import (
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.states.project import says_ours
 from yolo_fs.services.checking.checker import Checker, previous_records
+from yolo_fs.services.checking.lost_records import lost_from
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.unwritten import Unwritten
-from yolo_fs.services.workspace import Settings, lock_path
+from yolo_fs.services.workspace import Settings, doubled_phases, lock_path
 
 
 class Refusal(NamedTuple):
@@ -107,7 +108,7 @@ class Pipeline:
             if content.reason is Reason.FILE_MISSING:
                 self._quiet_timer.forget(path)
             return Observation(path, _unread(content, in_head))
-        verdict = self._judge(place, content, in_head, obstacle)
+        verdict = self._judge(place, content, head, in_head, obstacle)
         if isinstance(verdict, Rejected | Held):
             self._refused(Refusal(path, content.data, verdict))
         return Observation(path, verdict, content.stamp)
@@ -121,7 +122,12 @@ class Pipeline:
         self._rules.close()
 
     def _judge(
-        self, place: Place, content: Content, in_head: str | None, obstacle: Reason | None
+        self,
+        place: Place,
+        content: Content,
+        head: Head,
+        in_head: str | None,
+        obstacle: Reason | None,
     ) -> Verdict:
         blob = self._repository.objects.object_format.hash_object("blob", content.data).oid
         if blob == in_head:
@@ -147,6 +153,8 @@ class Pipeline:
         if reason := self._reason_to_hold(place.path, in_head, obstacle):
             is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
             return Ignored() if is_local else Held(reason)
+        if lost := lost_from(self._repository, place, content.data, in_head, head.tip):
+            return Held(Reason.RECORDS_LOST, lost)
         before = previous_records(self._repository, place, in_head)
         subject = subject_of(place, checked.records, before)
         failpoint.reach("intake.judged")
@@ -196,8 +204,10 @@ def misnamed_among(
     root: str, folders: Collection[str], entries: Iterable[FileEntry]
 ) -> Iterator[Finding]:
     """Yield a finding for each of the entries of some folders whose name nearly is an artifact's,
-    and for the documents of the product workflow, which lie beside its handoffs.
+    for the documents of the product workflow, which lie beside its handoffs, and for each number
+    that several phases have.
     """
+    yield from doubled_phases(root)
     beside: Sequence[FileEntry] = ()
     if HANDOFF_FOLDER in folders:
         with FolderReader(root) as reader:

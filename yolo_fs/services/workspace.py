@@ -40,7 +40,7 @@ from yolo_fs.edges.store import output_place as place_of_output
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.edges.warm_path import own_folder
 from yolo_fs.foreign_json import parse
-from yolo_fs.ids import PHASE_DIRECTORY, PhaseId, TaskRef
+from yolo_fs.ids import PHASE_DIRECTORY, PhaseId, TaskRef, twice_numbered
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, milestone_named
@@ -130,6 +130,22 @@ def phases_in(root: str) -> list[PhaseId]:
     return sorted(phase for name in names if (phase := PhaseId.parse(name)))
 
 
+def doubled_phases(root: str) -> Iterator[Finding]:
+    """Yield a finding for each phase whose number another one has, but for the first of them."""
+    for number, (first, *others) in twice_numbered(phases_in(root)).items():
+        for phase in others:
+            path = f"{PLANNING_ROOT}/phases/{phase}"
+            yield Finding(
+                Reason.DUPLICATE_ID,
+                path,
+                message=f"{first} has number {number} as well: a commit that names a plan or a "
+                "task of it counts where it changes that plan's files, and a sign-off for neither",
+                expected="a number that no other phase has",
+                hint=f"Give it another: git mv {path} {PLANNING_ROOT}/phases/NN-{phase.slug}, "
+                "then the new number in its plans and their names.",
+            )
+
+
 def phase_folder(root: str, phase: PhaseId) -> str:
     """Return the directory of a phase."""
     return f"{root}/{PLANNING_ROOT}/phases/{phase}"
@@ -164,17 +180,24 @@ def find_phase(root: str, spelled: str) -> PhaseId:
     """Return the phase that a number (`1`, `01`) or a directory name spells.
 
     Raises:
-        YoloError: BAD_NAME, or UNKNOWN_NAME when there is no such phase.
+        YoloError: BAD_NAME, UNKNOWN_NAME when there is no such phase, DUPLICATE_ID for a number
+            that two phases have.
     """
     folder = os.path.join(root, PLANNING_ROOT, "phases")
     present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
     wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
     if not wanted.replace("-", "").isalnum():
         raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase", exit_code=Exit.USAGE)
-    for name in present:
-        phase = PhaseId.parse(name)
-        if phase and wanted in (phase.number, name):
-            return phase
+    found = [one for one in map(PhaseId.parse, present) if one and wanted in (one.number, str(one))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise YoloError(
+            Reason.DUPLICATE_ID,
+            f"{' and '.join(map(str, found))} both have number {wanted}",
+            hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
+            exit_code=Exit.USAGE,
+        )
     hint = f"There are: {', '.join(present) or 'none'}."
     raise YoloError(
         Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Meeting, by_kind
+from yolo_fs.rules.artifacts.table import ARTIFACTS, by_kind
 from yolo_fs.rules.team import merge_lines, merge_texts
 
 MERGES = int(os.environ.get("YOLO_MERGES", "1000"))
 """`YOLO_MERGES=10000 .venv/bin/pytest tests/rules/team` tries as many as are promised."""
 
 State = dict[str, Any]
+GAPS, DECISIONS = (row for row in ARTIFACTS if row.kind in ("gaps", "decisions"))
 
 
 def edited(rng: random.Random, base: State) -> State:
@@ -66,13 +67,13 @@ def test_any_three_versions_come_to_what_the_model_says() -> None:
         texts = [lines_of(rng, version) for version in (base, ours, theirs)]
         expected, conflicts = modelled(base, ours, theirs)
 
-        merged = merge_lines(Meeting.BY_ID, *texts)
+        merged = merge_lines(GAPS, *texts)
 
         assert set(merged.conflicts) == conflicts, f"seed {seed}"
         if not conflicts:
             assert read(merged.lines) == expected, f"seed {seed}"
-            assert merge_lines(Meeting.BY_ID, texts[0], merged.lines, texts[2]) == merged, seed
-            other_way = merge_lines(Meeting.BY_ID, texts[0], texts[2], texts[1])
+            assert merge_lines(GAPS, texts[0], merged.lines, texts[2]) == merged, seed
+            other_way = merge_lines(GAPS, texts[0], texts[2], texts[1])
             assert read(other_way.lines) == expected, f"seed {seed}"
 
 
@@ -85,10 +86,10 @@ def test_any_two_logs_become_their_union_in_the_order_of_time() -> None:
         ours = base + [line for line in rest if rng.random() < 0.4]
         theirs = base + [line for line in rest if rng.random() < 0.4]
 
-        merged = merge_lines(Meeting.APPEND, base, ours, theirs)
+        merged = merge_lines(DECISIONS, base, ours, theirs)
 
         assert list(merged.lines) == sorted({*ours, *theirs}), f"seed {seed}"
-        assert merge_lines(Meeting.APPEND, base, merged.lines, theirs) == merged, f"seed {seed}"
+        assert merge_lines(DECISIONS, base, merged.lines, theirs) == merged, f"seed {seed}"
 
 
 @pytest.mark.parametrize("row", ARTIFACTS, ids=lambda row: row.kind)
@@ -129,4 +130,4 @@ def test_what_is_no_list_of_records_is_not_mixed(theirs: bytes) -> None:
 def test_a_file_that_has_an_id_twice_is_not_mixed() -> None:
     twice = ['{"id":"1","v":1}', '{"id":"1","v":2}']
 
-    assert merge_lines(Meeting.BY_ID, [], twice, ['{"id":"2"}']).conflicts == ("1",)
+    assert merge_lines(GAPS, [], twice, ['{"id":"2"}']).conflicts == ("1",)

@@ -63,11 +63,12 @@ def test_what_the_lead_accepts_ends_the_escalation_of_the_review(team: Team) -> 
     team.user_commits("feat(01-01): T1 load the keys", "src/auth/tokens.ts")
     review(team, 2, "still no check")
     accepted = {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "it is rare"}
-    team.artifact("decisions.jsonl", json.dumps({**accepted, "dec": "I like 01-01"}) + "\n")
+    remark = json.dumps({**accepted, "dec": "I like 01-01"}) + "\n"
+    team.artifact("decisions.jsonl", remark)
     team.once()
     assert len(logged(team)) == 1
     accepted |= {"dec": "Ship 01-01 as it is", "kind": "accept", "of": "01-01"}
-    team.artifact("decisions.jsonl", json.dumps(accepted) + "\n")
+    team.artifact("decisions.jsonl", remark + json.dumps(accepted) + "\n")
     team.once()
     last = logged(team)[-1]
     assert (last["st"], last["mv"], last["agent"]) == ("resolved", "over", "senior")

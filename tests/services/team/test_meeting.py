@@ -329,8 +329,9 @@ def test_a_look_reads_on_where_the_last_one_ended_and_finds_what_a_first_look_fi
     monkeypatch.setattr(meeting, "changes_of", counted)
     look(reads=2)
     for number in (2, 3):  # they never agree, so nothing is forgotten
-        a.write(GAPS, gap(1), gap(number))
-        b.write(other, gap(1), gap(number))
+        gaps = [gap(each) for each in range(1, number + 1)]
+        a.write(GAPS, *gaps)
+        b.write(other, *gaps)
         b.look()
         seen = look(reads=0)
         assert len(seen.publish) == len(seen.receive) == number
@@ -339,7 +340,7 @@ def test_a_look_reads_on_where_the_last_one_ended_and_finds_what_a_first_look_fi
     assert len(look(reads=1).publish) == 2
     settle(*trees)
     assert look(reads=0).is_agreed
-    a.write(GAPS, gap(1), gap(4))
+    a.write(GAPS, gap(1), gap(2), gap(4))
     assert len(look(reads=0).publish) == 1
     a.git("checkout", "-q", "-b", "aside", "main~3")
     assert look(reads=2).receive

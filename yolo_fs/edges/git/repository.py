@@ -231,6 +231,19 @@ class Repository:
         before = filter(None, map(self.tip, ("ORIG_HEAD", "FETCH_HEAD")))
         return tuple(dict.fromkeys((*before, *told.split())))
 
+    def work_trees(self) -> tuple[str, ...]:
+        """Return the roots of the work trees that are there, ours first."""
+        if not os.path.isdir(f"{self.common_dir}/worktrees"):
+            return (self.root,)  # each hook of an agent that stops comes here: no git is asked
+        listed = self.git.text("worktree", "list", "--porcelain").split("\n")
+        roots = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
+        others = [
+            root
+            for root in map(os.path.realpath, roots)
+            if root != self.root and os.path.isdir(root)
+        ]
+        return (self.root, *(root for root in others if root != self.common_dir))
+
     def refs_below(self, folder: str) -> dict[str, str]:
         """Return the refs directly below a folder such as `refs/x/`: name → object."""
         if not self.has_plain_refs:

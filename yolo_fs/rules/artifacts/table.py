@@ -166,6 +166,9 @@ class Artifact(NamedTuple):
     """Who sends the message that it keeps, where that alone says whose word it is."""
     meets: Meeting = Meeting.WHOLE
     """How two versions of it become one."""
+    named_by: tuple[str, ...] = ()
+    """Fields that together name a record among those of its file; where there are none: `id`, else
+    `name`."""
     needs_body: bool = False
     """A header without any body line is not an artifact yet."""
     repeats_header: bool = False
@@ -323,6 +326,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         step="research",
         is_shared=True,
         meets=Meeting.APPEND,
+        named_by=("q",),
     ),
     Artifact(
         kind="research-archive",
@@ -382,6 +386,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         naming=Naming.ONE_PLAN,
         step="test_authoring",
         meets=Meeting.BY_ID,
+        named_by=("plan", "id"),
     ),
     Artifact(
         kind="summary",

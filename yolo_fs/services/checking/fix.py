@@ -56,6 +56,7 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     after = file.data
     if file.kind and file.data and _is_repairable(file.kind):
         after = mended(file.data, file.kind, correction_of(full, validator.aliases)) or file.data
+        after = validator.with_records(full, after)
     judged = validator.again(full, file.path, after) if after != file.data else file
     questions = _questions(judged)
     place = _place_of(full)

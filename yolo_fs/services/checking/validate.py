@@ -35,6 +35,7 @@ from yolo_fs.rules.handoffs.lifecycle import HANDOFF
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
 from yolo_fs.services.checking.checker import Checker
+from yolo_fs.services.checking.lost_records import lost_from, restored
 from yolo_fs.services.checking.snapshots import (
     BlobReader,
     NoTree,
@@ -43,7 +44,7 @@ from yolo_fs.services.checking.snapshots import (
     WorkTree,
     assume_commits_exist,
 )
-from yolo_fs.services.workspace import Settings, load_in_force
+from yolo_fs.services.workspace import Settings, doubled_phases, load_in_force
 
 STDIN = "-"
 
@@ -107,6 +108,8 @@ class Validator:
             for entry in walk(root, sessions):
                 if entry.path.endswith(f"/{HANDOFF}"):
                     yield self._file(root, entry.path, entry.path)
+        for finding in doubled_phases(root):
+            yield CheckedFile(finding.path, (finding,))
 
     def paths(self, paths: Iterable[str]) -> Iterator[CheckedFile]:
         """Check files, and what can be recognised in folders."""
@@ -204,6 +207,31 @@ class Validator:
         snapshot = WorkTree(tree_root, self.max_bytes, look_up)
         return self._check(shown, data, location, snapshot)
 
+    def with_records(self, full: str, data: bytes) -> bytes:
+        """Return a content of a file with the records of the branch that it lacks."""
+        location = self._location(full)
+        place = classify(location.path) if location else None
+        if location is None or place is None or not self._is_own(location):
+            return data
+        return restored(self._own_repository(), place, data)
+
+    def _and_lost(self, file: CheckedFile, location: InTree) -> CheckedFile:
+        """Name the records of the branch that a file lacks, where nothing else is wrong with it."""
+        place = classify(location.path)
+        if place is None or not self._is_own(location) or errors(file.findings):
+            return file
+        repository = self._own_repository()
+        tip = repository.head().tip
+        blob = repository.blob_at(tip, place.path)
+        lost = lost_from(repository, place, file.data, blob, tip)
+        named = tuple(replace(finding, path=file.path) for finding in lost)
+        return file._replace(findings=file.findings + named)
+
+    def _is_own(self, location: InTree) -> bool:
+        """Return whether a place is in the repository that it is worked in."""
+        root = self._repository.root if self._repository else None
+        return os.path.realpath(location.root) == root
+
     def full_path(self, file: CheckedFile, *, of_tree: bool) -> str:
         """Return the absolute path of a checked file, as tree or caller spell it."""
         start = self._own_repository().root if of_tree else self._start
@@ -218,7 +246,9 @@ class Validator:
         if self._kind:
             return self._check_kind(self._kind, shown, data)
         if location and (place := classify(location.path)):
-            return self._check_place(place, shown, data, snapshot)
+            checked = self._check_place(place, shown, data, snapshot)
+            is_staged = isinstance(snapshot, Staged)  # what a person commits is theirs
+            return checked if is_staged else self._and_lost(checked, location)
         wrong = misnamed(location.path) if location else None
         if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):
             return CheckedFile(shown, (replace(wrong, path=shown),))

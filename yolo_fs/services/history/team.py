@@ -16,7 +16,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.store import code_stamp
 from yolo_fs.edges.text_checks import Limits
-from yolo_fs.ids import PhaseId
+from yolo_fs.ids import PhaseId, twice_numbered
 from yolo_fs.reasons import YoloError, errors
 from yolo_fs.rules.artifacts.classify import (
     PLANNING_ROOT,
@@ -107,6 +107,8 @@ class Team:
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
         """What was asked last, and the answer."""
         self._pasts: dict[str, _Past] = {}
+        self._doubled: frozenset[str] = frozenset()
+        """Numbers that two phases have, as of the commit that was asked for last."""
         self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
         """Plan → what tells whether it has other source commits by now, and those it had."""
         self._made: dict[tuple[str, str], str | None] = {}
@@ -222,6 +224,7 @@ class Team:
         for one in present:
             if one.place.phase:
                 of_phase.setdefault(one.place.phase, list(shared)).append(one)
+        self._doubled = frozenset(twice_numbered(of_phase))
         done = _plans_done(present)
         handed = [one for one in present if one.place.artifact.kind == PHASE_HANDOFF]
         at_s = self.history_index.at_s(commit)
@@ -235,6 +238,21 @@ class Team:
             )
             for phase in sorted(of_phase)
         )
+
+    def tasks_done(self, commit: str | None) -> frozenset[str]:
+        """Return the tasks, `NN-MM/Tk`, that a commit names; none of a number that two phases have,
+        where one commit may mean either.
+        """
+        self.facts(commit)
+        done = self.history_index.tasks_done()
+        return frozenset(task for task in done if task.partition("-")[0] not in self._doubled)
+
+    def steps_said(self) -> dict[str, str]:
+        """Return `NN step` → the last commit whose subject says that it records that step; nothing
+        of a number that two phases have.
+        """
+        said = self.history_index.steps_said().items()
+        return {key: oid for key, oid in said if key.partition(" ")[0] not in self._doubled}
 
     def _line_tips(self) -> tuple[str, ...]:
         known = self._repository.refs_below(LINES) | self._repository.refs_below(BESIDE)
@@ -303,7 +321,8 @@ class Team:
         own = tuple(filed)
         going_on = (one.place.artifact.kind for one in own if one.valid and goes_on(one))
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
-        signed_off = self.history_index.sign_off_of(int(phase.number))
+        is_only = phase.number not in self._doubled
+        signed_off = self.history_index.sign_off_of(int(phase.number)) if is_only else ""
         if not signed_off:
             asking |= JUDGED_BY.keys()
         return PhaseFacts(
@@ -382,9 +401,12 @@ class Team:
             for each in changes_in(self._repository, some, list(wanted)):
                 self._made[each.commit, each.path] = each.blob
 
-    def _work_on(self, filed: Iterable[Filed]) -> tuple[Work, ...]:
+    def _work_on(self, filed: Sequence[Filed]) -> tuple[Work, ...]:
         plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
-        work = chain.from_iterable(map(self._work_of_plan, plans))
+        work: Iterable[Work] = chain.from_iterable(map(self._work_of_plan, plans))
+        if doubled := [one for one in plans_in(filed) if one.id.phase in self._doubled]:
+            files = frozenset(chain.from_iterable(one.files for one in doubled))
+            work = (one for one in work if touches(files, one.files))
         return tuple(sorted(work, key=lambda one: one.order))
 
     def _work_of_plan(self, plan: str) -> tuple[Work, ...]:
@@ -455,7 +477,7 @@ class Team:
                     or self.history_index.of_words(*words)
                     or self._lines.of_words(*words)
                     or self._lines.of_task(name)
-                    if key == name
+                    if key == name and plan.id.phase not in self._doubled
                     else self.history_index.of_task_touching(name, plan.files)
                 )
                 if oid:

@@ -24,7 +24,6 @@ from yolo_fs.rules.phase.report import Asker, as_text, cut
 from yolo_fs.services.context.store import ContextStore
 from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.hooks.githooks import work_trees
 from yolo_fs.services.hooks.tool_use import HookRequest, paths_written
 from yolo_fs.services.install.background import running
 from yolo_fs.services.reports.resume import resume
@@ -100,7 +99,7 @@ class Leave:
 
     def _left_elsewhere(self) -> Iterator[Candidate]:
         """Yield what the same session wrote in other work trees: a host may change between them."""
-        for root in work_trees(self._asked.repository)[1:]:
+        for root in self._asked.repository.work_trees()[1:]:
             with Repository(root) as other:
                 written = paths_written(self._asked, other.own_dir)
                 settings = load_in_force(root).settings.without_patience

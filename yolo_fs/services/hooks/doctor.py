@@ -27,7 +27,6 @@ from yolo_fs.services.hooks.githooks import (
     layout,
     plan_install,
     split_first,
-    work_trees,
 )
 from yolo_fs.services.hooks.hostsettings import HostSettings
 from yolo_fs.services.hooks.script import BEGIN, PROBED
@@ -52,7 +51,7 @@ def examine(repository: Repository) -> Iterator[Finding]:
         yield broken(own, gone, _AGAIN)
         if deed.before is None:
             return
-    for root in work_trees(repository):
+    for root in repository.work_trees():
         place = layout(root)
         for name in NAMES:
             wrong = _looks_broken(place, name, wanted.get(place.file(name)))

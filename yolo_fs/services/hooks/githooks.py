@@ -182,22 +182,8 @@ def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
 
 def _places(repository: Repository) -> tuple[Layout, ...]:
     """Return the distinct places of hooks, over all work trees."""
-    found = {place.folder: place for place in map(layout, reversed(work_trees(repository)))}
+    found = {place.folder: place for place in map(layout, reversed(repository.work_trees()))}
     return tuple(found.values())
-
-
-def work_trees(repository: Repository) -> tuple[str, ...]:
-    """Return the work trees of a repository that are there, ours first."""
-    if not os.path.isdir(f"{repository.common_dir}/worktrees"):
-        return (repository.root,)  # each hook of an agent that stops comes here: no git is asked
-    listed = repository.git.text("worktree", "list", "--porcelain").split("\n")
-    roots = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
-    others = [
-        root
-        for root in map(os.path.realpath, roots)
-        if root != repository.root and os.path.isdir(root)
-    ]
-    return (repository.root, *(root for root in others if root != repository.common_dir))
 
 
 def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Deed, ...]:
@@ -264,7 +250,7 @@ def _home_of(repository: Repository, path: str) -> str:
     link the user's git gets there; empty where it lies elsewhere.
     """
     folder = os.path.realpath(os.path.dirname(path))
-    homes = (repository.common_dir, *work_trees(repository))
+    homes = (repository.common_dir, *repository.work_trees())
     return next((home for home in homes if folder.startswith(f"{home}/")), "")
 
 

@@ -53,6 +53,7 @@ _SETTLED_BY = {
     Reason.FOREIGN_REPOSITORY: "git rev-parse --show-toplevel",
     Reason.UNDONE_BY_USER: "git log -3 -- {path}",
     Reason.OLDER_THAN_BRANCH: "git diff HEAD -- {path}",
+    Reason.RECORDS_LOST: "yolo-fs fix --write {path}",
     Reason.AUTO_COMMIT_OFF: "git diff HEAD -- {path}",
     Reason.NO_SPACE: "df -h .",
     Reason.STORAGE_FAILED: "yolo-fs doctor",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from typing import NamedTuple
@@ -47,6 +48,8 @@ class Made(NamedTuple):
     path: str
     is_new: bool
     """False when a phase with this slug was there."""
+    taken_by: tuple[str, ...] = ()
+    """The phases of other work trees and branches that have its number as well."""
 
 
 def planning_root(root: str) -> str:
@@ -92,21 +95,38 @@ def misnamed(root: str) -> tuple[Finding, ...]:
 
 def make_phase(repository: Repository, slug: str) -> Made:
     """Make the directory of the next phase; a phase that has this slug already is the answer
-    itself.
+    itself, and one that another work tree or branch has keeps its number here.
 
     Raises:
         YoloError: NOT_INITIALISED; OUT_OF_RANGE after phase 99; LOCK_TIMEOUT; STORAGE_FAILED.
     """
     folder = f"{planning_root(repository.root)}/phases"
     with _alone(repository):  # two agents at once must not get the same number
-        names = _folders(repository.root, folder)
-        for name in names:
+        here = _folders(repository.root, folder)
+        elsewhere = _folders_elsewhere(repository, folder)
+        for name in here:
             phase = PhaseId.parse(name)
             if phase and phase.slug == slug:
                 return Made(f"{folder}/{name}", is_new=False)
-        path = f"{folder}/{_next_number(names):02}-{slug}"
+        known = {phase.slug: phase for name in elsewhere if (phase := PhaseId.parse(name))}
+        name = str(known.get(slug) or f"{_next_number(here):02}-{slug}")
+        path = f"{folder}/{name}"
         _make(repository.root, path)
-        return Made(path, is_new=True)
+        same = [one for one in elsewhere if one != name and one.startswith(name[:3])]
+        return Made(path, is_new=True, taken_by=tuple(same))
+
+
+def _folders_elsewhere(repository: Repository, folder: str) -> tuple[str, ...]:
+    """Return the names that the phases of other work trees and of branches have, each once."""
+    found = [name for root in repository.work_trees()[1:] for name in _folders(root, folder)]
+    branches = ("refs/heads", "refs/remotes")
+    tips = repository.git.text("for-each-ref", "--format=%(objectname)", *branches).split()
+    for tip in dict.fromkeys(tips):
+        with contextlib.suppress(YoloError):  # a partial clone may lack what nobody checked out
+            there = repository.trees.folder_at(repository.root_tree(tip), folder)
+            names = repository.trees.get(there).keys if there else ()
+            found += [os.fsdecode(name[:-1]) for name in names if name.endswith(b"/")]
+    return tuple(dict.fromkeys(found))
 
 
 def _next_number(names: tuple[str, ...]) -> int:

@@ -123,7 +123,7 @@ class _Look:
             seen,
             phases=self._with_empty(found.phases, settings),
             drift=self._tried(lambda: tuple(self._drift(settings, found, team, lives)), ()),
-            steps_said=team.history_index.steps_said(),
+            steps_said=team.steps_said(),
             lives=lives,
         )
 

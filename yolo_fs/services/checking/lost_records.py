@@ -1,0 +1,130 @@
+"""Finds the records of the branch that a new version of their file lacks, and whose they were; and
+brings them back. See docs/operations.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from yolo_fs.edges.git.history import LoggedCommit, log
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.edges.readers import READERS
+from yolo_fs.edges.text_checks import Limits
+from yolo_fs.protocol.departments import name_in
+from yolo_fs.reasons import Finding, Reason
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.rules.artifacts.records import (
+    LostRecord,
+    keeps_records,
+    lost_records,
+    superseded_in,
+)
+from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.rules.authz.writers import producers_of
+
+_DECISIONS = "decisions.jsonl"
+_MOST_NAMED = 20
+_VERSIONS_LOOKED_AT = 200
+
+
+def lost_from(
+    repository: Repository, place: Place, data: bytes, blob: str | None, tip: str | None
+) -> tuple[Finding, ...]:
+    """Return a finding for each record that a new version of an artifact lacks; none where it may.
+
+    `data`: the new version; `blob`: the one that the branch has, None when there is none.
+    """
+    lost = [*_lost(repository, place, data, blob, tip)]
+    found = [_finding(repository, place, one, tip) for one in lost[:_MOST_NAMED]]
+    if more := len(lost) - len(found):
+        found.append(Finding(Reason.RECORDS_LOST, place.path, message=f"and {more} more"))
+    return tuple(found)
+
+
+def restored(repository: Repository, place: Place, data: bytes) -> bytes:
+    """Return a version with the records of the branch that it lacks, as the branch has them, each
+    in its place before those that are new.
+    """
+    tip = repository.head().tip
+    blob = repository.blob_at(tip, place.path)
+    lost = {one.line for one in _lost(repository, place, data, blob, tip)}
+    if not lost or blob is None:
+        return data
+    before = _body(repository, blob).decode().splitlines(keepends=True)
+    now, known = data.decode().splitlines(keepends=True), 0
+    for number, line in enumerate(before, 1):
+        if number in lost:
+            now.insert(known, line if line.endswith("\n") else f"{line}\n")
+            known += 1
+        elif line in now[known:]:
+            known = now.index(line, known) + 1
+    return "".join(now).encode()
+
+
+def _lost(
+    repository: Repository, place: Place, data: bytes, blob: str | None, tip: str | None
+) -> Iterator[LostRecord]:
+    if blob is None or not keeps_records(place.artifact):
+        return
+    before, now = (_values(place, each) for each in (_body(repository, blob), data))
+    lost = [*lost_records(place.artifact, before, now)]
+    if not lost:
+        return
+    let_go = superseded_in(_decisions(repository, place, tip), place.name)
+    yield from (one for one in lost if one.name not in let_go)
+
+
+def _decisions(repository: Repository, place: Place, tip: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the committed decisions of its phase; of all phases where it belongs to none."""
+    folder = place.folder if place.phase else PLANNING_ROOT
+    for path, blob in repository.files_at(tip, folder).items() if tip else ():
+        if path.endswith(f"/{_DECISIONS}"):
+            reading = READERS[place.artifact.format](_body(repository, blob), path, Limits())
+            yield from (record.value for record in reading.records)
+
+
+def _finding(repository: Repository, place: Place, one: LostRecord, tip: str | None) -> Finding:
+    added = _commit_that_added(repository, place, one, tip)
+    kind = place.artifact.kind
+    writers = " or ".join(sorted(name_in(role, place.department) for role in producers_of(kind)))
+    whose = f" of {one.speaker or writers}" if one.speaker or writers else ""
+    where = f", committed in {added.oid[:8]} ({added.subject})" if added else ""
+    hint = f"'yolo-fs fix --write {place.path}' brings it back beside what is new."
+    if not place.artifact.append_only:
+        hint += (
+            f" If it is meant to go: yolo-fs decide supersede {place.name} {one.name}"
+            " --as AGENT --reason …"
+        )
+    message = f"{one.name}{whose} is missing{where}"
+    expected = "every record that the branch has, with what is new"
+    return Finding(Reason.RECORDS_LOST, place.path, one.line, "", message, expected, hint)
+
+
+def _commit_that_added(
+    repository: Repository, place: Place, one: LostRecord, tip: str | None
+) -> LoggedCommit | None:
+    """Return the commit since which the branch has a record, as far back as is looked."""
+    if tip is None:
+        return None
+    commits = log(repository, tip, limit=_VERSIONS_LOOKED_AT, path=place.path, with_changes=False)
+    wanted, last = None, None
+    for commit in commits:
+        blob = repository.blob_at(commit.oid, place.path)
+        values = _values(place, _body(repository, blob)) if blob else []
+        if wanted is None:
+            wanted = values[one.line - 1] if one.line <= len(values) else None
+        if wanted is None or [*lost_records(place.artifact, [wanted], values)]:
+            break
+        last = commit
+    return last
+
+
+def _values(place: Place, data: bytes) -> list[dict[str, Any]]:
+    reading = READERS[place.artifact.format](data, place.path, Limits())
+    return [record.value for record in reading.records]
+
+
+def _body(repository: Repository, blob: str) -> bytes:
+    found = repository.objects.read(blob, Limits().max_file_bytes)
+    return found.body if found else b""
