@@ -555,6 +555,30 @@ def _held_by_owner(facts: PhaseFacts) -> Iterator[Failure]:
             yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
 
 
+_SIGNED = "owner-signoff.jsonl"
+
+
+def owner_lacks(facts: PhaseFacts) -> str:
+    """Return what a phase of several departments lacks of its Owner's delivery, once the Product
+    Owner has approved it; empty where one department works, whose Owner is go.md.
+    """
+    if not facts.switches.several_departments:
+        return ""
+    signed = next(reversed(facts.of_kind("owner-signoff")), None)
+    if signed is None or not signed.lines:
+        return f"no {_SIGNED}"
+    last = signed.lines[-1]
+    if last.get("decision") != Decision.SHIP:
+        return f"the Owner says {last.get('decision')}"
+    approved = texts(last.get("departments_approved"))
+    missing = [one.value for one in facts.switches.departments if one not in approved]
+    if missing:
+        return f"{_SIGNED} does not approve {', '.join(missing)}"
+    if any(one.position > signed.position != NOWHERE for one in facts.of_kind("po-qa-verdict")):
+        return f"{_SIGNED} is older than po-qa-verdict.jsonl, which came after it"
+    return ""
+
+
 def failing_tests(facts: PhaseFacts) -> Iterator[Failure]:
     """Yield each plan whose last run of tests failed."""
     last_run = {

@@ -55,3 +55,59 @@ def test_an_approval_delivers() -> None:
     found = fold(facts(content, config=CONFIG))
     assert found.next is None
     assert found.is_complete
+
+
+def of_frontend() -> dict[str, Any]:
+    """Return what the frontend has of a phase in which every step is done."""
+    shared = ("research.jsonl",)
+    return {
+        f"fe-{name}": lines
+        for name, lines in complete().items()
+        if name not in shared and "/" not in name
+    }
+
+
+def signed(decision: str = "SHIP", *approved: str) -> dict[str, Any]:
+    return {
+        "type": "owner_signoff",
+        "phase": "01",
+        "decision": decision,
+        "departments_approved": list(approved),
+        "integration_qa": "PASS",
+        "notes": "",
+    }
+
+
+@pytest.mark.proves("002:58")
+@pytest.mark.parametrize(
+    ("signoff", "says"),
+    [
+        ([], "no owner-signoff.jsonl"),
+        ([signed("SHIP")], "owner-signoff.jsonl does not approve backend, frontend"),
+        ([signed("SHIP", "backend")], "owner-signoff.jsonl does not approve frontend"),
+        ([signed("SHIP", "frontend", "backend"), signed("HOLD")], "the Owner says HOLD"),
+        ([signed("HOLD"), signed("SHIP", "frontend", "backend")], ""),
+    ],
+)
+def test_several_departments_are_delivered_by_their_owner(
+    signoff: list[dict[str, Any]], says: str
+) -> None:
+    two = config_from(
+        {
+            "security_audit": True,
+            "po": {"enabled": True},
+            "departments": {"backend": True, "frontend": True},
+            "department_workflow": "parallel",
+        }
+    )
+    content = complete() | of_frontend() | SCOPE
+    content |= {
+        "po-qa-verdict.jsonl": [verdict("approve")],
+        "integration-gate-result.jsonl": [{"r": "PASS"}],
+    }
+    found = fold(facts(content | ({"owner-signoff.jsonl": signoff} if signoff else {}), config=two))
+    delivery = next(one for one in found.steps if one.step.key == "delivery")
+    assert [*delivery.missing] == ([says] if says else []), found.next
+    if says and not says.endswith("HOLD"):  # what is held is asked of the Owner by its turn
+        assert found.next is not None and found.next.agent == "owner"
+    assert found.is_complete == (not says)

@@ -533,6 +533,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         source="document 000, owner_signoff",
         body=("messages.departments.OwnerSignoff",),
         checks=(Check.PHASE,),
+        step="delivery",
     ),
     # From one phase, or department, to another.
     Artifact(

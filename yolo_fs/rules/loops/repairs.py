@@ -21,10 +21,11 @@ from yolo_fs.rules.evidence import (
     Plan,
     Version,
     is_work_of,
+    owner_lacks,
     plans_of,
     texts,
 )
-from yolo_fs.rules.judged import later_than
+from yolo_fs.rules.judged import came_later, later_than
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
 
 ACCEPT = "accept"
@@ -394,11 +395,16 @@ class Routed(NamedTuple):
 
 
 def route_of_verdict(facts: PhaseFacts) -> Routed | None:
-    """Return who takes up the last verdict; None while there is none, or when it approves."""
+    """Return who takes up the last verdict; None while there is none, when it has to be given
+    again, and once what it approves is delivered.
+    """
     verdicts = facts.lines_of("po-qa-verdict")
     said = [str(line.get("verdict")) for line in verdicts]
-    if not said or said[-1] == "approve":
+    if not said:
         return None
+    if said[-1] == "approve":
+        is_late = any(came_later(facts, "po-qa-verdict", None))
+        return Routed("owner", _DELIVERED) if not is_late and owner_lacks(facts) else None
     if said[-1] == "patch" and said.count("patch") <= _limit("delivery.max_patch_cycles"):
         task = f"patch_request: at most {PATCH_TASKS} tasks"
         return Routed(
@@ -415,6 +421,9 @@ def route_of_verdict(facts: PhaseFacts) -> Routed | None:
             ),
         )
     return Routed("owner", ("po-qa-verdict.jsonl", "every cycle is used up: the user decides"))
+
+
+_DELIVERED = ("po-qa-verdict.jsonl", "integration-gate-result.jsonl")
 
 
 def _limit(name: str) -> int:

@@ -14,7 +14,7 @@ from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.workflow import EntryGate, ExitGate
 from yolo_fs.rules.escalations.fold import open_of
-from yolo_fs.rules.evidence import PlanStanding, all_present, failures_of
+from yolo_fs.rules.evidence import PlanStanding, all_present, failures_of, owner_lacks
 from yolo_fs.rules.judged import came_after_sign_off, came_later
 from yolo_fs.rules.loops.repairs import unfinished_reviews
 from yolo_fs.rules.phase.view import SHARED_KINDS, View
@@ -308,7 +308,10 @@ def _delivery(view: View) -> Iterator[str]:
         yield "no po-qa-verdict.jsonl"
     elif last.get("verdict") != "approve":
         yield f"the Product Owner says {last.get('verdict')}"
-    yield from came_later(view.facts, "po-qa-verdict", None)
+    later = [*came_later(view.facts, "po-qa-verdict", None)]
+    yield from later
+    if last and last.get("verdict") == "approve" and not later:
+        yield from filter(None, [owner_lacks(view.facts)])
 
 
 def _integration(view: View) -> Iterator[str]:
