@@ -74,10 +74,11 @@ def facts(
     switches = {
         key: more.pop(key) for key in ("skip_qa", "skip_security", "complexity") if key in more
     }
+    present = tuple(filed(name, lines) for name, lines in content.items())
     return PhaseFacts(
         phase=PHASE,
-        filed=tuple(filed(name, lines) for name, lines in content.items()),
-        switches=Switches(config, **switches),
+        filed=present,
+        switches=Switches(config, **switches).of_phase(present),
         commits=COMMITS if commits is None else commits,
         **more,
     )

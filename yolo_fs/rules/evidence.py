@@ -16,7 +16,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.ids import PhaseId, PlanId, TaskRef
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING, Dept
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept
 from yolo_fs.protocol.gates import Decision
 from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -86,6 +86,9 @@ class Work(NamedTuple):
     commit: str = ""
 
 
+_REVIEW = "owner-review"
+
+
 class Switches(NamedTuple):
     """What the configuration and the command line turn off."""
 
@@ -94,13 +97,32 @@ class Switches(NamedTuple):
     skip_security: bool = False
     complexity: str = ""
     """`trivial`, `medium` or `high` where complexity routing is enabled; empty for all steps."""
+    needed: frozenset[Dept] = frozenset()
+    """The departments that the Owner of the phase needs; empty for all that are configured."""
+    order: tuple[Dept, ...] = ()
+    """The order in which the Owner of the phase dispatches them; empty for that of the tables."""
 
     @property
     def departments(self) -> tuple[Dept, ...]:
-        """The active departments, backend first, by their flags; the workflow only orders them."""
+        """The active departments, backend first: those whose flags are on, of them those that the
+        Owner needs; the workflow only orders them.
+        """
         wanted = self.config.departments
         active = tuple(row.name for row in WORKING if wanted.get(row.name, row.is_default))
-        return active or (DEFAULT_DEPARTMENT,)
+        needed = tuple(name for name in active if name in self.needed)
+        return needed or active or (DEFAULT_DEPARTMENT,)
+
+    def of_phase(self, filed: Iterable[Filed]) -> Switches:
+        """Return what holds in a phase with these artifacts: as its Owner's last review says."""
+        reviews = (one for one in filed if one.valid and one.place.artifact.kind == _REVIEW)
+        lines = [line for one in reviews for line in one.lines]
+        if not lines:
+            return self
+        order, needed = (
+            tuple(Dept(name) for name in texts(lines[-1].get(key)) if name in DEPARTMENT_BY_NAME)
+            for key in ("dispatch_order", "departments_needed")
+        )
+        return self._replace(needed=frozenset(needed), order=order)
 
     @property
     def several_departments(self) -> bool:

@@ -21,7 +21,7 @@ from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import place_of_name
 from yolo_fs.rules.escalations.fold import as_committed, open_of
 from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage
-from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, failures_of, texts
+from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, failures_of
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import AFTER_REWORK, PATCH_FAILED, loop_of, loops
@@ -286,8 +286,7 @@ def _unsure(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
 
 def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
     """Return the place of a department in the order that the Owner's last review sets."""
-    review: Mapping[str, Any] = next(reversed(facts.lines_of("owner-review")), {})
-    order = texts(review.get("dispatch_order"))
+    order = facts.switches.order
     return lambda one: order.index(one.department) if one.department in order else len(order)
 
 

@@ -42,7 +42,7 @@ from yolo_fs.rules.evidence import (
 )
 from yolo_fs.rules.phase.gate_needs import MissingEvidence
 from yolo_fs.rules.phase.progress import DepartmentStatus
-from yolo_fs.rules.phase.waves import dispatch, waves
+from yolo_fs.rules.phase.waves import dispatched, waves
 
 if TYPE_CHECKING:
     from yolo_fs.rules.phase.phase import Phase
@@ -297,8 +297,7 @@ def _has_begun(one: DepartmentStatus) -> bool:
 
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
     """Yield each department of a later wave with the gates behind the wave before."""
-    config = facts.switches.config
-    route = dispatch(config._asdict())
+    route = dispatched(facts.switches)
     for before, after in pairwise(waves(route)):
         gates = [row for row in WAVE_GATES if row.department in before.departments]
         behind = [dept for dept in after.departments if dept in facts.switches.departments]

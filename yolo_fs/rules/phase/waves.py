@@ -9,6 +9,7 @@ the reference pins that.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from yolo_fs.protocol.departments import (
@@ -22,6 +23,7 @@ from yolo_fs.protocol.departments import (
     waves_of,
 )
 from yolo_fs.protocol.gates import WAVE_GATES
+from yolo_fs.rules.evidence import Switches
 
 
 class Routing(NamedTuple):
@@ -33,11 +35,23 @@ class Routing(NamedTuple):
     """As configured, whether or not the workflow lets them work; without the default department."""
     warning: str = ""
     """Why the workflow in force is not the configured one."""
+    needed: frozenset[Dept] = frozenset()
+    """The departments that the Owner of the phase needs; empty for all."""
+    first: tuple[Dept, ...] = ()
+    """The order in which the Owner of the phase dispatches them; empty for that of the tables."""
 
     @property
     def groups(self) -> tuple[tuple[Department, ...], ...]:
-        """The departments that work, wave by wave."""
-        return waves_of(self.workflow, self.active)
+        """The departments that work, wave by wave. Whom the Owner dispatches one after the other
+        stay in one wave where the workflow lets them work at once.
+        """
+        said = waves_of(self.workflow, self.active)
+        wave_of = {row.name: number for number, group in enumerate(said) for row in group}
+        rows = [row for group in said for row in group if row.name in (self.needed or wave_of)]
+        order = {name: at for at, name in enumerate(self.first)}
+        rows.sort(key=lambda row: order.get(row.name, len(order)))
+        waves = [tuple(group) for _, group in groupby(rows, key=lambda row: wave_of[row.name])]
+        return tuple(waves) or said
 
     @property
     def order(self) -> str:
@@ -95,6 +109,12 @@ def dispatch(config: Mapping[str, Any]) -> Routing:
     route = routing(config)
     is_ordered = route.workflow != BACKEND_ONLY or not route.active
     return route if is_ordered else Routing(PARALLEL, route.active, route.warning)
+
+
+def dispatched(switches: Switches) -> Routing:
+    """Return how a phase's departments are dispatched: as its Owner says, or as configured."""
+    route = dispatch(switches.config._asdict())
+    return route._replace(needed=frozenset(switches.departments), first=switches.order)
 
 
 def waves(route: Routing) -> tuple[Wave, ...]:

@@ -25,7 +25,7 @@ from yolo_fs.rules.evidence import Filed, PhaseFacts
 from yolo_fs.rules.phase.gates import GateStatus, integration_result
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
-from yolo_fs.rules.phase.waves import Routing, dispatch, waves
+from yolo_fs.rules.phase.waves import Routing, dispatched, waves
 from yolo_fs.rules.timestamps import day, iso
 
 SEAL = "projected"
@@ -226,7 +226,7 @@ def _begun_s(facts: PhaseFacts) -> int:
 
 
 def _dispatched(facts: PhaseFacts) -> Routing:
-    return dispatch(facts.switches.config._asdict())
+    return dispatched(facts.switches)
 
 
 def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:

@@ -319,6 +319,7 @@ class Team:
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
+        switches = switches.of_phase(own)
         going_on = (one.place.artifact.kind for one in own if one.valid and goes_on(one))
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         is_only = phase.number not in self._doubled
