@@ -117,7 +117,7 @@ class Switches(NamedTuple):
         reviews = (one for one in filed if one.valid and one.place.artifact.kind == _REVIEW)
         lines = [line for one in reviews for line in one.lines]
         if not lines:
-            return self
+            return self._replace(needed=frozenset(), order=())
         order, needed = (
             tuple(Dept(name) for name in texts(lines[-1].get(key)) if name in DEPARTMENT_BY_NAME)
             for key in ("dispatch_order", "departments_needed")

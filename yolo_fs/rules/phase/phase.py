@@ -9,7 +9,7 @@ it has to move. See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,8 +21,8 @@ from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import place_of_name
 from yolo_fs.rules.escalations.fold import as_committed, open_of
 from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage
-from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, failures_of
-from yolo_fs.rules.handoffs.contents import faults_of_handoffs
+from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, Switches, failures_of
+from yolo_fs.rules.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import AFTER_REWORK, PATCH_FAILED, loop_of, loops
 from yolo_fs.rules.phase.gates import (
@@ -147,6 +147,26 @@ Phases = Sequence[Phase]
 """Phases in the order of their numbers."""
 
 
+def not_begun(phase: PhaseId, others: Phases, switches: Switches) -> Phase:
+    """Return a phase of which the branch has nothing yet; `others`: those that it has."""
+    switches = switches.of_phase(())
+    if not others:
+        return Phase(PhaseFacts(phase, (), switches))
+    filed = [one for other in others for one in other.facts.filed]
+    before = others[-1].facts
+    return Phase(
+        PhaseFacts(
+            phase,
+            tuple(one for one in before.filed if one.place.phase is None),
+            switches,
+            handed_over=handoff_into(phase, filed),
+            earlier_plans=before.earlier_plans,
+            at_s=before.at_s,
+            home=before.home,
+        )
+    )
+
+
 def with_filed(phases: Phases, filed: Iterable[Filed]) -> Phases:
     """Return the phases as they are once the branch has these artifacts of phases as well, as far
     as the known commits tell: a summary may name one that nobody has asked for.
@@ -158,19 +178,8 @@ def with_filed(phases: Phases, filed: Iterable[Filed]) -> Phases:
         elif one.place.phase in found:
             found[one.place.phase] = _with(found[one.place.phase], one)
         elif phases:
-            facts, shared = (
-                phases[-1].facts,
-                [each for each in phases[-1].facts.filed if each.place.phase is None],
-            )
-            begun = PhaseFacts(
-                one.place.phase,
-                (*shared, one),
-                facts.switches,
-                earlier_plans=facts.earlier_plans,
-                at_s=one.at_s,
-                home=facts.home,
-            )
-            found[one.place.phase] = Phase(begun)
+            begun = not_begun(one.place.phase, phases, phases[-1].facts.switches)
+            found[one.place.phase] = Phase(replace(begun.facts.with_filed(one), at_s=one.at_s))
     return tuple(found[key] for key in sorted(found))
 
 

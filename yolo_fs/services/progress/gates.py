@@ -18,9 +18,9 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.evidence import PhaseFacts, Switches
+from yolo_fs.rules.evidence import Switches
 from yolo_fs.rules.phase.gates import GateStatus
-from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.phase import Phase, not_begun
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.project import Drift
 from yolo_fs.services.history.team import Team
@@ -67,8 +67,9 @@ class Gates(NamedTuple):
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
     """Return the gates of a phase as of a commit; all closed while nothing is committed."""
-    known = next((one for one in team.phases(commit) if one.id == phase), None)
-    found = known or Phase(PhaseFacts(phase, (), Switches(load(repository.root).config)))
+    present = team.phases(commit)
+    empty = not_begun(phase, present, Switches(load(repository.root).config))
+    found = next((one for one in present if one.id == phase), empty)
     folder = ListedFolder.at(phase_folder(repository.root, phase))
     forged = (*forged_sentinels(folder, found, team), *_damaged(folder, found))
     return Gates(found, forged, tuple(drift_of_phase(folder, found, shown(folder))))

@@ -19,7 +19,7 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS, Step
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence import PhaseFacts, Switches, failures_of
-from yolo_fs.rules.phase.phase import Phase
+from yolo_fs.rules.phase.phase import Phase, not_begun
 from yolo_fs.rules.phase.progress import StepStatus, passed_steps
 from yolo_fs.rules.phase.stepgates import entry_lacks, exit_lacks
 from yolo_fs.rules.phase.view import BY_RULE, PHASE_STEPS, View
@@ -85,8 +85,8 @@ class StepLook:
 def facts_of(repository: Repository, settings: Settings, team: Team, phase: PhaseId) -> PhaseFacts:
     """Return the facts of a phase as the branch has them; empty while nothing is committed."""
     present = phases_now(repository, settings, repository.head().tip, team)
-    empty = PhaseFacts(phase, (), Switches(settings.config))
-    return next((one.facts for one in present if one.id == phase), empty)
+    empty = not_begun(phase, present, Switches(settings.config))
+    return next((one for one in present if one.id == phase), empty).facts
 
 
 def phase_named(repository: Repository, settings: Settings, team: Team, spelled: str) -> Phase:

@@ -16,9 +16,9 @@ from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.reasons import Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Committed, Ignored, Verdict
-from yolo_fs.rules.evidence import PhaseFacts, Switches
+from yolo_fs.rules.evidence import Switches
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle
-from yolo_fs.rules.phase.phase import Phase, Phases
+from yolo_fs.rules.phase.phase import Phases, not_begun
 from yolo_fs.rules.phase.report import Asker, Brief
 from yolo_fs.rules.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
@@ -149,11 +149,8 @@ class _Look:
         """Return the phases with those that are only a directory: somebody is to begin them."""
         known = {phase.id for phase in phases}
         begun = phases[0].facts.switches if phases else Switches(settings.config)
-        shared = (
-            tuple(one for one in phases[0].facts.filed if one.place.phase is None) if phases else ()
-        )
         empty = (phase for phase in phases_in(self.repository.root) if phase not in known)
-        fresh = (Phase(PhaseFacts(phase, shared, begun)) for phase in empty)
+        fresh = (not_begun(phase, phases, begun) for phase in empty)
         return sorted((*phases, *fresh), key=lambda one: one.id)
 
     def _drift(
