@@ -140,6 +140,12 @@ def implements(cast: Cast) -> None:
     cast.writes("01-02.summary.jsonl", summary("01-02", cast.commits("src/c.ts", RESUMES)))
 
 
+ACCEPTED = {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "It is rare",
+            "dec": "Ship 01-01 as it is", "kind": "accept", "of": "01-01"}  # fmt: skip
+ASSIGNED = {"ts": "2026-02-21T10:00:00Z", "agent": "lead", "reason": "QA found it",
+            "dec": "T1 is done again", "kind": "assign", "of": "01-01/T1", "task": "01-01/T1"}  # fmt: skip
+
+
 def is_reviewed(cast: Cast) -> None:
     cast.turn("senior", "waits for its review")
     nit = [review("01-02", "changes_requested"), FIX | {"f": "src/c.ts", "sev": "nit"}]
@@ -156,14 +162,15 @@ def is_reviewed(cast: Cast) -> None:
     more = {"type": "escalation_resolution", "original_escalation": "ESC-01-01-T1", "decision": "Try once more",
             "rationale": "It is small", "action_items": ["Throw"], "resolved_by": "lead"}  # fmt: skip
     cast.escalates("ESC-01-01-T1", "resolve", more, "--by", "lead")
+    cast.turn("senior", "senior holds it")
+    cast.writes("01-01.plan.jsonl", *plan("01-01", "Throw in the second place too"))
     cast.turn("dev", "code review 01-01: major findings")
     cast.commits("src/a.ts", "fix(01-01): throw in the second place too")
     cast.turn("senior", "Senior re-reviews")
     third = [review("01-01", "changes_requested", 3), FIX | {"sev": "major", "issue": "Still lost"}]
     cast.writes("code-review.jsonl", *nit, *major, *again, *third)
     cast.turn("lead", "escalation ESC-01-01-T1 is rising: lead holds it")
-    cast.writes("decisions.jsonl", {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "It is rare",
-                                    "dec": "Ship 01-01 as it is", "kind": "accept", "of": "01-01"})  # fmt: skip
+    cast.writes("decisions.jsonl", ACCEPTED)
     cast.turn("dev", "code review 01-02: minor findings")
     cast.commits("src/c.ts", "fix(01-02): a better name")
 
@@ -173,6 +180,9 @@ def is_verified(cast: Cast) -> None:
         cast.turn("qa")
         cast.writes("verification.jsonl", *verified("FAIL", day))
         cast.turn("lead", whose)
+        if day == 21:
+            cast.writes("decisions.jsonl", ACCEPTED, ASSIGNED)
+            cast.turn("senior", "Senior re-specs")
         cast.writes("01-01.plan.jsonl", *plan("01-01", f"Write it as QA asks on {day}"))
         cast.turn("dev", "Dev fixes")
         cast.commits("src/a.ts", f"fix(01-01): what QA found on {day}")

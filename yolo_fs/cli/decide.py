@@ -20,6 +20,7 @@ from yolo_fs.services.decisions import (
     DecisionMade,
     accept_plan,
     accept_risk,
+    assign,
     record_decision,
     supersede,
 )
@@ -71,6 +72,18 @@ def accept_risk_(asked: Invocation, *, department: str, reason: str, phase: str)
     audits again.
     """
     return _decide(asked, phase, reason, lambda facts: accept_risk(facts, department, Role.USER))
+
+
+@verb("assign", example="yolo-fs decide assign 01-02/T1 --as lead --reason 'QA'", parent=decide)
+@click.argument("task")
+@_AS
+@_REASON
+@_PHASE
+def assign_(asked: Invocation, *, task: str, agent: str, reason: str, phase: str) -> Reply:
+    """Have a task done again after a FAIL of QA, as the Lead of its department: the Senior then
+    specifies it anew.
+    """
+    return _decide(asked, phase, reason, lambda facts: assign(facts, task, plain_name(agent)))
 
 
 @verb(

@@ -104,7 +104,7 @@ OWN_VERBS = (
         "task claims", "task complete", "task release", "task summary", "agent answers",
         "agent circuits", "agent list", "agent note", "agent shutdown", "agent stalls", "may",
         "company log", "company runs",
-        "context compile", "context prove", "decide accept", "decide supersede",
+        "context compile", "context prove", "decide accept", "decide assign", "decide supersede",
         "message check", "message route",
         "handoff parse",
         "handoff report", "escalate list", "escalate tick", "envelope check", "envelope choose",

@@ -25,6 +25,7 @@ from yolo_fs.rules.phase.phase import ACCEPT_RISK
 from yolo_fs.rules.timestamps import iso
 
 LOG = "decisions.jsonl"
+ASSIGN = "assign"
 
 
 class DecisionMade(NamedTuple):
@@ -78,6 +79,35 @@ def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str
         raise _out_of_lane(agent, "a security FAIL", "the user")
     dec = f"accept the risks that security found in {department}"
     return {"agent": agent, "dec": dec, "kind": ACCEPT_RISK, "of": department}
+
+
+def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
+    """Return the fields by which the Lead of a task's department has it done again, after a FAIL.
+
+    Raises:
+        YoloError: UNKNOWN_NAME when the phase has no such task; OUT_OF_LANE.
+    """
+    tasks = {
+        f"{plan.id}/{one.get('id')}": name_in(Role.LEAD, plan.department)
+        for plan in plans_of(facts)
+        for one in plan.tasks
+    }
+    if task not in tasks:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"phase {facts.phase} has no task {safe(task)!r}",
+            hint=f"Its committed tasks: {', '.join(sorted(tasks)) or 'none'}.",
+            exit_code=Exit.USAGE,
+        )
+    if agent != tasks[task]:
+        raise _out_of_lane(agent, f"task {task}", tasks[task])
+    return {
+        "agent": agent,
+        "dec": f"{task} is done again",
+        "kind": ASSIGN,
+        "of": task,
+        "task": task,
+    }
 
 
 def supersede(place: Place, record: str, agent: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ do. See docs/sources.md#document-002.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
@@ -47,8 +47,8 @@ def goes_on(filed: Filed) -> bool:
 ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
     "discovery": ("discovery",),
     "code-review": ("code-review", "summary", "architecture", "decisions"),
-    "verification": ("verification", "qa-code", "plan", "architecture"),
-    "qa-code": ("verification", "qa-code", "plan", "architecture"),
+    "verification": ("verification", "qa-code", "plan", "architecture", "decisions"),
+    "qa-code": ("verification", "qa-code", "plan", "architecture", "decisions"),
     "research": ("research",),
     "integration-gate-result": ("integration-gate-result",),
     "security-audit": ("security-audit", "decisions"),
@@ -168,15 +168,25 @@ class LoopFacts:
         """Yield who took a decision on something, and where in history that was first committed;
         last, where its past is not known.
         """
+        for line, order in self._decided():
+            if (line.get("kind"), line.get("of")) == (kind, of):
+                yield plain_name(str(line.get("agent"))), order
+
+    def is_assigned(self, order: int, agent: str, tasks: Collection[str]) -> bool:
+        """Return whether an agent decided on one of some tasks after a moment of history."""
+        return any(
+            at > order and plain_name(str(line.get("agent"))) == agent and line.get("task") in tasks
+            for line, at in self._decided()
+        )
+
+    def _decided(self) -> Iterator[tuple[Mapping[str, Any], int]]:
         for filed in self.phase.of_kind("decisions"):
             past = self.versions.get(filed.place.path) or (
                 Version(filed.lines, filed.at_s, sys.maxsize),
             )
             known: Sequence[Mapping[str, Any]] = ()
             for version in past:
-                for line in version.lines:
-                    if line not in known and (line.get("kind"), line.get("of")) == (kind, of):
-                        yield plain_name(str(line.get("agent"))), version.order
+                yield from ((line, version.order) for line in version.lines if line not in known)
                 known = version.lines
 
     def is_after(self, order: int, kind: str, department: Dept | None = None) -> bool:

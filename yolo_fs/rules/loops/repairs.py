@@ -330,6 +330,10 @@ def _qa_state(
         return last.occasion, Role.LEAD, lead.text
     chain = QA_REMEDIES[min(count, _QA_MOST) - 1]
     assign, senior = chain.moves[:2]
+    plans = plans_of(facts.phase, department)
+    tasks = {f"{plan.id}/{task.get('id')}" for plan in plans for task in plan.tasks}
+    if facts.is_assigned(fail.order, name_in(Role.LEAD, department), tasks):
+        return "assigned", Role.SENIOR, senior.text
     return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
 
 

@@ -15,13 +15,20 @@ from typing import Any, NamedTuple
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
-from yolo_fs.protocol.gates import GATE_BY_NAME, Decision, Outcome, Owed
+from yolo_fs.protocol.gates import GATE_BY_NAME, QA_REMEDIES, Decision, Outcome, Owed
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Finding, safe
 from yolo_fs.rules.artifacts.classify import place_of_name
 from yolo_fs.rules.escalations.fold import as_committed, open_of
 from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage
-from yolo_fs.rules.evidence import OWNERS_DECISION, Filed, PhaseFacts, Switches, failures_of
+from yolo_fs.rules.evidence import (
+    OWNERS_DECISION,
+    Filed,
+    PhaseFacts,
+    Switches,
+    failures_of,
+    plans_of,
+)
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import AFTER_REWORK, PATCH_FAILED, loop_of, loops
@@ -326,6 +333,8 @@ def act_of(one: EscalationProgress) -> tuple[str, str]:
     decide = f"yolo-fs escalate resolve {one.id} --by {one.agent} --decision …"
     if one.holder is Role.USER:
         decide = f"yolo-fs answer {one.id} {'CHOICE' if one.options else '--text TEXT'}"
+    if one.is_told and one.origin is Role.SENIOR:
+        return f"specifies {one.id.task} anew by the decision: {safe(one.decision, 200)}", ""
     if one.is_told:
         return f"goes on with {one.id.task}: {safe(one.decision, 200)}", ""
     if one.standing is EscalationStage.DESCENDING:
@@ -387,7 +396,7 @@ class _Turns(NamedTuple):
         """Whoever holds an escalation of the department has to answer it."""
         for one in open_of(self.facts, status.department):
             loop = loop_of(one, self.loops) if one.is_told else None
-            if loop:
+            if loop and self._is_taken_up(one, status.department):
                 step = _STEP_OF_LOOP[loop.kind]
                 return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
             why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
@@ -395,6 +404,17 @@ class _Turns(NamedTuple):
             task, inputs = str(one.id.task), ("escalation.jsonl",)
             return Next("implementation", one.agent, inputs, task, why, command, act)
         return None
+
+    def _is_taken_up(self, one: EscalationProgress, department: Dept) -> bool:
+        """Return whether what was decided of a Senior's escalation goes on in its loop: once the
+        Senior has specified the work anew, or somebody has done it.
+        """
+        told_s = int(one.since.timestamp())
+        done_s = (
+            *(plan.at_s for plan in self.facts.of_kind("plan", department)),
+            *(work.at_s for work in self.facts.work),
+        )
+        return one.origin is not Role.SENIOR or max(done_s, default=0) >= told_s
 
     def _stopped(self, status: DepartmentStatus) -> Next | None:
         current = status.current
@@ -465,8 +485,21 @@ class _Turns(NamedTuple):
         plans = {str(plan.id) for plan in status.plans}
         for loop in self._of_step(current.step.key):
             if loop.of == status.department or loop.of.partition("/")[0] in plans:
-                return Next(current.step.key, loop.next, current.step.inputs, why=str(loop))
+                failed = failures_of(self.facts, current.step.key, status.department)
+                inputs = dict.fromkeys((*current.step.inputs, *(one.file for one in failed)))
+                asked = Next(current.step.key, loop.next, tuple(inputs), why=str(loop))
+                return asked._replace(command=self._assigning(loop, status.department))
         return None
+
+    def _assigning(self, loop: LoopProgress, department: Dept) -> str:
+        """Return the command by which a Lead assigns what QA has failed; empty for other turns."""
+        lead = name_in(Role.LEAD, department)
+        plans = plans_of(self.facts, department)
+        task = next((f"{plan.id}/{one.get('id')}" for plan in plans for one in plan.tasks), "")
+        is_to_assign = loop.kind is Loop.QA and loop.what.startswith(QA_REMEDIES[0].moves[0].text)
+        if not is_to_assign or loop.next != lead or not task:
+            return ""
+        return f"yolo-fs decide assign {task} --as {lead} --reason …"
 
     def _unblocked(self, status: DepartmentStatus) -> Next | None:
         """Who ends an endless wait: the Lead; None where others only have to go on."""
