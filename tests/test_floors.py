@@ -44,6 +44,7 @@ DOORS = {
     "jsonlines": "yolo_fs/edges/readers.py",
     "click": "yolo_fs/cli/",
     "rich": "yolo_fs/cli/",
+    "jinja2": "yolo_fs/services/definitions/texts.py",
     "mcp": "yolo_fs/mcp/server.py",
     "nats": "yolo_fs/edges/bell.py",
     "starlette": "yolo_fs/web/",
@@ -110,7 +111,7 @@ ROOMS = {
     ),
     "services": (
         "workspace", "kept", "history", "checking", "unwritten", "surveyor", "team", "escalations", "tasks", "decisions", "context", "handoffs", "agents",
-        "progress", "daemon", "reports", "install", "hooks", "moments", "company", "leaving",
+        "progress", "daemon", "reports", "install", "hooks", "definitions", "moments", "company", "leaving",
     ),
 }  # fmt: skip
 """The rooms of a floor, lowest first: a module imports from its own room and from lower ones."""

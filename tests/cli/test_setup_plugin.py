@@ -11,10 +11,11 @@ import pytest
 from tests.support.teams import Team
 from yolo_fs.cli.main import VERBS, run
 from yolo_fs.protocol.hooks import HOST_BY_NAME
+from yolo_fs.protocol.roster import AGENTS
 from yolo_fs.reasons import Exit
-from yolo_fs.services.hooks import registration
+from yolo_fs.services.definitions.plugin import plugin_files
 
-SKILL = (Path(registration.__file__).parent / "plugin_texts/SKILL.md").read_text()
+SKILL = plugin_files()["skills/yolo-fs/SKILL.md"].decode()
 
 
 @pytest.fixture
@@ -36,11 +37,18 @@ def test_the_plugin_has_every_hook_the_server_and_the_skill(folder: Path) -> Non
     ]
     assert (folder / "skills/yolo-fs/SKILL.md").read_text() == SKILL
     assert "statusline" in (folder / "README.md").read_text()
+    assert json.loads((folder / ".claude-plugin/plugin.json").read_text())["name"] == "yolo"
+    agents = {path.stem for path in (folder / "agents").iterdir()}
+    assert agents == {row.full_name for row in AGENTS}
+    assert (folder / ".claude-plugin/icon.png").read_bytes().startswith(b"\x89PNG")
+    assert "MIT" in (folder / "LICENSE").read_text()
 
 
 def test_an_older_one_is_renewed_and_what_is_beside_it_stays(folder: Path) -> None:
     make(folder)
     (folder / "hooks/hooks.json").write_text("{}")
+    former = json.dumps({"name": "yolo-fs"})  # as it was called before it had agents
+    (folder / ".claude-plugin/plugin.json").write_text(former)
     (folder / "notes.txt").write_text("mine")
     assert make(folder) == Exit.DONE
     assert make(folder, "--check") == Exit.DONE

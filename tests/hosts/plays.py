@@ -14,6 +14,8 @@ from typing import NamedTuple
 from tests.hosts.model import Say, Shell, Tool, Write
 from tests.hosts.stage import PHASE, Stage, agents
 from yolo_fs.protocol.hooks import HOST_BY_NAME
+from yolo_fs.protocol.roster import AGENTS
+from yolo_fs.services.definitions.plugin import SKILLS
 
 CRITIQUE = {
     "id": "C1", "cat": "gap", "sev": "major", "q": "No rate limit?", "ctx": "login",
@@ -435,7 +437,8 @@ def a_plugin(stage: Stage) -> Iterator[Claim]:
     stage.ours("setup", "claude", "--remove")
     folder = str(stage.place / "plugin")
     stage.ours("setup", "claude", "--plugin", folder)
-    judged = stage.host_command("plugin", "validate", folder, "--strict", "--json")
+    words = ("--strict", "--profile", "directory", "--json")
+    judged = stage.host_command("plugin", "validate", folder, *words)
     report = json.loads(judged.out)
     yield Claim(
         "the host's own validation accepts it",
@@ -445,12 +448,13 @@ def a_plugin(stage: Stage) -> Iterator[Claim]:
     provided = report["provides"]
     events = {each["event"] for each in provided["hooks"]}
     yield Claim("it has every hook", events == set(HOST_BY_NAME["claude"].events.values()), events)
-    parts = (provided["skills"], [each["name"] for each in provided["mcpServers"]])
-    yield Claim(
-        "it has the skill and the server", parts == (["yolo-fs:yolo-fs"], ["yolo-fs"]), parts
-    )
+    commands = {f"yolo:{skill.name}" for skill in SKILLS} | {"yolo:yolo-fs"}
+    parts = ({*provided["skills"]}, [each["name"] for each in provided["mcpServers"]])
+    yield Claim("it has the commands and the server", parts == (commands, ["yolo-fs"]), parts)
+    agents = {f"yolo:{row.full_name}" for row in AGENTS}
+    yield Claim("it has every agent", {*provided["agents"]} == agents, provided["agents"])
     status = f"{PHASE}/.dept-status-backend.json"
-    skill = Tool("Skill", {"skill": "yolo-fs:yolo-fs"})
+    skill = Tool("Skill", {"skill": "yolo:yolo-fs"})
     stage.run(
         stage.script("plugin", Shell(f"echo x > {status}"), skill, Say(), Say()),
         "--plugin-dir",

@@ -30,6 +30,9 @@ PARTIAL = {
     "_HEADS": "a one-line section has no head",
     "_BODIES": "a one-line section has no body",
     "_SHORT_NAMES": "a context's header does not name the default department",
+    "FAMILIES": "people are told nothing",
+    "_KINDS_MEANT": "what is read that is no artifact",
+    "_PLACES_MEANT": "what is read that is an artifact, or no file",
     "_STATUS": "any other reason is a service that is unavailable",
 }
 """Bindings that are partial on purpose, with the reason."""

@@ -70,6 +70,7 @@ def printed_agent(row: roster.Agent) -> Cells:
     return {
         "Agent": row.full_name,
         "Role": row.title,
+        "Model": row.model,
         "Tools": noted(",".join(row.tools), "read-only" if row.read_only else ""),
         "Produces": ", ".join(row.produces),
         "Token Budget": str(row.token_budget),

@@ -219,6 +219,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "go": (Row("x --dry-run --with true"), Row("--dry-run --json --host command --with true")),
     **dict.fromkeys(("debug", "fix-it", "research", "qa"), (Row("x --dry-run --with true"),)),
     "company runs": MADE,
+    "company show": (Row("fe-dev"), Row("--json"), Row("critic --host codex")),
     "company log": (Row("dev"), Row("dev --json")),
     "start": (Row("--wait --timeout 20", writes=_REMOTE),),
     "stop": MADE,

@@ -1,4 +1,4 @@
-"""`yolo-fs company`: who runs and ran, what it cost, and what each agent printed."""
+"""`yolo-fs company`: what each agent is told, who runs and ran, what it cost, what they printed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import content_of
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.roster import bare_name
+from yolo_fs.protocol.hooks import HOST_BY_NAME
+from yolo_fs.protocol.roster import agent as agent_named
+from yolo_fs.protocol.roster import bare_name, plain_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.phase.report import tokens
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.company.agents import ERRORS, STREAM, found_in
 from yolo_fs.services.company.runs import Run, runs
@@ -24,9 +27,45 @@ if TYPE_CHECKING:
 _LINE_LENGTH = 4000
 
 
-@click.group("company", short_help="the agents that go starts: who runs and ran, and what they say")
+@click.group("company", short_help="the agents: what each is told, who runs and ran, what they say")
 def company() -> None:
-    """Show the agents that 'yolo-fs go' starts."""
+    """Show the agents of the company, and those that 'yolo-fs go' starts."""
+
+
+@verb("show", example="yolo-fs company show fe-dev", parent=company)
+@click.argument("role", required=False, default="")
+@click.option(
+    "--host", type=click.Choice(list(HOST_BY_NAME)), default="claude", show_default=True,
+    help="In the form of this host.",
+)  # fmt: skip
+def show_(asked: Invocation, *, role: str, host: str) -> Reply:
+    """Print what an agent is told: its rights, what it reads and writes, with an example of each.
+
+    ROLE is an agent, such as critic or yolo-fe-dev; without it, the list of all, each with its
+    budget and the size of its definition in tokens. Everything follows from the protocol's tables.
+    """
+    from yolo_fs.services.definitions.definition import Definition, definitions
+    from yolo_fs.services.definitions.host_files import host_file
+
+    if role:
+        own = Definition(agent_named(plain_name(role)))
+        text = host_file(own, host)
+        data = own.as_json() | {"host": host, "tokens": tokens(text), "text": text}
+        return Reply(data, show=lambda console: console.print(text, soft_wrap=True))
+    rows = [one.as_json() | {"tokens": tokens(host_file(one, host))} for one in definitions()]
+    return Reply(rows, show=lambda console: _show_agents(console, rows))
+
+
+def _show_agents(console: Console, rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        tools = ", ".join(row["tools"]) or "all tools"
+        about = (
+            f"{row['model'] or '-':7} {row['budget']:5} {row['tokens']:5}  {row['title']}; {tools}"
+        )
+        console.print(f"{row['agent']:22} {about}")
+    console.print(
+        "agent, model, tokens of its context at most, tokens of its definition, title, tools"
+    )
 
 
 @verb("runs", example="yolo-fs company runs --json", parent=company)

@@ -52,7 +52,7 @@ VERBS = (
     Verb("fix-it", "have something fixed", "go"),
     Verb("research", "have a question answered", "go"),
     Verb("qa", "have the work checked", "go"),
-    Verb("company", "the agents that go starts: who runs and ran, and what they say"),
+    Verb("company", "the agents: what each is told, who runs and ran, what they say"),
     Verb("status", "the team on one screen", group="Look"),
     Verb("inbox", "what waits for a person, each with the command that settles it", group="Look"),
     Verb(

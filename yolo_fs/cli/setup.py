@@ -35,10 +35,8 @@ from yolo_fs.services.hooks.hostsettings import PROGRAM, HostSettings
 from yolo_fs.services.hooks.registration import (
     ServerEntry,
     TomlSection,
-    is_plugin_complete,
     role_tables,
     server_table,
-    write_plugin,
 )
 from yolo_fs.services.workspace import load
 
@@ -118,6 +116,8 @@ def setup(
 
 
 def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
+    from yolo_fs.services.definitions.plugin import is_plugin_complete, write_plugin
+
     folder = os.path.abspath(os.path.join(start, typed))
     approve = (
         f"Load it with 'claude --plugin-dir {shlex.quote(folder)}', or by a marketplace of yours.",

@@ -24,6 +24,8 @@ class Agent(NamedTuple):
     """What it does, whatever the department."""
     title: str
     """Column Role of the roster."""
+    model: str
+    """Class of model that the roster assigns; empty where it says nothing."""
     tools: tuple[str, ...]
     """Tools it may use; `All` for every tool."""
     produces: tuple[str, ...]
@@ -48,90 +50,90 @@ _FE_READ = ("Read", "Grep", "Glob")
 
 ROSTER = (
     Agent(
-        "analyze", Role.ANALYZE, "Complexity Classifier / Intent Detector",
+        "analyze", Role.ANALYZE, "Complexity Classifier / Intent Detector", "Opus",
         _READ, ("analysis.json",), 1000, None,
     ),
     Agent(
-        "po", Role.PO, "Product Owner / Vision & Scope",
+        "po", Role.PO, "Product Owner / Vision & Scope", "Opus",
         (*_READ, "Write"), ("scope-document.json", "user_presentation"), 3000, None,
     ),
     Agent(
-        "questionary", Role.QUESTIONARY, "Scope Clarification / Requirements Analyst",
+        "questionary", Role.QUESTIONARY, "Scope Clarification / Requirements Analyst", "Sonnet",
         _READ, ("scope_clarification JSON",), 2000, None,
     ),
     Agent(
-        "roadmap", Role.ROADMAP, "Dependency & Roadmap Planner",
+        "roadmap", Role.ROADMAP, "Dependency & Roadmap Planner", "Sonnet",
         (*_READ, "Write"), ("roadmap_plan JSON",), 2000, None,
     ),
     Agent(
-        "critic", Role.CRITIC, "Brainstorm / Gap Analyst",
+        "critic", Role.CRITIC, "Brainstorm / Gap Analyst", "Opus",
         (*_READ, "WebSearch", "WebFetch"), ("critique.jsonl",), 4000, Dept.SHARED,
     ),
     Agent(
-        "architect", Role.ARCHITECT, "VP Eng / Solutions Architect",
+        "architect", Role.ARCHITECT, "VP Eng / Solutions Architect", "Opus",
         (*_READ, "Write", "WebSearch", "WebFetch"), ("architecture.toon", "ROADMAP.md"), 5000,
     ),
     Agent(
-        "lead", Role.LEAD, "Tech Lead",
+        "lead", Role.LEAD, "Tech Lead", "Sonnet",
         (*_READ, "Write", "Bash", "WebFetch"), ("plan.jsonl", "orchestration"), 3000,
     ),
     Agent(
-        "senior", Role.SENIOR, "Senior Engineer",
+        "senior", Role.SENIOR, "Senior Engineer", "Opus",
         (*_READ, "Write", "Edit", "Bash"), ("enriched plan specs (spec+ts)", "code-review.jsonl"),
         4000,
 
     ),
     Agent(
-        "tester", Role.TESTER, "TDD Test Author",
+        "tester", Role.TESTER, "TDD Test Author", "Sonnet",
         (*_READ, "Write", "Bash"), ("test files", "test-plan.jsonl"), 3000,
     ),
     Agent(
-        "dev", Role.DEV, "Junior Developer",
+        "dev", Role.DEV, "Junior Developer", "Sonnet",
         ("All",), ("source code", "summary.jsonl"), 2000,
     ),
     Agent(
-        "qa", Role.QA, "QA Lead",
+        "qa", Role.QA, "QA Lead", "Sonnet",
         _READ, ("verification.jsonl",), 2000, read_only=True,
     ),
     Agent(
-        "qa-code", Role.QA_CODE, "QA Engineer",
+        "qa-code", Role.QA_CODE, "QA Engineer", "Sonnet",
         (*_READ, "Bash"), ("qa-code.jsonl",), 3000,
     ),
     Agent(
-        "security", Role.SECURITY, "Backend Security Engineer",
+        "security", Role.SECURITY, "Backend Security Engineer", "Sonnet",
         (*_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000,
     ),
     Agent(
-        "fe-security", Role.SECURITY, "FE Security Reviewer",
+        "fe-security", Role.SECURITY, "FE Security Reviewer", "Sonnet",
         (*_FE_READ, "Bash", "SendMessage"), ("security-audit.jsonl",), 3000, Dept.FRONTEND,
     ),
     Agent(
-        "ux-security", Role.SECURITY, "UX Security Reviewer",
+        "ux-security", Role.SECURITY, "UX Security Reviewer", "Sonnet",
         (*_FE_READ, "SendMessage"), ("security-audit.jsonl",), 2000, Dept.UIUX,
     ),
     Agent(
-        "documenter", Role.DOCUMENTER, "Backend Documenter",
+        "documenter", Role.DOCUMENTER, "Backend Documenter", "Haiku",
         (*_READ, "Write", "Bash"), ("docs.jsonl",), 2000,
     ),
     Agent(
-        "fe-documenter", Role.DOCUMENTER, "FE Documenter",
+        "fe-documenter", Role.DOCUMENTER, "FE Documenter", "Haiku",
         (*_READ, "Write"), ("docs.jsonl",), 2000, Dept.FRONTEND,
     ),
     Agent(
-        "ux-documenter", Role.DOCUMENTER, "UX Documenter",
+        "ux-documenter", Role.DOCUMENTER, "UX Documenter", "Haiku",
         (*_READ, "Write"), ("docs.jsonl",), 2000, Dept.UIUX,
     ),
     Agent(
-        "scout", Role.SCOUT, "Research Analyst",
+        "scout", Role.SCOUT, "Research Analyst", "Haiku",
         (*_READ, "WebSearch", "WebFetch"), ("research.jsonl",), 1000, Dept.SHARED,
     ),
     Agent(
-        "debugger", Role.DEBUGGER, "Incident Responder",
+        "debugger", Role.DEBUGGER, "Incident Responder", "Sonnet",
         ("All",), ("debug-report.jsonl",), 3000, Dept.SHARED,
     ),
     Agent(
         "integration-gate", Role.INTEGRATION_GATE, "Integration Gate / Cross-Dept Validator",
-        _READ, ("integration-gate-result.jsonl",), 2000, Dept.SHARED,
+        "Sonnet", _READ, ("integration-gate-result.jsonl",), 2000, Dept.SHARED,
     ),
 )  # fmt: skip
 """The printed rows, in the order of the document."""
@@ -140,6 +142,7 @@ OWNER = Agent(
     name="owner",
     role=Role.OWNER,
     title="Owner",
+    model="",
     tools=(),
     produces=(),
     token_budget=0,

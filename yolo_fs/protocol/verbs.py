@@ -103,7 +103,7 @@ OWN_VERBS = (
         "team lease take", "team status", "team sync", "forecast", "merge doctor", "task claim",
         "task claims", "task complete", "task release", "task summary", "agent answers",
         "agent circuits", "agent list", "agent note", "agent shutdown", "agent stalls", "may",
-        "company log", "company runs",
+        "company log", "company runs", "company show",
         "context compile", "context prove", "decide accept", "decide assign", "decide supersede",
         "message check", "message route",
         "handoff parse",

@@ -52,6 +52,19 @@ def example_of(kind: str) -> str:
     return max(sorted(small), key=lambda path: sizes[path]).read_text(encoding="utf-8")
 
 
+def enriched_plan() -> str:
+    """Return a valid plan as the Senior leaves it, with its first task alone.
+
+    Raises:
+        YoloError: FILE_MISSING where the installation is not whole.
+    """
+    for path in sorted((_folder() / "plan" / "ok").iterdir()):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if len(lines) > 1 and all("spec" in json.loads(line) for line in lines[1:]):
+            return "".join(lines[:2])
+    raise _incomplete()
+
+
 def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> str:
     """Return the path of a new artifact, relative to the planning tree. `prefix`: `fe-` or `ux-`.
 
@@ -106,7 +119,11 @@ def _folder() -> Path:
     for folder in (package / "_examples", package.parent / "fixtures/examples/artifacts"):
         if folder.is_dir():
             return folder
-    raise YoloError(
+    raise _incomplete()
+
+
+def _incomplete() -> YoloError:
+    return YoloError(
         Reason.FILE_MISSING,
         "the examples are missing",
         hint="Install yolo-fs again.",

@@ -1,0 +1,33 @@
+"""Renders our templates, strictly: a name that a template is not given is an error."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import jinja2
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "templates")
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the templates. What they make is Markdown and TOML of ours: nothing is escaped."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return what a template makes of values.
+
+    Raises:
+        jinja2.UndefinedError: it names a value that it is not given.
+    """
+    return environment().get_template(template).render(values)
