@@ -383,6 +383,21 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
     return shown if len(text) <= limit else shown[:limit] + "…"
 
 
+def shortened(
+    texts: Iterable[str], most: int = 10, *, shown_by: str = "", between: str = ", "
+) -> str:
+    """Return the first texts as one, with how many more there are and what shows them.
+
+    `shown_by`: a command or a file, empty where the reader has it already.
+    """
+    listed = tuple(texts)
+    text = between.join(listed[:most])
+    if len(listed) <= most:
+        return text
+    where = f" (see {shown_by})" if shown_by else ""
+    return f"{text} and {len(listed) - most} more{where}"
+
+
 def safe_lines(text: str) -> str:
     """Return an untrusted text of several lines, whole, escaped as `safe` does but for tabs and the
     ends of lines.

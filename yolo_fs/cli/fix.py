@@ -16,6 +16,7 @@ from yolo_fs.cli.validate import watched
 from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.adoption import (
+    MOST_CAUSES,
     AdoptedFile,
     Readiness,
     TeamWord,
@@ -192,8 +193,11 @@ def _show_adoption(
     common = causes(files)
     if common:
         console.print("\nCommonest causes", style="bold")
-    for cause, count in common:
+    for cause, count in common[:MOST_CAUSES]:
         console.print(f"  {safe(cause):40} {count:>5} {bar(count, common[0][1])}")
+    if len(common) > MOST_CAUSES:
+        more = len(common) - MOST_CAUSES
+        console.print(f"  {more} more: see 'yolo-fs adopt --json', or --report FILE.html")
     if write:
         console.print(f"\n{len(committed)} artifacts committed")
 

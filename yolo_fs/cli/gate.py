@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.reasons import Exit, safe
+from yolo_fs.reasons import Exit, safe, shortened
 from yolo_fs.services.progress.gate_wait import GateWaitResult, look_aside
 from yolo_fs.services.progress.gate_wait import wait as wait_for
 
@@ -165,5 +165,7 @@ def _show_waited(console: Console, waited: GateWaitResult) -> None:
 def _standing(department: Mapping[str, Any]) -> str:
     if department["complete"]:
         return "complete"
-    why = [*department["missing"][:3], *department["blockers"]]
-    return safe(f"at {department['step']}: {'; '.join(why) or 'nothing of it is there'}")
+    check = f"'yolo-fs workflow check {department['step']}'"
+    lacks = shortened(department["missing"], 3, shown_by=check, between="; ")
+    why = "; ".join(filter(None, (lacks, *department["blockers"])))
+    return safe(f"at {department['step']}: {why or 'nothing of it is there'}", 500)

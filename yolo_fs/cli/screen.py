@@ -148,7 +148,9 @@ def _refusal(path: str, verdict: object) -> ScreenLine:
         first = verdict.findings[0]
         place = f" line {first.line} {first.at}".rstrip() if first.line else ""
         why = f"{first.reason.value}: {first.message or first.reason.sentence}"
-        return ScreenLine(f"  x {name}{place}: {why}", "red")
+        more = len(verdict.findings) - 1
+        others = f" (+{more}: yolo-fs validate)" if more else ""
+        return ScreenLine(f"  x {name}{place}: {why}{others}", "red")
     reason = verdict.reason.sentence if isinstance(verdict, Held) else ""
     return ScreenLine(f"  = {name} held: {reason}", "yellow")
 
@@ -195,7 +197,7 @@ def _turn(one: DepartmentStatus) -> str:
 def _lacks(gate: GateStatus) -> str:
     first = "; ".join(map(str, gate.missing[:_GATE_LACKS]))
     more = len(gate.missing) - _GATE_LACKS
-    return f"{first} (+{more})" if more > 0 else first
+    return f"{first} (+{more}: yolo-fs gate why {gate.name})" if more > 0 else first
 
 
 def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterator[ScreenLine]:

@@ -221,9 +221,9 @@ def _show_candidates(
                 f"line {finding['line']} {finding['at']}".rstrip() if finding["line"] else "file"
             )
             expected = f"; expected {safe(finding['expected'])}" if finding["expected"] else ""
-            console.print(
-                f"    {safe(place)}: {finding['reason']}: {safe(finding['message'])}{expected}"
-            )
+            hint = f". {safe(finding['hint'])}" if finding["hint"] else ""
+            why = f"{finding['reason']}: {safe(finding['message'])}{expected}{hint}"
+            console.print(f"    {safe(place)}: {why}")
 
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")

@@ -191,5 +191,5 @@ def _lines(path: str, wrong: Sequence[Finding]) -> Iterator[str]:
     yield f"{wrong[0].reason.value}: {safe(path)} was not written:"
     yield from (f"- {finding}" for finding in wrong[:_FEW])
     if len(wrong) > _FEW:
-        yield f"- and {len(wrong) - _FEW} more"
+        yield f"- and {len(wrong) - _FEW} more, which the next call names"
     yield "Next: mend this and call again."

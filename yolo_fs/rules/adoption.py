@@ -65,7 +65,7 @@ def causes(files: Iterable[AdoptedFile]) -> list[tuple[str, int]]:
         counted.update(
             {f"{one.reason.value} {re.sub('/[0-9]+', '', one.at)}".strip() for one in file.findings}
         )
-    return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_CAUSES]
+    return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def learnt(files: Iterable[AdoptedFile]) -> list[tuple[TeamWord, int]]:
@@ -101,7 +101,7 @@ def as_page(root: str, files: Sequence[AdoptedFile]) -> str:
     open_files = [
         [file.path, file.readiness.value, str(finding)]
         for file in waiting
-        for finding in file.findings[:10]
+        for finding in file.findings
     ]
     return "\n".join(
         (

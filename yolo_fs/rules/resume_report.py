@@ -172,9 +172,10 @@ def _rejected(situation: Situation) -> Iterator[Item]:
     for path, verdict in situation.verdicts.items():
         if isinstance(verdict, Rejected):
             first = verdict.findings[0]
-            others = f" and {len(verdict.findings) - 1} more" if len(verdict.findings) > 1 else ""
+            more = len(verdict.findings) - 1
+            others = f" and {more} more (yolo-fs validate {safe(path)})" if more else ""
             yield (
-                safe(f"{first}{others}", 400),
+                f"{safe(str(first), 400)}{others}",
                 {"path": path, "reason": first.reason.value, "line": first.line},
             )
 

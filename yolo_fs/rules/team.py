@@ -474,7 +474,7 @@ def obstructions(seen: TeamOverview) -> Iterator[str]:
             why = f"{each.reason.value}: {each.reason.sentence}" if each.reason else ""
             yield f"{each.path} waits to {direction}{since}: {why}{said}"
         if len(held) > _FEW:
-            yield f"{len(held) - _FEW} more wait to {direction}"
+            yield f"{len(held) - _FEW} more wait to {direction}: see 'yolo-fs team status --json'"
 
 
 def holdings(seen: TeamOverview) -> Iterator[str]:

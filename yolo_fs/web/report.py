@@ -13,7 +13,7 @@ from typing import Any
 
 from yolo_fs.credentials import redact
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.reasons import Finding, safe
+from yolo_fs.reasons import Finding, safe, shortened
 from yolo_fs.rules.escalations.log import as_json
 from yolo_fs.rules.phase.progress import StepStatus
 from yolo_fs.services.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
@@ -139,7 +139,7 @@ def _cells(steps: Iterable[StepStatus]) -> Iterator[Markup]:
             yield tag("td")
             continue
         standing = one.standing.value
-        tip = f"{standing} {one.by[:12]} {'; '.join(one.missing[:5])}".strip()
+        tip = f"{standing} {one.by[:12]} {shortened(one.missing, 5, between='; ')}".strip()
         yield tag("td", tag("div", _SIGNS[standing], class_=f"cell {standing}", title=tip))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.reasons import Finding, Reason, safe
+from yolo_fs.reasons import Finding, Reason, safe, shortened
 from yolo_fs.rules.agents.health import AgentSign
 from yolo_fs.rules.artifacts.naming import purpose_of
 from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, SourceCommit, texts
@@ -250,5 +250,6 @@ def completion_faults(
         ("said, and not changed", files - commit.files),
     ):
         if odd:
-            message = f"{what} by commit {name}: {', '.join(safe(one) for one in sorted(odd)[:5])}"
+            paths = shortened(map(safe, sorted(odd)), 5, shown_by=f"'git show --name-only {name}'")
+            message = f"{what} by commit {name}: {paths}"
             yield Finding(Reason.TOTALS_DISAGREE, path, 1, "/files_modified", message)

@@ -16,7 +16,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.ids import PlanId
-from yolo_fs.reasons import Fault, Finding, Grade, Level, Reason
+from yolo_fs.reasons import Fault, Finding, Grade, Level, Reason, shortened
 from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.rules.timestamps import moment
@@ -306,10 +306,10 @@ def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Faul
     assert place.plan is not None
     if not needed.startswith(f"{place.plan.phase}-"):
         message, hint = f"no plan {needed!r} in this phase", "Name plans of other phases in `xd`."
-        return Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.plans), hint)
+        return Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.plans, _PLANS), hint)
     message = f"waits for plan {needed}, which is not there yet"
     hint = "It is committed when that plan is there; or take it out of `d`."
-    return Fault(Reason.WAITS_FOR, at, message, _one_of(around.plans), hint)
+    return Fault(Reason.WAITS_FOR, at, message, _one_of(around.plans, _PLANS), hint)
 
 
 def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -378,8 +378,11 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
-def _one_of(names: Mapping[str, object]) -> str:
-    return ", ".join(sorted(names)[:10]) or "none is there yet"
+_PLANS = "'yolo-fs status -v'"
+
+
+def _one_of(names: Mapping[str, object], shown_by: str = "") -> str:
+    return shortened(sorted(names), shown_by=shown_by) or "none is there yet"
 
 
 def _circle(graph: Mapping[str, Sequence[str]]) -> list[str]:

@@ -36,6 +36,7 @@ from yolo_fs.protocol.isolation import (
     Sealed,
     What,
 )
+from yolo_fs.reasons import shortened
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, ClassifiedPath
 from yolo_fs.rules.authz.actors import (
     BRING,
@@ -480,7 +481,7 @@ def _plan_files(actor: Actor, target: Target, plan: ActivePlan | None) -> Access
         target.path == file or target.path.startswith(f"{file.rstrip('/')}/") for file in plan.files
     ):
         return AccessDecision(True, f"{target.path} is among the files of plan {plan.id}. {_PLAN}")
-    listed = ", ".join(sorted(plan.files)[:10])
+    listed = shortened(sorted(plan.files), shown_by=f"{plan.id}.plan.jsonl")
     return refusal(
         actor, f"{target.path} is none of the files of plan {plan.id} ({listed}). {_PLAN}"
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
-from yolo_fs.reasons import Fault, Finding, Level, Reason
+from yolo_fs.reasons import Fault, Finding, Level, Reason, shortened
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.evidence import Filed, PhaseFacts, plan_progress, texts
 from yolo_fs.rules.timestamps import moment
@@ -107,7 +107,8 @@ def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
 def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
     behind = [plan for plan in plan_progress(facts) if not plan.is_done]
     if behind:
-        said = ", ".join(f"plan {plan.id} is {plan.standing.value}" for plan in behind[:5])
+        plans = (f"plan {plan.id} is {plan.standing.value}" for plan in behind)
+        said = shortened(plans, 5, shown_by="'yolo-fs status -v'")
         yield Fault(
             Reason.STATE_CONFLICT, "/from_phase", f"handed over while {said}", "all plans complete"
         )
@@ -138,7 +139,8 @@ def _spec_faults(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterato
         return
     named = [line for line in target.lines if entry in names_of(line)]
     if entry and not named:
-        known = ", ".join(sorted({known for line in target.lines for known in names_of(line)})[:10])
+        entries = {known for line in target.lines for known in names_of(line)}
+        known = shortened(sorted(entries), shown_by=name)
         yield Fault(
             Reason.UNKNOWN_REFERENCE,
             at,
@@ -186,7 +188,7 @@ def _design_faults(
 
 def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> Iterator[Fault]:
     if name not in specs:
-        known = ", ".join(sorted(specs)[:10])
+        known = shortened(sorted(specs), shown_by="component-specs.jsonl")
         yield Fault(
             Reason.UNKNOWN_REFERENCE,
             at,

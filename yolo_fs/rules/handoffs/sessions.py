@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from yolo_fs.reasons import Fault, Level, Reason
+from yolo_fs.reasons import Fault, Level, Reason, shortened
 from yolo_fs.rules.artifacts.handoff_names import instant
 from yolo_fs.rules.handoffs.envelopes import Sent
 from yolo_fs.rules.handoffs.product_facts import FACTS, Fact, Field, How
@@ -84,7 +84,7 @@ def _equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
 def _named(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
     if _plain(own.value) in {_plain(one.value) for one in origin}:
         return None
-    known = ", ".join(_shown(one.value) for one in origin[:10])
+    known = shortened((_shown(one.value) for one in origin), shown_by=origin[0].path)
     return _conflict(fact, own, _nearest(own, origin)[0], fact.level, f"one of {known}")
 
 

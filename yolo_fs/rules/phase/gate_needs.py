@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Need
-from yolo_fs.reasons import errors
+from yolo_fs.reasons import errors, shortened
 from yolo_fs.rules.evidence import failing_tests
 from yolo_fs.rules.phase.progress import StepStanding
 
@@ -107,7 +107,9 @@ def lacks_completion(phase: Phase) -> Iterator[MissingEvidence]:
     for department in phase.behind:
         current = department.current
         assert current is not None
-        why = "; ".join(current.missing[:3]) or "nothing of it is there"
+        check = f"'yolo-fs workflow check {current.step.key}'"
+        lacks = shortened(current.missing, 3, shown_by=check, between="; ")
+        why = lacks or "nothing of it is there"
         what = f"{department.department} is at {current.step.key}: {why}"
         yield MissingEvidence(what, ", ".join(current.step.outputs), 0, SHOW)
 

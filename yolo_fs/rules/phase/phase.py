@@ -17,7 +17,7 @@ from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, QA_REMEDIES, Decision, Outcome, Owed
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.reasons import Finding, safe
+from yolo_fs.reasons import Finding, safe, shortened
 from yolo_fs.rules.artifacts.classify import place_of_name
 from yolo_fs.rules.escalations.fold import as_committed, open_of
 from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage
@@ -429,7 +429,9 @@ class _Turns(NamedTuple):
             why = "security FAIL: hard stop, only the user decides"
             return Next("security", Role.USER, ("security-audit.jsonl",), why=why)
         if current.step.key == "planning" and status.stage is not Outcome.GO:
-            why = f"stage gate {status.stage}: {'; '.join(current.missing[:3])}"
+            check = f"'yolo-fs workflow check {current.step.key}'"
+            lacks = shortened(current.missing, 3, shown_by=check, between="; ")
+            why = f"stage gate {status.stage}: {lacks}"
             if status.stage is Outcome.KILL:
                 return Next("architecture", Role.USER, ("architecture.toon",), why=why)
             architect = name_in(Role.ARCHITECT, status.department)

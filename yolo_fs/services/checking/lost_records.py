@@ -38,7 +38,8 @@ def lost_from(
     lost = [*_lost(repository, place, data, blob, tip)]
     found = [_finding(repository, place, one, tip) for one in lost[:_MOST_NAMED]]
     if more := len(lost) - len(found):
-        found.append(Finding(Reason.RECORDS_LOST, place.path, message=f"and {more} more"))
+        message, hint = f"and {more} more", f"'git diff HEAD -- {place.path}' shows all"
+        found.append(Finding(Reason.RECORDS_LOST, place.path, message=message, hint=hint))
     return tuple(found)
 
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from yolo_fs.edges.files import names_in
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Finding, Reason, YoloError, errors
+from yolo_fs.reasons import Finding, Reason, YoloError, errors, shortened
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, touches_phase
 from yolo_fs.rules.artifacts.naming import (
     KIND,
@@ -177,8 +177,8 @@ def _several(commit: LoggedCommit) -> Finding:
     paths = [path for _, path in commit.changes]
     message = "no path"
     if paths:
-        more = " …" if len(paths) > 3 else ""
-        message = f"{len(paths)} paths: {', '.join(paths[:3])}{more}"
+        shown_by = f"'git show --name-only {commit.oid[:12]}'"
+        message = f"{len(paths)} paths: {shortened(paths, 3, shown_by=shown_by)}"
     return Finding(
         Reason.SEVERAL_PATHS,
         paths[0] if paths else "",

@@ -9,6 +9,7 @@ act is done when the branch no longer waits for it. What a runner that is killed
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from yolo_fs.edges.lock import hold, holder
 from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.protocol.departments import SHARED_NAMES, Dept, Role
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.reasons import Exit, Reason, YoloError, safe, shortened
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.authz.actors import superiors
 from yolo_fs.rules.escalations.lines import EscalationRequest, resumes
@@ -65,6 +66,8 @@ _ASKED = frozenset({"escalation", "decision", "deadlock"})
 """Kinds of the inbox that hold up a run whose act is a person's."""
 _TRIES = 2
 """Times that an act is tried before the next level is asked."""
+_SHOWN = 5
+"""Findings of one file that the next try is told at once."""
 _MOST_STARTS = 8
 """Times that an act is started in one run, whatever it moves: more is a circle."""
 _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
@@ -636,7 +639,8 @@ class Runner:
             reasons.append(f"not written: {', '.join(missing)}")
         if act.writes and not refused and not missing and self._stamps(act) == one.stamps:
             reasons.append("its files were not written again")
-        reasons = reasons or [*act.lacks[:3]] or ["nothing of it is on the branch"]
+        lacks = shortened(act.lacks, 3, shown_by="'yolo-fs workflow next'", between="; ")
+        reasons = reasons or [lacks or "nothing of it is on the branch"]
         if one.is_limited:  # the host was refused, not the agent
             self._close(one, "limited by its host")
             return
@@ -735,7 +739,9 @@ def _escalation_of(act: Act) -> EscalationId | None:
 def _refusals(path: str, verdict: object) -> Iterator[str]:
     name = path.rpartition("/")[2]
     if isinstance(verdict, Rejected):
-        yield from (f"{name} was refused: {finding}" for finding in verdict.findings[:5])
+        yield from (f"{name} was refused: {finding}" for finding in verdict.findings[:_SHOWN])
+        if (more := len(verdict.findings) - _SHOWN) > 0:
+            yield f"{more} more of {name}: see 'yolo-fs validate {shlex.quote(path)}'"
     elif isinstance(verdict, Held):
         yield f"{name} is held: {verdict.reason.value}: {verdict.reason.sentence}"
 

@@ -24,7 +24,7 @@ from yolo_fs.edges.readers import read_lines, read_object
 from yolo_fs.edges.text_checks import Limits, Reading
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe, shortened
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, place_of_name
 from yolo_fs.rules.artifacts.naming import entries_in
 from yolo_fs.rules.escalations.fold import escalations
@@ -318,7 +318,7 @@ class Escalations:
                 tasks = read_lines(data, name, self._settings.limits).records[1:]
                 known |= {f"{place.plan}/{line.value.get('id')}" for line in tasks}
         if known and str(task) not in known:
-            hint = f"the phase has {', '.join(sorted(known)[:8])}"
+            hint = f"the phase has {shortened(sorted(known), 8, shown_by=f'{folder}/*.plan.jsonl')}"
             message = f"no plan of the phase has task {task}"
             raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
 

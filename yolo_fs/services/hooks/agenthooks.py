@@ -128,7 +128,7 @@ def _seen_from(here: str, root: str, one: Candidate) -> Candidate:
 
 
 def _more(lines: list[str]) -> tuple[str, ...]:
-    return (f"- and {len(lines) - _FEW} more: see 'yolo-fs status'",) if len(lines) > _FEW else ()
+    return (f"- and {len(lines) - _FEW} more: see 'yolo-fs validate'",) if len(lines) > _FEW else ()
 
 
 BRIEF_TOKENS = 2000

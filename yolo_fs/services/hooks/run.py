@@ -35,7 +35,8 @@ def _tell(findings: Iterable[Finding], conclusion: str = "") -> bool:
     for finding in listed[:_SHOWN]:
         print(f"{'warning: ' if finding.level is Level.WARNING else ''}{finding}", file=sys.stderr)
     if len(listed) > _SHOWN:
-        print(f"… and {len(listed) - _SHOWN} more", file=sys.stderr)
+        where = "'yolo-fs validate' and 'yolo-fs verify' show all"
+        print(f"… and {len(listed) - _SHOWN} more: {where}", file=sys.stderr)
     if errors(listed) and conclusion:
         print(f"yolo-fs: {conclusion}", file=sys.stderr)
     return not errors(listed)

@@ -22,7 +22,7 @@ from yolo_fs.edges.heartbeats import active_agent, append
 from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.verbs import Whose
-from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe, safe_lines
+from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.authz.access import Target, personal, sealed
@@ -275,8 +275,7 @@ def _names(repository: Repository, *arguments: str) -> Iterator[str]:
 
 
 def _listed(paths: list[str]) -> str:
-    more = f" and {len(paths) - _FEW} more" if len(paths) > _FEW else ""
-    return f"{', '.join(safe(path) for path in paths[:_FEW])}{more}"
+    return shortened(map(safe, paths), _FEW, shown_by="'git status'")
 
 
 class Guard:
