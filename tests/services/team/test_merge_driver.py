@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,58 @@ def test_two_versions_of_a_planning_file_meet_without_a_false_conflict(
 
 def test_without_the_driver_git_stops_there(tree: TeamTree) -> None:
     tree.git("merge", "-q", "--no-edit", "side", ok=(1,))
+
+
+def breaks_off(tree: TeamTree, said: str) -> str:
+    """A program of that name in place of the interpreter that the driver begins with."""
+    program = tree.root.parent / "broken"
+    program.write_text(f"#!/bin/sh\n{said}\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+GONE = {
+    "gone": lambda _tree: "/gone/venv/bin/python3",
+    "without our module": lambda tree: breaks_off(tree, "exit 1"),
+    "killed": lambda tree: breaks_off(tree, "kill -9 $$"),
+    "a defect": lambda tree: breaks_off(tree, "exit 70"),
+}
+
+
+@pytest.mark.parametrize("interpreter", GONE.values(), ids=GONE)
+def test_where_the_driver_cannot_run_git_merges_by_lines_and_marks_what_meets(
+    tree: TeamTree, interpreter: Callable[[TeamTree], str]
+) -> None:
+    with Repository(str(tree.root)) as repository:
+        install(repository)
+    whole = tree.git("config", "merge.yolo-jsonl.driver")
+    broken = whole.replace(sys.executable, interpreter(tree))
+    tree.git("config", "merge.yolo-jsonl.driver", broken)
+
+    tree.git("merge", "-q", "--no-edit", "side", ok=(1,))
+
+    met = (tree.root / GAPS).read_text()
+    assert "<<<<<<<" in met
+    assert gap(3) in met
+    assert gap(4) in met
+    assert run(["doctor", "-C", str(tree.root)]) == 1
+
+
+def test_where_the_driver_cannot_run_lines_far_apart_still_merge(tree: TeamTree) -> None:
+    commit(tree, *map(gap, range(9)))
+    tree.git("checkout", "-q", "-B", "side")
+    commit(tree, gap(0, "fixed"), *map(gap, range(1, 9)))
+    tree.git("checkout", "-q", "main")
+    commit(tree, *map(gap, range(9)), gap(9))
+    with Repository(str(tree.root)) as repository:
+        install(repository)
+    whole = tree.git("config", "merge.yolo-jsonl.driver")
+    tree.git("config", "merge.yolo-jsonl.driver", whole.replace(sys.executable, "/gone/python3"))
+
+    tree.git("merge", "-q", "--no-edit", "side")
+
+    met = (tree.root / GAPS).read_text().splitlines()
+    assert met == [gap(0, "fixed"), *map(gap, range(1, 10))]
 
 
 def test_one_record_changed_twice_is_a_conflict_with_gits_own_markers(tree: TeamTree) -> None:

@@ -27,6 +27,8 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.daemon.health import health
 from yolo_fs.services.escalations.command_hook import load_command
 from yolo_fs.services.surveyor import misnamed_files
+from yolo_fs.services.team.merge_driver import DRIVER
+from yolo_fs.services.team.merge_driver import examine as examine_driver
 from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace import CONFIG, load, lock_path, own_files
 
@@ -224,6 +226,11 @@ def _team(repository: Repository) -> Iterator[Symptom]:
             yield _symptom(each.reason, said, each.what, hint, each.path, level=Level.WARNING)
 
 
+def _merge_driver(repository: Repository) -> Iterator[Symptom]:
+    if repository.config(f"merge.{DRIVER}.driver"):
+        yield from map(Symptom, examine_driver(repository))
+
+
 def _daemon(repository: Repository) -> Iterator[Symptom]:
     found = health(repository)
     if found.pid is None:
@@ -252,6 +259,7 @@ LOOKS: tuple[Look, ...] = (
     _own_files,
     _names,
     _team,
+    _merge_driver,
     _daemon,
 )
 

@@ -23,6 +23,9 @@ ATTRIBUTES = ".gitattributes"
 _MOST_BYTES = 4 << 20
 _BEGIN, _END = "# yolo-fs merge: begin", "# yolo-fs merge: end"
 _LINES = (_BEGIN, f"/{PLANNING_ROOT}/**/*.jsonl merge={DRIVER}", _END)
+_AS_GIT_WOULD = "{ ! grep -q '^<<<<<<< ' %A && git merge-file %A %O %B; }"
+"""What git runs where ours cannot be run, or breaks: to git, a driver that fails without a marker
+has left a conflict in which one side is the whole file, and the other side is lost in silence."""
 _SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/gaps.jsonl"
 """A path that the driver has to be asked about."""
 
@@ -116,7 +119,8 @@ def examine(repository: Repository) -> Iterator[Finding]:
 
 def command() -> str:
     """Return what git runs, with the places that it fills in."""
-    return f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
+    ours = f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
+    return f"{ours} || {_AS_GIT_WOULD}"
 
 
 def _lines(repository: Repository) -> list[str]:
