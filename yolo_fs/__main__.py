@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import gc
 import os
 import sys
@@ -45,7 +46,19 @@ def main() -> int:
             return 130
         if code is not None:
             return code
+    if arguments[:1] != ["hook"]:
+        _end_as_by_ctrl_c()
     return run_here(arguments)
+
+
+def _end_as_by_ctrl_c() -> None:
+    """Let TERM and a hang-up end a command as Ctrl-C does, so that it takes back what it has half
+    done: a host that is out of patience sends one of them. Whoever ignores them, as under nohup,
+    goes on.
+    """
+    for number in (_signal.SIGTERM, _signal.SIGHUP):
+        if _signal.getsignal(number) == _signal.SIG_DFL:
+            _signal.signal(number, _signal.default_int_handler)
 
 
 def _open_closed_streams() -> None:

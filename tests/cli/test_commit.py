@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -232,3 +235,48 @@ def test_while_somebody_else_commits_nothing_is_done(
     with commit_lock(str(team.root / ".git")):
         code, answer = commit(team, capsys)
     assert (code, reason(answer), team.head()) == (Exit.LOCK_TIMEOUT, "lock_timeout", before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_commit_that_is_interrupted_leaves_the_index_as_it_was(
+    team: Team, number: signal.Signals
+) -> None:
+    team.file("src/new/c.py", "new\n")
+    reached = team.root / ".git/reached"
+    hook = team.root / ".git/hooks/pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\necho > '{reached}'\nexec sleep 60\n")
+    hook.chmod(0o755)
+    before = team.git("status", "--porcelain")
+    words = ["commit", "--task", "01-01/T1", "--type", "feat", "-m", "rotate"]
+    asked = subprocess.Popen(
+        [sys.executable, "-P", "-m", "yolo_fs", *words],
+        cwd=team.root,
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 30
+    while not reached.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    asked.send_signal(number)
+
+    assert asked.wait(30) == Exit.INTERRUPTED
+    os.killpg(asked.pid, signal.SIGKILL)  # the hook, which git leaves behind
+    assert team.git("status", "--porcelain") == before
+    assert team.git("log", "--format=%s", "-1") == "chore(x): begin"
+
+
+def test_a_hook_that_leaves_a_process_behind_keeps_nobody_waiting(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.file("src/a.py", "new\n")
+    hook = team.root / ".git/hooks/post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    left = team.root / ".git/left"
+    hook.write_text(f"#!/bin/sh\necho spoken >&2\nsetsid sleep 300 &\necho $! > '{left}'\n")
+    hook.chmod(0o755)
+
+    code, _ = commit(team, capsys)
+
+    os.kill(int(left.read_text()), signal.SIGKILL)  # it still held git's stderr
+    assert code == Exit.DONE

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 import re
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 """Longest wait for one answer of git."""
 
+_LOOK_S = 0.2
+"""Between two looks whether a git has ended whose pipes are still open."""
 _COMPLAINTS_BYTES = 1 << 16
 
 
@@ -360,10 +364,10 @@ class Git:
         """
         process = self._start(arguments, settings, more, networked=networked)
         try:
-            out, err = process.communicate(given, timeout=timeout_s)
+            out, err = _outcome(process, given, timeout_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # its helpers hold the pipes as well
-            process.communicate()
+            process.wait()
             raise timeout_error(arguments[0]) from None
         answer = GitOutput(process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
@@ -413,6 +417,29 @@ class Git:
         process = cast("subprocess.Popen[bytes]", started.proc)
         started.proc = None
         return process
+
+
+def _outcome(
+    process: subprocess.Popen[bytes], given: bytes | None, timeout_s: float = math.inf
+) -> tuple[bytes, bytes]:
+    """Return what a process says until it has ended: what it leaves behind in the background, as
+    ssh with ControlPersist or a hook does, may hold its pipes for hours.
+
+    Raises:
+        subprocess.TimeoutExpired: it has not ended in time.
+    """
+    deadline, has_ended = time.monotonic() + timeout_s, False
+    while True:
+        left_s = deadline - time.monotonic()
+        try:
+            return process.communicate(given, timeout=max(0.0, min(_LOOK_S, left_s)))
+        except subprocess.TimeoutExpired as late:
+            if has_ended:  # and has been read once more since
+                return late.output or b"", late.stderr or b""
+            has_ended = process.poll() is not None
+            if left_s <= 0 and not has_ended:
+                raise
+        given = None
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -578,13 +605,19 @@ def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
             git = repository.git
             # GitPython sets both of these to C for its children, and thereby for the user's hooks.
             language = {name: os.environ.get(name, "") for name in ("LANGUAGE", "LC_ALL")}
-            answer = git.execute(
+            started = git.execute(
                 [git.GIT_PYTHON_GIT_EXECUTABLE, "-C", os.path.abspath(start), *arguments],
-                with_extended_output=True,
-                with_exceptions=False,
-                stdout_as_string=False,
+                as_process=True,
                 env={**inherited, **language},
             )
+            process = cast("subprocess.Popen[bytes]", started.proc)
+            try:
+                out, err = _outcome(process, None)
+            except BaseException:  # whoever undoes what git has begun must not do it beside git
+                process.terminate()
+                process.wait()
+                raise
     finally:
         os.environ.update(inherited)
-    return GitOutput(*answer)
+    said = out.removesuffix(b"\n"), err.removesuffix(b"\n").decode("utf-8", "replace")
+    return GitOutput(process.returncode, *said)
