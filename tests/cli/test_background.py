@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -233,6 +234,76 @@ def test_a_holder_that_does_not_say_who_it_is_is_not_signalled(
     with pytest.raises(YoloError) as caught:
         background.stop(_repository(root), 0.1)
     assert (caught.value.reason, caught.value.exit_code) == (Reason.NOT_RUNNING, Exit.NOT_HERE)
+
+
+needs_spaces = pytest.mark.skipif(
+    subprocess.run(["unshare", "-rpf", "--mount-proc", "true"], check=False).returncode != 0,
+    reason="needs unshare(1) of process numbers",
+)
+
+
+@needs_spaces
+def test_a_daemon_of_another_container_is_named_and_not_waited_for(root: Path) -> None:
+    cli(root, "start", "--wait")
+    pid = pid_of(root)
+    container = ["unshare", "-rpf", "--mount-proc", sys.executable, "-m", "yolo_fs"]
+
+    def inside(*arguments: str) -> dict[str, Any]:
+        command = [*container, *arguments, "-C", str(root), "--json"]
+        done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+        return dict(json.loads(done.stdout))
+
+    refused = inside("stop", "--timeout", "300")
+    assert refused["findings"][0]["reason"] == Reason.ALREADY_RUNNING
+    assert f"process {pid} of another container" in refused["findings"][0]["message"]
+    assert inside("start")["data"] == {"state": "already_running", "pid": pid}
+    assert pid_of(root) == pid
+    assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
+
+
+@pytest.mark.parametrize("blocked", [{signal.SIGTERM}, {signal.SIGTERM, signal.SIGINT}])
+def test_a_daemon_whose_parent_blocks_its_signals_stops(
+    root: Path, blocked: set[signal.Signals]
+) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    try:
+        assert state(cli(root, "start", "--wait")) == (Exit.DONE, "started")
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
+
+
+def test_a_daemon_goes_on_when_nobody_can_hear_it_any_more(root: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        daemon = subprocess.Popen(
+            [sys.executable, "-m", "yolo_fs", "run", "-C", str(root)], stderr=full, stdout=full
+        )
+    roadmap = root / ".yolo-planning" / "ROADMAP.md"
+    roadmap.write_text("# Roadmap\n")
+    until(lambda: (root / ".git/refs/heads").exists() and any((root / ".git/refs/heads").iterdir()))
+    assert daemon.poll() is None
+    daemon.send_signal(signal.SIGHUP)
+    assert daemon.wait(PATIENCE_S) == Exit.DONE
+
+
+def test_a_daemon_follows_its_work_tree_to_another_place(root: Path, tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", root, *words], capture_output=True, check=True)
+        return done.stdout.decode()
+
+    git("commit", "-q", "--allow-empty", "-m", "chore(repo): begin")
+    old, new = tmp_path / "old", tmp_path / "new"
+    git("worktree", "add", "-q", "-b", "side", str(old))
+    (old / ".yolo-planning").mkdir()
+    assert state(cli(old, "start", "--wait")) == (Exit.DONE, "started")
+    git("worktree", "move", str(old), str(new))
+    (new / ".yolo-planning/ROADMAP.md").write_text("# Roadmap\n")
+    try:
+        until(lambda: git("log", "--format=%s", "side").startswith("chore(state): ROADMAP"))
+        assert cli(new, "status")[1]["data"]["daemon"]["running"]
+    finally:
+        assert state(cli(new, "stop")) == (Exit.DONE, "stopped")
+    assert not old.exists()
 
 
 def test_a_start_outwaits_what_a_killed_daemon_left(root: Path, own: Path) -> None:

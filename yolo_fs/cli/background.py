@@ -19,7 +19,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
-from yolo_fs.edges.lock import Holder
+from yolo_fs.edges.lock import HeldLock, Holder
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.services.install.background import (
@@ -152,8 +152,7 @@ def _start(repository: Repository, wait_s: float | None) -> Reply:
 def _already(repository: Repository, other: Holder, wait_s: float | None) -> Reply:
     if other.pid and wait_s is not None:
         wait_ready(repository, other.pid, wait_s)
-    name = f"process {other.pid}" if other.pid else "a process that does not say who it is"
-    return _reply("already_running", other.pid or None, f"The daemon runs already: {name}.")
+    return _reply("already_running", other.pid or None, f"The daemon runs already: {other}.")
 
 
 def _died(repository: Repository, launched: Launched) -> Reply:
@@ -259,15 +258,24 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
     Runs until it is interrupted. With --json every event is one line on stdout.
     """
     # The other verbs start and stop the daemon without importing it.
-    from yolo_fs.services.daemon.daemon import Daemon, stop_on_signals
     from yolo_fs.services.daemon.health import acquire
 
-    try:
-        repository, lock = acquire(asked.start, unsafe_fs=unsafe_fs)
-    except YoloError as error:
-        if error.reason is not Reason.ALREADY_RUNNING:
-            raise
-        return Reply({"state": "already_running"}, [error.as_finding()], Exit.DONE)
+    start: str | None = asked.start
+    while start is not None:
+        try:
+            repository, lock = acquire(start, unsafe_fs=unsafe_fs)
+        except YoloError as error:
+            if error.reason is not Reason.ALREADY_RUNNING:
+                raise
+            return Reply({"state": "already_running"}, [error.as_finding()], Exit.DONE)
+        start = _watch(asked, repository, lock, once=once)
+    return Reply({"state": "done"}) if once and not asked.as_json else Reply()
+
+
+def _watch(asked: Invocation, repository: Repository, lock: HeldLock, *, once: bool) -> str | None:
+    """Run a daemon to its end; return where its work tree has gone meanwhile, if it has."""
+    from yolo_fs.services.daemon.daemon import Daemon, stop_on_signals
+
     journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
 
     def tell(event: str, path: str, data: Mapping[str, Any]) -> None:
@@ -279,11 +287,11 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
         daemon = Daemon(repository, lock, tell)
         if once:
             daemon.run_once()
-        else:
-            if threading.current_thread() is threading.main_thread():
-                stop_on_signals(daemon)
-            daemon.run(_notify_ready)
-    return Reply({"state": "done"}) if once and not asked.as_json else Reply()
+            return None
+        if threading.current_thread() is threading.main_thread():
+            stop_on_signals(daemon)
+        daemon.run(_notify_ready)
+        return daemon.moved_to
 
 
 def _show(asked: Invocation, event: str, path: str, data: Mapping[str, Any]) -> None:
@@ -294,7 +302,7 @@ def _show(asked: Invocation, event: str, path: str, data: Mapping[str, Any]) -> 
             line = json.dumps({"event": event, "path": path, "data": data})
         if asked.as_json or not asked.quiet:
             print(line, file=stream, flush=True)
-    except BrokenPipeError:  # the reader left; the work goes on
+    except OSError:  # the reader left, its terminal closed, its disk is full; the work goes on
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 

@@ -19,6 +19,7 @@ from yolo_fs.edges.system import (
     flock_holders,
     is_running,
     is_same_file,
+    process_space,
     start_time,
     try_lock,
     wait_lock,
@@ -46,6 +47,18 @@ class Holder(NamedTuple):
     boot_id: str
     version: str
     """Version of yolo_fs."""
+    space: int = 0
+    """In which space its number counts; 0 where that is not known."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it runs in another container, where alone it can be found by its number."""
+        return bool(self.space) and self.space != process_space()
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "a process that does not say who it is"
+        return f"process {self.pid}{' of another container' if self.is_elsewhere else ''}"
 
     def is_alive(self) -> bool:
         """Return whether this very process still runs; if not, a child holds the lock.
@@ -54,6 +67,7 @@ class Holder(NamedTuple):
         """
         return (
             self.boot_id == boot_id()
+            and not self.is_elsewhere
             and is_running(self.pid)
             and self.start_time == start_time(self.pid)
         )
@@ -117,7 +131,7 @@ def hold(path: str, root: str | None = None) -> HeldLock | None:
 
 
 def _is_another_alive(named: Holder) -> bool:
-    return named.pid != os.getpid() and named.is_alive()
+    return named.is_elsewhere or (named.pid != os.getpid() and named.is_alive())
 
 
 def _open_own(path: str, root: str | None) -> int:
@@ -144,7 +158,8 @@ def _write_holder(descriptor: int) -> None:
     A full disk must not cost us the lock: the content is information only.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    me = Holder(os.getpid(), started_at, start_time(os.getpid()), boot_id(), __version__)
+    started = start_time(os.getpid())
+    me = Holder(os.getpid(), started_at, started, boot_id(), __version__, process_space())
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(me._asdict()).encode() + b"\n", 0)
@@ -174,7 +189,10 @@ def _written_holder(path: str) -> Holder:
             "start_time": int() | None as started,
             "boot_id": str(boot),
             "version": str(version),
+            **more,
         }:
-            return Holder(pid, started_at, started, boot, version)
+            space = more.get("space")
+            known = space if isinstance(space, int) else 0
+            return Holder(pid, started_at, started, boot, version, known)
     pids = flock_holders(path)
     return Holder(pids[0], "", start_time(pids[0]), boot_id(), "") if pids else UNKNOWN_HOLDER

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from yolo_fs.edges import IS_LINUX, failpoint
-from yolo_fs.edges.files import ignore_lease_breaks
+from yolo_fs.edges.files import content_of, ignore_lease_breaks
 from yolo_fs.edges.git.commit import CommitResult
 from yolo_fs.edges.git.packs import HANDED_OVER_AFTER_S, MERGE_FROM, REST_MOST, PackMerger
 from yolo_fs.edges.git.repository import Repository
@@ -70,6 +70,8 @@ TEAM_FOLLOW_S = 0.1
 processors, make theirs first."""
 TIDY_EVERY_S = 60.0
 """Between two times that free memory is given back, which takes a tenth of a millisecond."""
+_LONGEST_PLACE = 4096
+"""Bytes of a path, as Linux has it."""
 ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
 """How long `run --once` waits for files that may be being written: without leases, each new one."""
 
@@ -91,6 +93,8 @@ class Daemon:
         self._packs = PackMerger(repository)
         self._hand_over_at = time.monotonic() + HANDED_OVER_AFTER_S / 2
         self._own_identity = _identity(repository.own_dir)
+        self._link = os.path.join(repository.root, ".git")
+        self._link_identity = _identity(self._link)
         self._team_link = TeamLink(repository, emit, self._queue.ring)
         self._schedule = Schedule(DUTIES, self, emit)
         self._observer = ObserverKeeper(repository.own_dir, repository.root, self._queue.ring)
@@ -234,9 +238,22 @@ class Daemon:
 
     def _is_gone(self) -> bool:
         """Return whether the repository is gone, or is going: what is made in it now would stop
-        whoever deletes it.
+        whoever deletes it; or the work tree, whose git directory may stay where it is.
         """
-        return _identity(self._repository.own_dir) != self._own_identity
+        return (
+            _identity(self._repository.own_dir) != self._own_identity
+            or _identity(self._link) != self._link_identity
+        )
+
+    @property
+    def moved_to(self) -> str | None:
+        """Where the work tree is now, if `git worktree move` took it away; None otherwise."""
+        if _identity(self._link) == self._link_identity:
+            return None
+        said = content_of(f"{self._repository.git_dir}/gitdir", _LONGEST_PLACE)
+        link = os.fsdecode(said).strip()
+        is_ours = bool(link) and _identity(link) == self._link_identity
+        return os.path.dirname(link) if is_ours else None
 
     # --- one turn ---
 
@@ -521,12 +538,20 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def stop_on_signals(daemon: Daemon) -> None:
-    """Let TERM and INT end the daemon cleanly, and a second one at once."""
+    """Let TERM, INT and a hang-up end the daemon cleanly, and a second one at once.
+
+    A parent may have blocked them, which its children inherit; that of nohup, to ignore a hang-up,
+    is meant.
+    """
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
 
     def stop(_number: int, _frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
         daemon.stop()
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    for number in signals:
+        signal.signal(number, stop)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

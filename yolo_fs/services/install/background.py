@@ -156,7 +156,7 @@ def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | 
     Such a child keeps the lock until it ends (F02), and a start at that moment would be refused.
     """
     found = running(repository)
-    if found and found.pid and not found.is_alive():
+    if found and found.pid and not (found.is_elsewhere or found.is_alive()):
         _wait(lambda: running(repository) != found, timeout_s)
         return running(repository)
     return found
@@ -169,6 +169,13 @@ def _signal(found: Holder) -> None:
             Reason.NOT_RUNNING,
             "something holds the daemon's lock and does not say who it is",
             hint="Find it with 'fuser' or 'lsof' on .git/yolo-fs/daemon.lock.",
+            exit_code=Exit.NOT_HERE,
+        )
+    if found.is_elsewhere:
+        raise YoloError(
+            Reason.ALREADY_RUNNING,
+            f"the daemon is {found}, which cannot be reached from here",
+            hint="Stop it there.",
             exit_code=Exit.NOT_HERE,
         )
     with suppress(ProcessLookupError):
