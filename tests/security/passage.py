@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
 
-from tests.security.doors import Door, Row, rows_of
+from tests.security.doors import Door, Row
 from tests.security.every_duty import FIRED
 from tests.security.place import Place
 from tests.support import forked
@@ -41,6 +41,10 @@ SHOWN_RAW = (
 )
 """Doors whose answer is a file as it is; where that is one of the repository, `threats.md` says so."""
 _STAYS = ("start", "restart", "observer")
+
+
+Way = tuple[Door, Row]
+"""A door, and one way through it."""
 
 
 class Fault(NamedTuple):
@@ -66,25 +70,27 @@ class Passage:
         self._is_joined = is_joined
         self.passed = 0
         """Ways through a door so far."""
+        self.doors = 0
+        """Doors so far."""
         self.answers: list[tuple[Door, Row, int | None, bytes]] = []
         """What each said that is a process of its own: its exit code, and its text."""
 
-    def through(self, doors: Sequence[Door], *, most: int = 10_000) -> Iterator[Fault]:
-        """Go through doors, each in at most so many ways, and yield what went wrong."""
+    def through(self, ways: Sequence[Way]) -> Iterator[Fault]:
+        """Go through doors, and yield what went wrong."""
         in_one_go = {
             "tool": self._tools,
             "resource": self._tools,
             "address": self._addresses,
             "duty": self._duties,
         }
-        for sort in dict.fromkeys(door.sort for door in doors):
-            chosen = [door for door in doors if door.sort == sort]
-            ways = [(door, row) for door in chosen for row in rows_of(door)[:most]]
-            self.passed += len(ways)
+        self.passed += len(ways)
+        self.doors += len({door for door, _ in ways})
+        for sort in dict.fromkeys(door.sort for door, _ in ways):
+            chosen = [(door, row) for door, row in ways if door.sort == sort]
             if sort in in_one_go:
-                yield from in_one_go[sort](ways)
+                yield from in_one_go[sort](chosen)
             else:
-                for door, row in ways:
+                for door, row in chosen:
                     yield from self._verb(door, row)
 
     # --- one process for each way ---
@@ -132,7 +138,7 @@ class Passage:
 
     # --- one process for all of a sort ---
 
-    def _duties(self, ways: Sequence[tuple[Door, Row]]) -> Iterator[Fault]:
+    def _duties(self, ways: Sequence[Way]) -> Iterator[Fault]:
         with _ended(self, ["run", "--json"], "", False, "tests.security.every_duty:prepare") as run:
             code, out, err = run
         said = [line for line in map(_object, out.splitlines()) if line]
@@ -158,7 +164,7 @@ class Passage:
             if fault.what != "ran" or not before
         )  # fmt: skip
 
-    def _tools(self, ways: Sequence[tuple[Door, Row]]) -> Iterator[Fault]:
+    def _tools(self, ways: Sequence[Way]) -> Iterator[Fault]:
         with _streams(self, ["mcp"]) as (process, to, out, err):
             client = _McpClient(to, out)
             greeting = client.begin()
@@ -185,7 +191,7 @@ class Passage:
             code = process.poll()
         yield from self._judged(Door("verb", "mcp"), Row("(all)"), code, b"", err.last)
 
-    def _addresses(self, ways: Sequence[tuple[Door, Row]]) -> Iterator[Fault]:
+    def _addresses(self, ways: Sequence[Way]) -> Iterator[Fault]:
         with _streams(self, ["board", "--no-open"]) as (process, _to, out, err):
             line = out.readline().decode()
             found = re.search(r"http://[\d.]+:(\d+)/\S*?token=([\w-]+)", line)
