@@ -7,7 +7,6 @@ door there is has a way through it is asked in both.
 
 from __future__ import annotations
 
-import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from tests.security import doors as known
 from tests.security.doors import Door, every_door, rows_of, uncovered
 from tests.security.passage import Fault, Passage, Way
 from tests.security.place import Place
+from tests.security.sample import ALL, sample_of
 from tests.security.things import GROUPS, Thing, own_names
 from yolo_fs.cli import gate, main
 from yolo_fs.mcp.server import Server
@@ -29,7 +29,6 @@ from yolo_fs.protocol.hooks import HOSTS
 from yolo_fs.services.daemon.duties import Duty
 from yolo_fs.web.server import BoardSite
 
-ALL = bool(os.environ.get("YOLO_SECURITY"))
 TOGETHER: Mapping[str, Sequence[str]] = {
     "a repository at work": (
         "programs", "trees", "history", "kept", "team", "leases 0", "refs", "git settings",
@@ -39,7 +38,7 @@ TOGETHER: Mapping[str, Sequence[str]] = {
 }  # fmt: skip
 """Groups that stand in one repository when there is no time for each alone."""
 REPOSITORIES = {name: (name,) for name in GROUPS} if ALL else TOGETHER
-ONE_OF = 1 if ALL else 20
+ONE_OF = 20
 """Of each sort of doors, and of each group of things, one of so many is tried in each repository."""
 
 
@@ -78,8 +77,7 @@ def ways_through(doors: Sequence[Door], rng: random.Random) -> list[Way]:
     chosen: list[Way] = []
     for sort in dict.fromkeys(door.sort for door in doors):
         open_ = [door for door in doors if door.sort == sort and rows_of(door)]
-        some = rng.sample(open_, -(-len(open_) // ONE_OF))
-        chosen += [(door, rng.choice(rows_of(door))) for door in some]
+        chosen += [(door, rng.choice(rows_of(door))) for door in sample_of(open_, ONE_OF, rng)]
     return chosen
 
 
@@ -250,12 +248,13 @@ def told(faults: Sequence[Fault]) -> str:
     return f"{dict(kinds)}\n" + "\n".join(str(fault) for fault in faults)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("group", list(GROUPS))
 def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(
     group: str, place: Place, rng: random.Random
 ) -> None:
     things = planted(place, (group,))
-    tried = rng.sample(things, -(-len(things) // ONE_OF))
+    tried = sample_of(things, ONE_OF, rng)
     try:
         assert [thing.name for thing in tried if not thing.does_harm(place)] == []
     finally:

@@ -12,6 +12,7 @@ SPARE_MB = 256
 """Over what the same command takes where there is one byte: what may be read, in Python."""
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what.replace(" ", "-"))
 def test_a_command_takes_no_more_however_large_it_is(case: Case) -> None:
     least, *others = costs((case,), SIZES if ALL else (1, case.usual_bytes))

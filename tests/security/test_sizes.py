@@ -160,6 +160,7 @@ def fill(place: Place, write: Callable[[Path, int], None], size: int) -> None:
             path.chmod(0o600)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", list(CONTENTS))
 def test_memory_does_not_grow_with_the_files_of_ours_that_somebody_wrote(
@@ -258,6 +259,7 @@ OBJECTS: Mapping[str, Callable[[Place, int], None]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", list(OBJECTS))
 def test_memory_does_not_grow_with_objects_of_others(
