@@ -242,6 +242,25 @@ def test_a_subagent_is_told_its_own_work_and_what_it_never_receives(team: Team) 
     assert asked(team, told | {"agent_type": "Explore"})[0] == {}
 
 
+@pytest.mark.parametrize("agent", ["dev", "tester", "qa", "qa-code", "senior", "architect", "lead"])
+def test_what_a_subagent_is_told_that_it_receives_it_may_read(team: Team, agent: str) -> None:
+    told = {
+        "hook_event_name": "SubagentStart",
+        "cwd": str(team.root),
+        "agent_type": f"yolo-{agent}",
+    }
+    context = asked(team, told)[0]["hookSpecificOutput"]["additionalContext"]
+    line = next((one for one in context.splitlines() if one.startswith(f"{agent} receives:")), "")
+    named = "01-CONTEXT-backend.md" in line
+    assert "{phase}" not in context
+    path = f"{team.root}/.yolo-planning/phases/01-auth/01-CONTEXT-backend.md"
+    read = {"hook_event_name": "PreToolUse", "cwd": str(team.root), "tool_name": "Read"}
+    answer = asked(team, read | {"tool_input": {"file_path": path}, "agent_type": f"yolo-{agent}"})
+    refused = "never receives" in json.dumps(answer)
+    assert not (named and refused), line
+    assert named == (agent in ("architect", "lead")), line
+
+
 @pytest.mark.parametrize(
     ("policy", "exists", "refused"),
     [

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import TaskRef
-from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope
+from yolo_fs.ids import PhaseId, TaskRef
+from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope, What
 from yolo_fs.protocol.roster import bare_name
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
@@ -26,6 +26,7 @@ from yolo_fs.services.daemon.coordinator import PASSING
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.hooks.tool_use import HookRequest, paths_written
 from yolo_fs.services.install.background import running
+from yolo_fs.services.progress.workflow import phase_at_work
 from yolo_fs.services.reports.resume import resume
 from yolo_fs.services.reports.status import Candidate, report
 from yolo_fs.services.workspace import load_in_force
@@ -156,7 +157,10 @@ def _subagent_starts(asked: HookRequest) -> HookAnswer:
     if actor is None:
         return HookAnswer()
     brief = _brief(asked.said.cwd, Asker(actor.name, actor.department))
-    told = "\n".join(part for part in (brief, *_scope_of(actor)) if part)
+    scope = "\n".join(_scope_of(actor))
+    if _PHASE in scope and (phase := _at_work(asked)):
+        scope = scope.replace(_PHASE, phase.number)
+    told = "\n".join(part for part in (brief, scope) if part)
     return HookAnswer(
         context=f"{told}\n{_given(asked, actor, MOST_CHARACTERS - len(told))}".strip("\n")
     )
@@ -166,11 +170,28 @@ def _brief(start: str, asker: Asker) -> str:
     return as_text(cut(resume(start, asker), BRIEF_TOKENS, as_text)).rstrip("\n")
 
 
+_PHASE = "{phase}"
+
+
+def _at_work(asked: HookRequest) -> PhaseId | None:
+    team = Team(asked.repository, asked.settings)
+    found = phase_at_work(asked.repository, asked.settings, team)
+    return found.id if found else None
+
+
 def _scope_of(actor: Actor) -> Iterator[str]:
     """Yield what a role receives and never receives."""
     rows: list[Scope | Border] = [row for row in SCOPES if row.role is actor.role]
     rows += [row for row in BORDERS if row.department is actor.department]
-    received = [item.text for row in rows for item in row.receives]
+    never_at_all = {item.what for row in rows for item in row.never if item.department is None}
+    if What.ALL_CONTEXTS in never_at_all:  # what its department gets, it does not
+        never_at_all.add(What.CONTEXT)
+    received = [
+        item.text
+        for row in rows
+        for item in row.receives
+        if isinstance(row, Scope) or item.what not in never_at_all
+    ]
     never = [item.text for row in rows for item in row.never]
     if received:
         yield f"{actor.name} receives: {'; '.join(dict.fromkeys(received))}"
