@@ -283,8 +283,8 @@ CONTEXTS = (
     Context(
         Role.LEAD,
         (
-            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.LIST,
-                cut=Cut.PROSE, most=5, is_vital=True),
+            Section("architecture", Feed.TEXT, ("architecture",), form=SectionForm.NESTED,
+                cut=Cut.PROSE, is_vital=True),
             _REQS,
             Section(
                 "decisions", Feed.RECORDS, ("decisions",),

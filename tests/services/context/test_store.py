@@ -429,3 +429,28 @@ def test_an_agent_whose_context_is_too_large_for_its_host_is_told_where_it_lies(
     told = answer["hookSpecificOutput"]["additionalContext"]
     assert told.endswith(f"Read your context first: @{PHASE}/.ctx-architect.toon")
     assert len(told) <= 10_000
+
+
+ARCHITECTURE = """phase: 01-auth
+goal: Sessions outlive the token
+tech_decisions[2]{decision,rationale}:
+  JWT,keys
+  Redis,speed
+components[1]:
+  - TokenStore
+risks[1]: clocks
+"""
+
+
+@pytest.mark.proves("002:222")
+@pytest.mark.parametrize("agent", ["lead", "fe-lead"])
+def test_a_lead_gets_the_whole_architecture(team: Team, agent: str) -> None:
+    prefix = agent.rpartition("-")[0]
+    name = f"{prefix}-architecture.toon" if prefix else "architecture.toon"
+    team.artifact(name, ARCHITECTURE)
+    team.once()
+    repository, contexts = contexts_of(team.root)
+    with repository:
+        (kept,) = contexts.compile((agent,), FIRST)
+    told = {line.strip() for line in kept.compiled.text.splitlines()}
+    assert {line.strip() for line in ARCHITECTURE.splitlines()} <= told
