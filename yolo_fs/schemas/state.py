@@ -97,6 +97,8 @@ class DeptStatus(Wire):
     """Number of the write, counted up by yolo_fs so that a reader can tell old from new."""
     declared: dict[str, Any] | None = None
     """What the department said of itself, by key; shown as drift where the evidence differs."""
+    held_up: list[Text] | None = None
+    """Those of the blockers that the evidence says, not the department."""
 
 
 class PlanState(Wire):

@@ -134,6 +134,24 @@ def test_a_declaration_without_evidence_is_kept_aside_and_does_not_count(
     assert "unknown_key" not in capsys.readouterr().err
 
 
+def test_a_status_says_what_holds_the_department_up_until_it_does_not(phase: Path) -> None:
+    def blockers() -> list[str]:
+        once(phase)
+        said = json.loads((phase / ".dept-status-backend.json").read_text())
+        return [str(one) for one in said["blockers"]]
+
+    place(phase, "critique")
+    assert any("waits for gate:ux-complete" in one for one in blockers())
+    ready_component(phase)
+    assert blockers() == []
+    place(phase, "plan", "01-01.plan.jsonl")
+    once(phase)
+    escalate = ("escalate", "open", "--task", "01-01/T1", "--from", "dev", "--reason", "Blue?")
+    said = ("--evidence", "e", "--recommendation", "r", "--boundary", "b")
+    assert run([*escalate, *said, "-q", "-C", str(phase)]) == 0
+    assert any("ESC-01-01-T1 is rising: senior holds it" in one for one in blockers())
+
+
 def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place(phase, "critique")
     once(phase)
@@ -152,7 +170,7 @@ def test_what_a_lead_alone_knows_survives(phase: Path, capsys: pytest.CaptureFix
     once(phase)
     status = json.loads((phase / ".dept-status-backend.json").read_text())
     assert (status["blockers"], status["eta"], status["seq"]) == (
-        ["no test database"],
+        ["no test database", *status["held_up"]],
         "tomorrow",
         3,
     )

@@ -102,6 +102,23 @@ class Phase:
         """Departments whose part is not done."""
         return tuple(one for one in self.folded.departments if not one.is_complete)
 
+    def held_up(self, department: Dept) -> tuple[str, ...]:
+        """Return what keeps a department from going on that only somebody else can do away with:
+        verdicts, escalations, and the gate that its wave waits for.
+        """
+        one = next(one for one in self.progress.departments if one.department is department)
+        escalations = (
+            f"{each.id} is {each.standing}: {each.agent} holds it"
+            for each in open_of(self.facts, department)
+            if not each.is_told
+        )
+        gates = (
+            f"waits for {wait.on}: {wait.why}"
+            for wait in self.waits
+            if wait.waiter == department and wait.on.startswith("gate:")
+        )
+        return tuple(dict.fromkeys((*one.blockers, *escalations, *gates)))
+
     @cached_property
     def gates(self) -> tuple[GateStatus, ...]:
         """The gates of its departments, and the integration gate."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -344,13 +344,18 @@ _BEGUN = (StepStanding.COMPLETE, StepStanding.RUNNING)
 
 
 def department_status(
-    progress: DepartmentStatus, before: Mapping[str, Any], now: str, error: str
+    progress: DepartmentStatus,
+    before: Mapping[str, Any],
+    now: str,
+    error: str,
+    held_up: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the status file of a department: eight keys in the reference's order, then ours, then
     what others added.
 
     `before`: the file as it is; empty when there is none. `now`: ISO time. `error`: the first
-    finding of a rejected artifact. The same evidence gives the same file: only a change moves
+    finding of a rejected artifact. `held_up`: by what, as the evidence says; it stands among the
+    blockers beside what was declared. The same evidence gives the same file: only a change moves
     `updated_at` and `seq`.
     """
     derived = derived_status(progress)
@@ -368,15 +373,24 @@ def department_status(
         "plans_total": derived["plans_total"],
         "error": error,
         "percent_complete": progress.percent,
-        "blockers": before.get("blockers") or [],
+        "blockers": [*declared_blockers(before), *held_up],
         "eta": before.get("eta") or "",
         "seq": before.get("seq", 0),
     }
-    others = {key: value for key, value in before.items() if key not in first and key != "declared"}
-    fresh = first | ({"declared": declared} if declared else {}) | others
+    known = {*first, "declared", "held_up"}
+    others = {key: value for key, value in before.items() if key not in known}
+    ours = {"declared": declared, "held_up": list(held_up)}
+    fresh = first | {key: value for key, value in ours.items() if value} | others
     if fresh == dict(before):
         return fresh
     return fresh | {"updated_at": now, "seq": seq_of(before) + 1}
+
+
+def declared_blockers(before: Mapping[str, Any]) -> list[Any]:
+    """Return what a Lead said that holds a department up: not what we had written beside it."""
+    said, ours = before.get("blockers"), before.get("held_up")
+    listed = said if isinstance(said, list) else []
+    return [one for one in listed if not (isinstance(ours, list) and one in ours)]
 
 
 def seq_of(status: Mapping[str, Any]) -> int:

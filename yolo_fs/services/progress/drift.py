@@ -19,7 +19,13 @@ from yolo_fs.rules.artifacts.classify import PROJECT_STATE
 from yolo_fs.rules.evidence import PhaseFacts, Switches, texts
 from yolo_fs.rules.handoffs.lifecycle import HandoffLifecycle, overdue
 from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.states.project import Drift, claims, drift_of_department, drift_of_state
+from yolo_fs.rules.states.project import (
+    Drift,
+    claims,
+    declared_blockers,
+    drift_of_department,
+    drift_of_state,
+)
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
@@ -178,6 +184,4 @@ def _of_tests(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
 
 def _declared_blockers(declared: Statuses) -> Iterator[tuple[str, str]]:
     for department, status in declared.items():
-        listed = status.get("blockers")
-        for said in listed if isinstance(listed, list) else ():
-            yield department, str(said)
+        yield from ((department, str(said)) for said in declared_blockers(status))

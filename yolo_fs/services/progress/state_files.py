@@ -39,6 +39,7 @@ from yolo_fs.edges.store import (
 )
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.foreign_json import parse
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PROJECT_STATE, classify
 from yolo_fs.rules.artifacts.examine import understand
@@ -421,14 +422,22 @@ class Projector:
             path = os.path.join(folder, f".dept-status-{department.department}.json")
             if _is_over(phase, path):
                 continue
-            self._status(folder, path, department, errors.get(str(phase.id), ""))
+            error = errors.get(str(phase.id), "")
+            held_up = phase.held_up(department.department)
+            self._status(folder, path, _merge(department, error, held_up), department.department)
 
-    def _status(self, folder: str, path: str, department: DepartmentStatus, error: str) -> None:
-        lock = os.path.join(folder, f".dept-lock-{department.department}")
+    def _status(
+        self,
+        folder: str,
+        path: str,
+        merge: Callable[[Any], dict[str, Any] | None],
+        department: Dept,
+    ) -> None:
+        lock = os.path.join(folder, f".dept-lock-{department}")
         with self._told(path):
             reap_temporaries(folder, 0)
             failpoint.reach("projections.begun")
-            merge, root = _merge(department, error), self._repository.root
+            root = self._repository.root
             update(path, lock, merge, timeout_s=2.0, root=root, mode=SHARED)
             failpoint.reach("projections.written")
 
@@ -498,11 +507,13 @@ def _is_over(phase: Phase, path: str) -> bool:
     return phase.is_complete and not os.path.lexists(path)
 
 
-def _merge(department: DepartmentStatus, error: str) -> Callable[[Any], dict[str, Any] | None]:
+def _merge(
+    department: DepartmentStatus, error: str, held_up: Sequence[str]
+) -> Callable[[Any], dict[str, Any] | None]:
     def merged(before: dict[str, Any] | Damaged | None) -> dict[str, Any] | None:
         failpoint.reach("projections.locked")
         old = before if isinstance(before, dict) else {}
-        fresh = department_status(department, old, iso(time.time()), error)
+        fresh = department_status(department, old, iso(time.time()), error, held_up)
         return fresh if fresh != before else None
 
     return merged
