@@ -26,6 +26,9 @@ from yolo_fs.edges.system import is_running
 STRANGER = (
     f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'stranger.py'))}"
 )
+ANSWERING = (
+    f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'answering.py'))}"
+)
 SCRIPTED = f"{shlex.quote(sys.executable)} -P -m yolo_fs.demo.agent"
 DEADLINE_S = 180.0
 
@@ -248,6 +251,36 @@ def test_a_question_that_goes_up_to_the_user_ends_the_run_and_the_answer_goes_do
         )
         + (company.repo.root / ".yolo-planning/phases/01-a-login/escalation.jsonl").read_text()
     )
+
+
+# --- in a host that keeps to the roster --------------------------------------------------------------------------------
+
+
+def test_what_a_role_has_no_tool_for_it_says_and_the_branch_has_it(company: Company) -> None:
+    company.configure()
+    played = company.go("a", "login", "--host", "claude", program=ANSWERING)
+    assert played.code == 0, played
+    started = {event["agent"] for event in played.named("agent.started")}
+    assert {"analyze", "critic", "scout", "qa"} <= started
+    assert not played.named("agent.failed"), played
+    assert played.data["tokens"] == 7 * len(played.named("agent.started"))
+    names = company.repo.git("ls-files", ".yolo-planning/phases")
+    for name in ("analysis.json", "critique.jsonl", "research.jsonl", "verification.jsonl"):
+        assert f"01-a-login/{name}" in names
+    assert company.repo.yolo_fs("verify").returncode == 0
+
+
+def test_an_architect_without_a_shell_hands_a_question_up_and_the_answer_down(
+    company: Company,
+) -> None:
+    company.configure()
+    fault = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
+    played = company.go("a", "login", "--host", "claude", program=ANSWERING, **fault)
+    assert played.code == 75, played
+    (item,) = played.data["waiting"]
+    assert item["options"] == ["Blue", "Red"], item
+    assert company.repo.yolo_fs("answer", item["id"], "1").returncode == 0
+    assert company.go("--host", "claude", program=ANSWERING, **fault).code == 0
 
 
 def processes_left(company: Company) -> list[str]:

@@ -68,6 +68,8 @@ class Request:
     """Everything that the host sent."""
     latest: str
     """What the host sent after the model's last answer."""
+    tools: tuple[str, ...] = ()
+    """Names of the tools that the host offered."""
 
 
 class Model:
@@ -111,8 +113,10 @@ class Model:
         """Return the requests of a play, in order."""
         return [each for each in list(self.requests) if each.play == play]
 
-    def answer(self, messages: Sequence[Mapping[str, Any]]) -> Step:
-        """Return what the model does next in a conversation."""
+    def answer(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> Step:
+        """Return what the model does next in a conversation, in which it is offered some tools."""
         marked, play, turn = -1, "", 0
         for at, message in enumerate(messages):
             if message.get("role") in ("user", "agent") and (
@@ -129,7 +133,8 @@ class Model:
         if any(words in last for words in _COMPACTIONS):
             self.requests.append(Request(f"{play}:compaction", turn, text, last))
             return Say(f"So far all went well. PLAY:{play}@{turn}")
-        self.requests.append(Request(play, turn, text, last))
+        names = tuple(str(each.get("name")) for each in tools)
+        self.requests.append(Request(play, turn, text, last, names))
         script = self.scripts.get(play, ())
         if turn >= len(script):
             return Say("There is nothing left to do.")
@@ -165,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not said.get("tools"):  # a title, or a check of the line
             return Say("A play")
         system = {"role": "system", "content": said.get("system")}
-        return self.asked.answer([system, *said["messages"]])
+        return self.asked.answer([system, *said["messages"]], said["tools"])
 
     def _responses(self, said: Mapping[str, Any]) -> Step:
         return self.asked.answer(

@@ -468,6 +468,32 @@ def a_plugin(stage: Stage) -> Iterator[Claim]:
 
 
 @play(*BOTH)
+def an_act_of_a_run(stage: Stage) -> Iterator[Claim]:
+    """`yolo-fs go` starts the host headless, in the role of an agent; what the role has no tool for it says."""
+    program = stage.program()
+    (stage.place / "bin" / Path(program).name).symlink_to(program)
+    if stage.host == "codex":
+        stage.write_codex_config()
+    mark = stage.script("critic", Say(f"I found this.\n\n```json\n{GOOD}```\n"))
+    words = ("--host", stage.host, "--phase", "1", "--max-agents", "1", "--max-tokens", "1")
+    told = stage.ours("go", mark, *words, ok=False)
+    asked = stage.asked("critic")
+    yield says("it is told who it is", "You report to yolo-lead")(asked.text)
+    yield says("and what its act is", "You are yolo-critic. Phase 01-auth, step critique.")(
+        asked.text
+    )
+    if stage.host == "claude":
+        tools = {*asked.tools}
+        is_so = tools >= CRITICS and tools.isdisjoint(("Write", "Edit", "Bash", "SendMessage"))
+        yield Claim("its tools are the roster's", is_so, asked.tools)
+    yield Claim("its answer is committed as its file", stage.is_committed("critique.jsonl"), told)
+    yield says("the bill stands below the run", "tokens")(told)
+
+
+CRITICS = {"Read", "Glob", "Grep", "WebSearch", "WebFetch"}
+
+
+@play(*BOTH)
 def tools_by_mcp(stage: Stage) -> Iterator[Claim]:
     """The host starts our MCP server, and its agent works by the tools alone."""
     stage.ours("setup", stage.host, "--mcp")

@@ -164,9 +164,13 @@ class Stage:
         other.host = host
         return other
 
+    def program(self) -> str:
+        """Return the host's own binary."""
+        return str(getattr(self._programs, self.host))
+
     def host_command(self, *words: str) -> Session:
         """Run a command of the host that asks no model."""
-        return self._run([getattr(self._programs, self.host), *words], "")
+        return self._run([self.program(), *words], "")
 
     def write_codex_config(self, model: str = "gpt-5.5", more: str = "") -> None:
         path = self.home / ".codex/config.toml"

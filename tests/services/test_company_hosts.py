@@ -22,6 +22,7 @@ CLAUDE_END = {
 }
 CLAUDE_LIMIT = {"type": "system", "subtype": "api_retry", "error_status": 429}
 CODEX_TOOL = {"type": "item.completed", "item": {"type": "command_execution", "command": "ls"}}
+CODEX_SAYS = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
 CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": 3}}
 CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit: 429 Too Many"}}
 
@@ -30,12 +31,13 @@ CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit
     ("host", "line", "note"),
     [
         ("claude", CLAUDE_TOOL, StreamNote(tool="Read", text="I look")),
-        ("claude", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done")),
+        ("claude", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
         ("claude", CLAUDE_LIMIT, StreamNote(is_limited=True)),
         ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
+        ("codex", CODEX_SAYS, StreamNote(text="done", answer="done")),
         ("codex", CODEX_END, StreamNote(tokens=10)),
         ("codex", CODEX_LIMIT, StreamNote(is_limited=True)),
-        ("command", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done")),
+        ("command", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
     ],
 )
 def test_a_line_says_what_was_used(host: str, line: dict[str, object], note: StreamNote) -> None:

@@ -12,17 +12,25 @@ from yolo_fs.rules.evidence import plans_of
 from yolo_fs.rules.phase.acts import Act
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.report import input_files
+from yolo_fs.services.company.answers import NOTHING_SPOKEN, Spoken
 
 _LONGEST = 2000
 _OF_TASK = (("spec", "Specification"), ("v", "Verify"), ("done", "Done when"))
 
 
-def brief_of(phase: Phase, act: Act, intent: str, reasons: Sequence[str]) -> str:
-    """Return the text of an act. `reasons`: why the try before was not enough."""
-    return "\n".join(_lines(phase, act, intent, reasons)) + "\n"
+def brief_of(
+    phase: Phase, act: Act, intent: str, reasons: Sequence[str], spoken: Spoken = NOTHING_SPOKEN
+) -> str:
+    """Return the text of an act.
+
+    `reasons`: why the try before was not enough; `spoken`: what of it is said rather than done.
+    """
+    return "\n".join(_lines(phase, act, intent, reasons, spoken)) + "\n"
 
 
-def _lines(phase: Phase, act: Act, intent: str, reasons: Sequence[str]) -> Iterator[str]:
+def _lines(
+    phase: Phase, act: Act, intent: str, reasons: Sequence[str], spoken: Spoken
+) -> Iterator[str]:
     yield f"# {act.turn.sentence}"
     yield ""
     yield f"You are yolo-{act.agent}. Phase {phase.id}, step {act.turn.step}."
@@ -30,11 +38,15 @@ def _lines(phase: Phase, act: Act, intent: str, reasons: Sequence[str]) -> Itera
         yield f"Intent: {safe(intent, _LONGEST)}"
     if act.turn.why:
         yield f"Because: {safe(act.turn.why, _LONGEST)}"
-    if act.turn.command:
+    if spoken.decides:
+        yield "End with one line: `Decision: ` and what you decide;"
+        yield "or `Escalate: ` and the question, with 2 or 3 options, each after ` | `, best first."
+    elif act.turn.command:
         yield f"Run: {act.turn.command}"
     yield from _task(phase, act)
     yield from _list("Read", _reads(phase, act))
-    yield from _list("Write", map(_written, act.writes))
+    yield from _list("Write", (_written(one) for one in act.writes if one not in spoken.files))
+    yield from _list("End with the whole content, each in one fenced block, of", spoken.files)
     if any(not _is_artifact(path) for path in act.writes) and act.task:
         yield "Commit the source yourself:"
         yield f"    yolo-fs commit --task {act.task} --type feat -m 'what was done'"
@@ -44,7 +56,9 @@ def _lines(phase: Phase, act: Act, intent: str, reasons: Sequence[str]) -> Itera
     if any("is older than" in lack for lack in act.lacks):
         yield "Judge again, and say when: a file with the content that it had is no new verdict."
     yield from _list("Your last try was not enough", (safe(one, _LONGEST) for one in reasons))
-    if act.turn.command and "escalate" in act.turn.command:
+    if spoken.files or spoken.decides:
+        yield "Whatever else you say is nobody's: the runner puts this into its place."
+    elif act.turn.command and "escalate" in act.turn.command:
         name = act.turn.command.split()[3]
         yield "When that is not yours to decide, hand it to the next level, and end:"
         yield f"    yolo-fs escalate raise {name} --by {act.agent} --reason … --recommendation …"

@@ -29,6 +29,8 @@ class StreamNote(NamedTuple):
     """Its host has to wait: HTTP 429."""
     tool: str = ""
     text: str = ""
+    answer: str = ""
+    """Its last message, whole, where this line has it."""
 
 
 class Host(NamedTuple):
@@ -36,8 +38,12 @@ class Host(NamedTuple):
 
     name: str
     command: str
-    """Split as a shell splits words; `{agent}`, `{role}` and `{department}` are filled in."""
+    """Split as a shell splits words; the gaps of `roles.gaps_of` are filled in."""
     read: Callable[[Mapping[str, Any]], StreamNote]
+    keeps_to_roster: bool = False
+    """It gives an agent the tools of the roster and no others: what a role has no tool for, it
+    says in its last message.
+    """
 
     def words(self, names: Mapping[str, str]) -> list[str]:
         """Return the command line of one agent."""
@@ -75,6 +81,7 @@ def read_claude(line: Mapping[str, Any]) -> StreamNote:
             cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
             is_limited=_is_limited(line),
             text=_text(line.get("result")),
+            answer=_whole(line.get("result")),
         )
     message = line.get("message")
     parts = message.get("content") if isinstance(message, Mapping) else None
@@ -93,7 +100,8 @@ def read_codex(line: Mapping[str, Any]) -> StreamNote:
     kind = _text(item.get("type"))
     tokens = _sum(line.get("usage")) if line.get("type") == "turn.completed" else 0
     tool = kind if kind not in ("", "agent_message", "reasoning") else ""
-    return StreamNote(tokens, 0.0, _is_limited(line), tool, _text(item.get("text")))
+    answer = _whole(item.get("text")) if kind == "agent_message" else ""
+    return StreamNote(tokens, 0.0, _is_limited(line), tool, _text(item.get("text")), answer)
 
 
 _COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens",
@@ -119,6 +127,10 @@ def _is_limited(line: Mapping[str, Any]) -> bool:
     )
 
 
+def _whole(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _text(value: object) -> str:
     return value[:2000] if isinstance(value, str) else ""
 
@@ -127,11 +139,18 @@ HOSTS = (
     Host("command", "", read_claude),
     Host(
         "claude",
-        "claude -p --output-format stream-json --verbose --permission-mode acceptEdits"
+        "claude -p --plugin-dir {plugin} --agent yolo:yolo-{agent}"
+        " --output-format stream-json --verbose --permission-mode acceptEdits"
         " --allowedTools 'Bash(yolo-fs:*)'",  # without a terminal nobody can be asked for it
         read_claude,
+        keeps_to_roster=True,
     ),
-    Host("codex", "codex exec --json --sandbox workspace-write -", read_codex),
+    Host(
+        "codex",
+        "codex exec --json --sandbox {sandbox} -c developer_instructions={definition} -",
+        read_codex,
+        keeps_to_roster=True,
+    ),
 )
 """What plays an agent. `command` is the row for everything else."""
 

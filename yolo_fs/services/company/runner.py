@@ -23,7 +23,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import hold, holder
 from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
-from yolo_fs.protocol.departments import SHARED_NAMES, Dept, Role
+from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.reasons import Exit, Reason, YoloError, safe, shortened
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.authz.actors import superiors
@@ -34,9 +34,19 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.company import agents
+from yolo_fs.services.company.answers import (
+    NOTHING_SPOKEN,
+    OPTION,
+    Spoken,
+    contents_in,
+    decision_in,
+    put,
+    spoken_by,
+)
 from yolo_fs.services.company.brief import brief_of, variables_of
 from yolo_fs.services.company.chains import CHAINS, GOES_ON
 from yolo_fs.services.company.hosts import Host, notes_in
+from yolo_fs.services.company.roles import gaps_of, make_plugin, path_with_us
 from yolo_fs.services.company.runs import FOLDER, Run, RunAct, new_run, runs, save
 from yolo_fs.services.escalations.moves import Escalations
 from yolo_fs.services.history.team import Team
@@ -135,6 +145,8 @@ class _Working:
     """When it was asked to stop."""
     ended_at: float | None = None
     is_limited: bool = False
+    answer: str = ""
+    """Its last message, where its host tells it."""
     why: str = ""
     """Why it was asked to stop or ended."""
 
@@ -456,10 +468,11 @@ class Runner:
         self._run.acts.append(record)
         save(self._repository, self._run)
         folder = self._run.folder(self._repository, record)
+        make_plugin(self._repository, self._host.command)
         words = self.words_of(act)
-        brief = brief_of(self._phase, act, self._run.intent, reasons)
+        brief = brief_of(self._phase, act, self._run.intent, reasons, self._spoken(act))
         path = os.path.join(folder, agents.BRIEF)
-        more = variables_of(self._phase, act, self._run.id, path, attempt)
+        more = {**variables_of(self._phase, act, self._run.id, path, attempt), **path_with_us()}
         try:
             child, process = agents.start(words, self._repository.root, folder, brief, more)
         except YoloError:
@@ -473,12 +486,7 @@ class Runner:
 
     def words_of(self, act: Act) -> list[str]:
         """Return the command line of an act."""
-        names = {
-            "agent": act.agent,
-            "role": act.role,
-            "department": act.department or SHARED_NAMES[0],
-        }
-        return self._host.words(names)
+        return self._host.words(gaps_of(self._repository, act, self._host.command))
 
     def preview(self, intent: str, *, analyze: bool) -> Iterator[tuple[Act, list[str], str]]:
         """Yield each act that would be started now, its command line and its brief."""
@@ -486,7 +494,8 @@ class Runner:
         self._look()
         assert self._phase is not None
         for act in self._open_acts:
-            yield act, self.words_of(act), brief_of(self._phase, act, intent, ())
+            brief = brief_of(self._phase, act, intent, (), self._spoken(act))
+            yield act, self.words_of(act), brief
 
     def _reasons_of(self, act: Act) -> list[str]:
         basis, reasons = self._failures.get(act.key, (act.basis, []))
@@ -500,6 +509,8 @@ class Runner:
             if one.ended_at is None and self._has_ended(one):
                 one.ended_at = time.monotonic()
                 agents.end_group(one.process)
+                self._read_to_end(one)
+                self._put_answer(one)
             if one.ended_at is None:
                 self._hold_to_time(one)
             elif self._is_judged(one):
@@ -534,9 +545,47 @@ class Runner:
             one.record.tokens += note.tokens
             one.record.cost_usd += note.cost_usd
             one.record.tool = note.tool or one.record.tool
+            one.answer = note.answer or one.answer
             if note.is_limited and not one.is_limited:
                 one.is_limited = True
                 self._limit(one)
+
+    def _read_to_end(self, one: _Working) -> None:
+        before = -1
+        while one.read != before:
+            before = one.read
+            self._read(one)
+
+    def _spoken(self, act: Act) -> Spoken:
+        if not self._host.keeps_to_roster:
+            return NOTHING_SPOKEN
+        access = Access(self._repository, self._settings, self._team)
+        return spoken_by(access.actor(act.agent), act.writes, act.turn.command)
+
+    def _put_answer(self, one: _Working) -> None:
+        """Do what an agent has said that it has no tool to do; files that are there anew stay."""
+        spoken = self._spoken(one.act)
+        if one.why or not one.answer or self._stamps(one.act) != one.stamps:
+            return
+        try:
+            if contents := contents_in(one.answer, spoken.files):
+                put(self._repository.root, contents)
+            if spoken.decides and (escalation := _escalation_of(one.act)):
+                self._record(escalation, one.act.agent, *decision_in(one.answer))
+        except YoloError as error:
+            one.why = error.message
+
+    def _record(self, name: EscalationId, agent: str, move: str, text: str) -> None:
+        """Record a decision, or that the next level is asked, in an agent's name."""
+        service = Escalations(self._repository, self._settings)
+        why, *options = (safe(part.strip(), 1000) for part in text.split(OPTION))
+        said = EscalationRequest(agent=agent, reason=why)
+        if move == "Decision":
+            service.resolve(name, said._replace(decision=safe(text, 1000)))
+        elif move:
+            best = options[0] if options else why
+            asked = said._replace(evidence=(why,), options=tuple(options), recommendation=best)
+            service.raise_(name, asked)
 
     def _limit(self, one: _Working) -> None:
         wait_s = _LIMIT_WAITS_S[min(self._limits, len(_LIMIT_WAITS_S) - 1)]

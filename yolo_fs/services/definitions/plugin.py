@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from yolo_fs import __version__
@@ -151,11 +151,21 @@ def write_plugin(folder: str, start: str) -> bool:
             exit_code=Exit.BAD_CONFIG,
         )
     top, inner = output_place(os.path.join(folder, "_"), start)
-    for path, data in stale.items():
-        full = os.path.join(os.path.dirname(inner), path)
+    _write(stale, os.path.dirname(inner), top)
+    return False
+
+
+def write_own_plugin(folder: str, top: str) -> None:
+    """Make or renew the plugin in a folder of ours, which lies below `top`."""
+    stale = {path: data for path, data in plugin_files().items() if _data(folder, path) != data}
+    _write(stale, folder, top)
+
+
+def _write(files: Mapping[str, bytes], folder: str, top: str) -> None:
+    for path, data in files.items():
+        full = os.path.join(folder, path)
         make_folders(os.path.dirname(full), root=top)
         write_atomic(full, data, root=top, mode=SHARED)
-    return False
 
 
 def is_plugin_complete(folder: str) -> bool:
