@@ -16,10 +16,11 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.agents.health import REQUEST, AgentHealth, Shutdown, place_of
+from yolo_fs.rules.agents.totals import task_of
 from yolo_fs.rules.artifacts.verdicts import Verdict
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.agents.alerts import uncommitted
-from yolo_fs.services.agents.recording import AgentJournal, note_message
+from yolo_fs.services.agents.recording import AgentJournal, claim_task, note_message
 from yolo_fs.services.agents.snapshot import (
     AgentsObserver,
     AgentsSnapshot,
@@ -118,7 +119,8 @@ def stalls(asked: Invocation) -> Reply:
 def note(asked: Invocation, *, file: str, name: str) -> Reply:
     """Record a message about an agent: dev_progress, dev_blocker, shutdown_response and the like.
 
-    It is checked as by 'message check'; an invalid message is not recorded, exit 1.
+    It is checked as by 'message check'; an invalid message is not recorded, exit 1. A task_claim
+    claims its files as 'task claim' does: exit 1 while another agent has one of them.
     """
     with Repository(asked.start) as repository:
         settings = load(repository.root)
@@ -131,6 +133,12 @@ def note(asked: Invocation, *, file: str, name: str) -> Reply:
             hint = f"Recorded are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
             message = f"{heard.type} carries no agent status"
             raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint, exit_code=Exit.USAGE)
+        if heard.type == "task_claim" and (task := task_of(heard.value)):
+            standing = claim_task(repository, settings, name, task, heard.value["files"])
+            code = Exit.DONE if standing.is_granted else Exit.FINDINGS
+            data = {"noted": True, "type": heard.type, "id": name, "claim": to_json(standing)}
+            shown = safe(str(standing), 500)
+            return Reply(data, heard.findings, code, lambda console: console.print(shown))
         found = note_message(repository, settings, name, heard.value)
     data = {"noted": True, "type": heard.type, "id": found}
     return Reply(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,10 @@ from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.agents.totals import DepartmentTotals, PlanTotals, completion_faults
 from yolo_fs.rules.evidence import PhaseFacts, plan_progress
-from yolo_fs.services.agents.recording import note_message
+from yolo_fs.services.agents.recording import claim_task, note_message
 from yolo_fs.services.agents.snapshot import tally_of
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.tasks import Claims, files_of
+from yolo_fs.services.tasks import Claims
 from yolo_fs.services.workspace import Settings, find_phase, load
 
 if TYPE_CHECKING:
@@ -45,8 +44,8 @@ def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...])
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
     """
     ref = _task(wanted)
-    with _claims(asked) as (claims, facts):
-        found = claims.claim(agent, ref, files or files_of(facts, ref), time.time())
+    with Repository(asked.start) as repository:
+        found = claim_task(repository, load(repository.root), agent, ref, files)
     code = Exit.DONE if found.is_granted else Exit.FINDINGS
     return Reply(found, (), code, lambda console: console.print(safe(str(found), 500)))
 

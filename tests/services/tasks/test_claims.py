@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import write_json
 from yolo_fs.ids import PlanId, TaskRef
@@ -131,3 +134,26 @@ def test_the_files_of_a_task_are_those_of_its_plan(team: Team) -> None:
         with pytest.raises(YoloError) as raised:
             files_of(facts, T1._replace(number=99))
     assert raised.value.reason is Reason.UNKNOWN_NAME
+
+
+@pytest.mark.proves("000:394")
+def test_the_message_of_a_dev_claims_its_files_and_makes_it_a_teammate(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def typed(*words: str) -> tuple[int, Any]:
+        capsys.readouterr()
+        code = run([*words, "--json", "-C", str(team.root)])
+        return code, json.loads(capsys.readouterr().out)["data"]
+
+    team.config({"team_mode": "teammate"})
+    team.user_commits("chore(repo): begin", ".")
+    told = {
+        "type": "task_claim", "task_id": "T1", "plan_id": "01-02", "files": ["src/a.ts"],
+        "claimed_at": "2026-02-17T10:30:00Z",
+    }  # fmt: skip
+    message = str(team.file("claim.json", json.dumps(told)))
+    assert typed("agent", "note", message, "--as", "dev-1")[0] == 0
+    code, refused = typed("task", "claim", "01-02/T2", "--as", "dev-2", "--file", "src/a.ts")
+    assert code == 1 and "dev-1" in json.dumps(refused)
+    _, asked = typed("agent", "shutdown", "--reason", "phase_complete")
+    assert {"dev-1", "dev-2"} <= set(re.findall(r"dev-\d", json.dumps(asked)))

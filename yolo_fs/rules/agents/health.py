@@ -6,6 +6,7 @@ See docs/sources.md#document-000.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -221,15 +222,20 @@ def judged(
     )
 
 
+_NUMBERED = re.compile(r"[a-z][a-z-]*-[0-9]+")
+
+
 def instance_of(name: str, agents: Iterable[AgentHealth]) -> str:
     """Return the id of the one agent that is called so, or has that role alone; else the name
     itself.
 
-    Hosts number their agents, and do not tell them.
+    Hosts number their agents, and do not tell them; two that have numbers are two.
     """
     there = [one for one in agents if one.health is not Health.STOPPED]
     named = [one for one in there if name in (one.id, one.name)]
-    alike = [one for one in there if one.role and place_of(name) == (one.role, one.department)]
+    numbered = bool(_NUMBERED.fullmatch(name))
+    others = [one for one in there if not (numbered and _NUMBERED.fullmatch(one.id))]
+    alike = [one for one in others if one.role and place_of(name) == (one.role, one.department)]
     return next((same[0].id for same in (named, alike) if len(same) == 1), name)
 
 

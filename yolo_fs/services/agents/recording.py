@@ -6,7 +6,8 @@ See docs/faults.md#f19 and #f53.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -16,8 +17,13 @@ from yolo_fs.edges.files import Content, read, stamp_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import read_lines
 from yolo_fs.edges.text_checks import Limits
+from yolo_fs.ids import TaskRef
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors
 from yolo_fs.rules.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
+from yolo_fs.rules.claims import Standing
+from yolo_fs.rules.timestamps import iso
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.tasks import Claims, files_of
 from yolo_fs.services.workspace import Settings
 
 
@@ -121,6 +127,30 @@ class AgentJournal:
         )
         said = before.said + Recorded(seen, (*wrong, *findings))
         return _Part(before.identity, end, number - 1, said)
+
+
+def claim_task(
+    repository: Repository, settings: Settings, agent: str, task: TaskRef, files: Sequence[str]
+) -> Standing:
+    """Claim a task for an agent, which is a teammate from then on; return how the claim stands.
+
+    `files`: relative to the repository; empty for those of the task's plan.
+
+    Raises:
+        YoloError: as `Claims.claim`; UNKNOWN_NAME when no committed plan has the task.
+    """
+    team, tip, now_s = Team(repository, settings), repository.head().tip, time.time()
+    taken = tuple(files or files_of(team.facts(tip), task))
+    found = Claims(repository, team.tasks_done(tip)).claim(agent, task, taken, now_s)
+    said = {
+        "type": "task_claim",
+        "task_id": f"T{task.number}",
+        "plan_id": str(task.plan),
+        "files": list(taken),
+        "claimed_at": iso(now_s),
+    }
+    note_message(repository, settings, agent, said)
+    return found
 
 
 def note_message(
