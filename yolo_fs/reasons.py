@@ -383,6 +383,11 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
     return shown if len(text) <= limit else shown[:limit] + "…"
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number with what it counts, as one or as many."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def shortened(
     texts: Iterable[str], most: int = 10, *, shown_by: str = "", between: str = ", "
 ) -> str:

@@ -134,7 +134,7 @@ def show(console: Console, found: Report, *, verbose: bool) -> None:
     _show_head(console, found)
     _show_phases(console, found, verbose=verbose)
     for standing in _UNSETTLED:
-        _show_candidates(console, standing, found.with_standing(standing))
+        _show_candidates(console, found.root, standing, found.with_standing(standing))
     _show_kept(console, found.kept)
     _show_warnings(console, found.warnings)
     _show_last(console, found.last)
@@ -208,7 +208,7 @@ def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
 
 
 def _show_candidates(
-    console: Console, standing: CandidateState, candidates: Sequence[Candidate]
+    console: Console, root: str, standing: CandidateState, candidates: Sequence[Candidate]
 ) -> None:
     if not candidates:
         return
@@ -224,6 +224,12 @@ def _show_candidates(
             hint = f". {safe(finding['hint'])}" if finding["hint"] else ""
             why = f"{finding['reason']}: {safe(finding['message'])}{expected}{hint}"
             console.print(f"    {safe(place)}: {why}")
+    if standing is CandidateState.REJECTED:
+        from yolo_fs.services.checking.fix import fixable_in  # checks anew what is refused
+
+        mends = fixable_in(root, [candidate.path for candidate in candidates])
+        if mends.fixable:
+            console.print(f"  {mends.sentence}")
 
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")

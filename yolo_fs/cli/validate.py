@@ -16,8 +16,9 @@ import click
 
 from yolo_fs import __version__
 from yolo_fs.cli.reply import Invocation, Reply, envelope, from_stdin, verb
-from yolo_fs.reasons import Exit, Finding, Level, errors, safe
+from yolo_fs.reasons import Exit, Finding, Level, counted, errors, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
+from yolo_fs.services.checking.fix import Fixable, fixable_of
 from yolo_fs.services.checking.validate import STDIN, CheckedFile, Validator
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class _Result:
 
     checked: int = 0
     findings: list[Finding] = field(default_factory=list)
+    files: list[CheckedFile] = field(default_factory=list)
+    """Those of which something was found."""
+    fixable: Fixable = field(default_factory=Fixable)
 
     @property
     def error_count(self) -> int:
@@ -44,7 +48,14 @@ class _Result:
         return Exit.FINDINGS if self.error_count else Exit.DONE
 
     def data(self) -> dict[str, Any]:
-        return {"checked": self.checked, "errors": self.error_count, "warnings": self.warning_count}
+        return {
+            "checked": self.checked,
+            "errors": self.error_count,
+            "warnings": self.warning_count,
+            "fixable": self.fixable.fixable,
+            "fix": self.fixable.command,
+            "corrected": [each._asdict() for each in self.fixable.lines],
+        }
 
 
 @verb("validate", example="yolo-fs validate .yolo-planning/phases/01-auth/critique.jsonl")
@@ -76,6 +87,8 @@ def validate(
     try:
         files = watched(_checked(validator, paths, staged=staged), "files", quiet=asked.quiet)
         result = _collected(files)
+        is_whole = staged or not paths
+        result.fixable = fixable_of(validator, result.files, of_tree=is_whole)
     finally:
         validator.close()
     # Where another program's words fill stdout, or people read it, findings are not printed twice.
@@ -101,19 +114,33 @@ def _collected(files: Iterable[CheckedFile]) -> _Result:
     for file in files:
         result.checked += 1
         result.findings += file.findings
+        if file.findings:
+            result.files.append(file)
     return result
 
 
 def _show_findings(console: Console, result: _Result) -> None:
-    for finding in result.findings:
+    corrected = {(each.path, each.line): each.text for each in result.fixable.lines}
+    last = {(each.path, each.line): at for at, each in enumerate(result.findings)}
+    for at, finding in enumerate(result.findings):
         mark = "warning: " if finding.level is Level.WARNING else ""
         console.print(f"{mark}{finding}", soft_wrap=True)
+        key = finding.path, finding.line
+        if last[key] == at and key in corrected:
+            console.print(f"  corrected: {safe(corrected[key], _LONGEST)}", soft_wrap=True)
     console.print(_summary(result), soft_wrap=True)
+    if result.fixable.fixable:
+        console.print(result.fixable.sentence, soft_wrap=True)
 
 
 def _summary(result: _Result) -> str:
-    files = f"{result.checked} file{'' if result.checked == 1 else 's'} checked"
-    return f"{files}, {result.error_count} errors, {result.warning_count} warnings"
+    counts = (
+        (result.checked, "file"),
+        (result.error_count, "error"),
+        (result.warning_count, "warning"),
+    )
+    files, wrong, warned = (counted(number, what) for number, what in counts)
+    return f"{files} checked, {wrong}, {warned}"
 
 
 def _show_envelope(console: Console, result: _Result) -> None:
@@ -138,6 +165,7 @@ _FORMS: dict[str, Callable[[Console, _Result], None]] = {
 
 
 _SHOWN = 1_000
+_LONGEST = 4_000
 _IN_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _IN_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 

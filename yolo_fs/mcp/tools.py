@@ -17,7 +17,7 @@ from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json, visible
 from yolo_fs.protocol.roster import bare_name
-from yolo_fs.reasons import Finding, Level, Reason, YoloError, errors, safe, safe_lines
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, counted, errors, safe, safe_lines
 
 if TYPE_CHECKING:  # a host waits for us at its start: what a tool needs is imported when it is used
     from yolo_fs.mcp.writing import ArtifactWriter, Caller
@@ -139,7 +139,8 @@ class Tools:
 
         validator = Validator(self._start, kind_named(kind) if kind else None)
         try:
-            return _of_files(self._checked(validator, path, text, agent))
+            files = self._checked(validator, path, text, agent)
+            return _of_files(validator, files, of_tree=not path, is_draft=bool(text))
         finally:
             validator.close()
 
@@ -386,12 +387,23 @@ def _of_reply(reply: Reply) -> ToolAnswer:
     return _answer(not reply.exit_code, said, reply.findings, value)
 
 
-def _of_files(files: Iterable[CheckedFile]) -> ToolAnswer:
-    found = [(file.path, file.findings) for file in files]
-    findings = [finding for _, each in found for finding in each]
+def _of_files(
+    validator: Validator, files: Iterable[CheckedFile], *, of_tree: bool, is_draft: bool
+) -> ToolAnswer:
+    """`is_draft`: the text is no file yet, and no command can mend it."""
+    from yolo_fs.services.checking.fix import fixable_of
+
+    found = list(files)
+    findings = [finding for file in found for finding in file.findings]
     wrong = len(errors(findings))
-    text = f"{len(found)} checked, {wrong} errors, {len(findings) - wrong} warnings"
-    return _answer(not wrong, text, findings, {"checked": len(found)})
+    warned = counted(len(findings) - wrong, "warning")
+    text = f"{len(found)} checked, {counted(wrong, 'error')}, {warned}"
+    mends = fixable_of(validator, found, of_tree=of_tree)
+    lines = [text]
+    lines += [f"{each.path}:{each.line} corrected: {each.text}" for each in mends.lines]
+    lines += [] if is_draft or not mends.fixable else [mends.sentence]
+    data = {"checked": len(found), "fixable": mends.fixable}
+    return _answer(not wrong, "\n".join(lines), findings, data)
 
 
 def _answer(

@@ -17,10 +17,12 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.hooks.hosts import SERVED, HookInput
 from yolo_fs.rules.hooks.touches import Effect, Touch
+from yolo_fs.services.checking.fix import CorrectedLine, corrected_lines, fix
 from yolo_fs.services.checking.validate import CheckedFile, Validator
 from yolo_fs.services.hooks.tool_use import Guard, HookRequest
 
 _FEW = 20
+_LONGEST = 4_000
 
 
 class Caller:
@@ -69,7 +71,8 @@ class Caller:
                 if asked.access.read(asked.actor, file.path).allowed:
                     yield file
                 else:
-                    yield file._replace(findings=tuple(map(_without_values, file.findings)))
+                    found = tuple(map(_without_values, file.findings))
+                    yield file._replace(findings=found, data=b"")
 
 
 def _without_values(finding: Finding) -> Finding:
@@ -119,11 +122,12 @@ class ArtifactWriter:
         """Return the number of a new line, and what is still wrong with the file then."""
         ended = before if before.endswith(b"\n") or not before else before + b"\n"
         number = ended.count(b"\n") + 1
-        found = self._findings(full, path, ended + line + b"\n")
-        wrong = [each for each in errors(found) if _is_of_line(each, number)]
+        judged = self._checked(full, path, ended + line + b"\n")
+        wrong = [each for each in errors(judged.findings) if _is_of_line(each, number)]
         if wrong:
-            raise ToolRefusedError(_refused(path, wrong))
-        return number, found
+            corrected = (each for each in self._corrected(full, judged) if each.line == number)
+            raise ToolRefusedError(_refused(path, wrong, corrected))
+        return number, judged.findings
 
     def write(self, path: str, text: str) -> Sequence[Finding]:
         """Write a whole artifact; return what is to be known about it.
@@ -134,9 +138,11 @@ class ArtifactWriter:
         """
         (root, full), data = self._full(path), text.encode()
         self._refuse_secrets(path, data)
-        found = self._findings(full, path, data)
+        judged = self._checked(full, path, data)
+        found = judged.findings
         if errors(found):
-            raise ToolRefusedError(_refused(path, errors(found)))
+            corrected = self._corrected(full, judged)
+            raise ToolRefusedError(_refused(path, errors(found), corrected))
         write_atomic(full, data, root=root, mode=SHARED)
         return found
 
@@ -164,11 +170,14 @@ class ArtifactWriter:
             )
         return root, full
 
-    def _findings(self, full: str, path: str, data: bytes) -> tuple[Finding, ...]:
+    def _checked(self, full: str, path: str, data: bytes) -> CheckedFile:
         if len(data) > self._validator.max_bytes:
             message = f"{safe(path)} would be larger than {self._validator.max_bytes} bytes"
             raise YoloError(Reason.FILE_TOO_LARGE, message, exit_code=Exit.UNREADABLE)
-        return self._validator.again(full, path, data).findings
+        return self._validator.again(full, path, data)
+
+    def _corrected(self, full: str, judged: CheckedFile) -> Iterator[CorrectedLine]:
+        return corrected_lines(judged, fix(self._validator, judged, full, write=False))
 
     def _refuse_secrets(self, path: str, data: bytes) -> None:
         if find_secrets(data, path, frozenset()):
@@ -183,13 +192,16 @@ def _is_of_line(finding: Finding, number: int) -> bool:
     return finding.line == number and finding.reason is not Reason.WRONG_LINE_COUNT
 
 
-def _refused(path: str, wrong: Sequence[Finding]) -> str:
-    return "\n".join(_lines(path, wrong))
+def _refused(path: str, wrong: Sequence[Finding], corrected: Iterable[CorrectedLine]) -> str:
+    return "\n".join(_lines(path, wrong, corrected))
 
 
-def _lines(path: str, wrong: Sequence[Finding]) -> Iterator[str]:
+def _lines(
+    path: str, wrong: Sequence[Finding], corrected: Iterable[CorrectedLine]
+) -> Iterator[str]:
     yield f"{wrong[0].reason.value}: {safe(path)} was not written:"
     yield from (f"- {finding}" for finding in wrong[:_FEW])
     if len(wrong) > _FEW:
         yield f"- and {len(wrong) - _FEW} more, which the next call names"
+    yield from (f"line {each.line} corrected: {safe(each.text, _LONGEST)}" for each in corrected)
     yield "Next: mend this and call again."

@@ -5,15 +5,18 @@ that is already there is looked at as a whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from yolo_fs.credentials import redact
 from yolo_fs.edges.files import Content, names_in, read
 from yolo_fs.edges.readers import read_lines
 from yolo_fs.edges.store import write_atomic
-from yolo_fs.reasons import Finding, Reason, errors
+from yolo_fs.reasons import Finding, Reason, errors, safe
 from yolo_fs.rules.adoption import AdoptedFile, Readiness, TeamWord
 from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of
 from yolo_fs.rules.artifacts.classify import (
@@ -29,7 +32,7 @@ from yolo_fs.rules.artifacts.export import field_docs
 from yolo_fs.rules.artifacts.repair import MAX_BYTES, mended
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.schemas.layout import Format
-from yolo_fs.services.checking.validate import CheckedFile, Validator
+from yolo_fs.services.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.services.workspace import output_place
 
 
@@ -44,6 +47,8 @@ class Fixed(NamedTuple):
     was_written: bool = False
     words: tuple[TeamWord, ...] = ()
     """What its team seems to mean; see `words_of`."""
+    left: tuple[Finding, ...] = ()
+    """What is found of it after the repair, warnings as well."""
 
     @property
     def is_changed(self) -> bool:
@@ -61,7 +66,7 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     questions = _questions(judged)
     place = _place_of(full)
     words = tuple(words_of(place, judged.records, questions)) if place and questions else ()
-    fixed = Fixed(file.path, file.data, after, questions, words=words)
+    fixed = Fixed(file.path, file.data, after, questions, words=words, left=judged.findings)
     if write and fixed.is_changed:
         if _write(full, fixed, validator.max_bytes):
             return fixed._replace(was_written=True)
@@ -73,6 +78,88 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
         )
         return fixed._replace(questions=(changed,))
     return fixed
+
+
+class CorrectedLine(NamedTuple):
+    """A line as the repair writes it, with nothing left to decide in it."""
+
+    path: str
+    line: int
+    text: str
+
+
+class Fixable(NamedTuple):
+    """How much of what is wrong with some files the repair mends."""
+
+    findings: int = 0
+    fixable: int = 0
+    paths: tuple[str, ...] = ()
+    """The files that it changes, as the caller spells them."""
+    lines: tuple[CorrectedLine, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command that mends it; empty when it mends nothing."""
+        if not self.fixable:
+            return ""
+        named = [shlex.quote(safe(path, 4096)) for path in self.paths]
+        return " ".join(("yolo-fs fix", *(named if len(named) == 1 else ()), "--write"))
+
+    @property
+    def sentence(self) -> str:
+        """Both numbers and the command; empty when it mends nothing."""
+        what = f"{self.fixable} of {self.findings} fixable"
+        return f"{what}: {self.command}" if self.fixable else ""
+
+
+def fixable_of(
+    validator: Validator, files: Iterable[CheckedFile], *, of_tree: bool = True
+) -> Fixable:
+    """Return how much of what was found `fix` mends; nothing is written.
+
+    `of_tree`: the paths are spelled as the repository has them, not as the caller does.
+    """
+    count, mended_count = 0, 0
+    paths: list[str] = []
+    lines: list[CorrectedLine] = []
+    for file in files:
+        count += len(file.findings)
+        if not file.findings or not file.data or file.path == STDIN:
+            continue
+        fixed = fix(validator, file, validator.full_path(file, of_tree=of_tree), write=False)
+        gone = Counter(map(_what, file.findings)) - Counter(map(_what, fixed.left))
+        if fixed.is_changed and gone:
+            mended_count += gone.total()
+            paths.append(file.path)
+            lines += corrected_lines(file, fixed)
+    return Fixable(count, mended_count, tuple(paths), tuple(lines))
+
+
+def fixable_in(root: str, paths: Sequence[str]) -> Fixable:
+    """Return how much of what is wrong with files of a work tree `fix` mends."""
+    if not paths:
+        return Fixable()
+    validator = Validator(root)
+    try:
+        return fixable_of(validator, list(validator.paths(paths)), of_tree=False)
+    finally:
+        validator.close()
+
+
+def _what(finding: Finding) -> tuple[Reason, str, str]:
+    return finding.reason, finding.at, finding.message
+
+
+def corrected_lines(file: CheckedFile, fixed: Fixed) -> Iterator[CorrectedLine]:
+    """Yield the lines that are wrong and that the repair makes right, in a file of lines."""
+    before, after = fixed.before.split(b"\n"), fixed.after.split(b"\n")
+    if len(before) != len(after) or not file.path.endswith(".jsonl"):
+        return
+    wrong = {question.line for question in fixed.questions}
+    for number in sorted({finding.line for finding in errors(file.findings)} - wrong - {0}):
+        text = after[number - 1].decode()
+        if text and after[number - 1] != before[number - 1] and redact(text) == text:
+            yield CorrectedLine(file.path, number, text)
 
 
 def correction_of(

@@ -47,18 +47,31 @@ class Leave:
         """Send an agent back once while something of its own is wrong, or valid and uncommitted."""
         if self._asked.said.is_repeated or self._asked.said.is_aborted:
             return HookAnswer()
-        lines = list(self._left())
+        own = self._settled()
+        lines = list(self._left(own))
         if not lines:
             return HookAnswer()
         return HookAnswer(
             refusal="\n".join(
-                ("Before you stop, this is not done yet:", *lines[:_FEW], *_more(lines))
+                (
+                    "Before you stop, this is not done yet:",
+                    *lines[:_FEW],
+                    *_more(lines),
+                    *self._fixable(own),
+                )
             )
         )
 
-    def _left(self) -> Iterator[str]:
+    def _fixable(self, own: list[Candidate]) -> Iterator[str]:
+        from yolo_fs.services.checking.fix import fixable_in
+
+        rejected = [one.path for one in own if isinstance(one.verdict, Rejected)]
+        if sentence := fixable_in(self._asked.repository.root, rejected).sentence:
+            yield sentence
+
+    def _left(self, own: list[Candidate]) -> Iterator[str]:
         uncommitted = []
-        for one in self._settled():
+        for one in own:
             match one.verdict:
                 case Rejected(findings):
                     yield from (f"- {finding}" for finding in errors(findings))

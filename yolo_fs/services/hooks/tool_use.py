@@ -40,7 +40,7 @@ from yolo_fs.services.kept import Keeper, Leaf, read_leaf
 from yolo_fs.services.workspace import load_in_force
 
 if TYPE_CHECKING:
-    from yolo_fs.services.checking.validate import CheckedFile
+    from yolo_fs.services.checking.validate import CheckedFile, Validator
 
 _MOST_MATCHES = 1_000
 """Files that one pattern is replaced by; the rest is like them."""
@@ -558,9 +558,9 @@ def _after_tool(asked: HookRequest) -> HookAnswer:
     validator = Validator(root)
     try:
         judged = [one for one in validator.paths(dict.fromkeys(ours)) if one.findings]
+        wrong = [_faults(validator, root, one) for one in judged if errors(one.findings)]
     finally:
         validator.close()
-    wrong = [_faults(root, one) for one in judged if errors(one.findings)]
     if wrong:
         return HookAnswer(refusal="\n".join(wrong))
     return HookAnswer(context="\n".join(str(finding) for one in judged for finding in one.findings))
@@ -577,9 +577,9 @@ def _is_judged(path: str) -> bool:
     return is_named or misnamed(path) is not None
 
 
-def _faults(root: str, judged: CheckedFile) -> str:
+def _faults(validator: Validator, root: str, judged: CheckedFile) -> str:
     from yolo_fs.rules.artifacts.repair import diff, mended
-    from yolo_fs.services.checking.fix import correction_of
+    from yolo_fs.services.checking.fix import correction_of, fixable_of
 
     said = "\n".join(f"- {finding}" for finding in judged.findings)
     correction = correction_of(os.path.join(root, judged.path))
@@ -588,7 +588,8 @@ def _faults(root: str, judged: CheckedFile) -> str:
     if fresh:
         command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
         shown = safe_lines(diff(judged.data, fresh, judged.path))
-        repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}"
+        mends = fixable_of(validator, (judged,), of_tree=False).sentence
+        repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}\n{mends}"
     return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
 
 
