@@ -21,13 +21,15 @@ WRITES = [
     f"python -c \"open('{S}','w')\"", f"node -e \"fs.writeFileSync('{S}', '')\"", f"cat <<E > {S}\nx\nE",
     f"cat > {S} <<'E'\nx\nE\n", f"echo 'open {S}\n' > {S}", f"/bin/rm {S}", f"ls\nrm {S}", f"ls \\\n && rm {S}",
     "cd .yolo-planning && rm state.json", "cd .yolo-planning; cd .; echo x > ./state.json",
+    f"chmod 0 {S}", f"chmod -x {S}", f"chmod -Rw {S}", f"chmod -- -x {S}", f"chmod --reference=a {S}", f"chown --reference=a {S}",
+    f"chgrp x {S}", f"chattr -i {S}", f"chattr -R +i {S}", f"setfacl -b {S}", f"setfacl -m u:x:r {S}",
     f"*** Begin Patch\n*** Delete File: {S}\n*** End Patch",
     f"*** Begin Patch\n*** Update File: a\n*** Move to: {S}\n*** End Patch",
 ]  # fmt: skip
 NO_WRITES = [
     f"cat {S}", f"cat < {S}", f"jq . {S} > /tmp/x", f"cp {S} /tmp/x", f"git add {S}", f"git log -- {S}",
     f"git show HEAD:{S}", f"sed -n 1p {S}", f"grep x {S} 2>/dev/null", f"echo 'rm {S}'", f"cat <<E > a\nrm {S}\nE",
-    f"python -c \"print(open('{S}').read())\"", "git checkout main", "git checkout -b a/b.c", "echo a > b", "",
+    f"chmod --reference={S} a", f"setfacl -M {S} a", f"python -c \"print(open('{S}').read())\"", "git checkout main", "git checkout -b a/b.c", "echo a > b", "",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import chain, pairwise
+from itertools import chain, pairwise, takewhile
 from typing import NamedTuple, TypeVar
 
 from yolo_fs.protocol.departments import Role
@@ -420,6 +420,8 @@ _VALUED = _by_name(
         "touch": "-d -t -r --date --reference",
         "truncate": "-s -r --size",
         "mkdir": "-m --mode",
+        "setfacl": "-m -M -x -X --modify --modify-file --remove --remove-file --restore",
+        "chattr": "-v -p",
         "install": "-m -o -g -t --mode --target-directory",
         "cp mv ln": "-t -S --target-directory",
         "rsync": "-e -f --exclude --include --filter --exclude-from --rsh --chown",
@@ -498,8 +500,18 @@ def _alters(program: _Program) -> _Seen:
 
 
 def _alters_rest(program: _Program) -> _Seen:
-    """The first operand is a mode or an owner."""
-    yield from _touch_all(program.operands()[1:], Effect.ALTER)
+    """The first operand is a mode or an owner, unless an option is one, as in `chmod -x`."""
+    mode = _MODE_AS_OPTION.get(program.name, "--reference")
+    before = [word.text for word in takewhile(lambda word: word.text != "--", program.arguments)]
+    is_given = any(re.fullmatch(mode, text.partition("=")[0]) for text in before)
+    yield from _touch_all(program.operands()[0 if is_given else 1 :], Effect.ALTER)
+
+
+_MODE_AS_OPTION = {
+    "chmod": r"-[Rcfv]*[rwxXstugoa,+0-7].*|--reference",
+    "chattr": r"-[RVf]*[^RVfvp-].*",
+}
+"""Options that take the place of the operand."""
 
 
 def _touches_nothing(_: _Program) -> _Seen:
@@ -918,7 +930,8 @@ _PROGRAMS = _by_name(
         "rm rmdir unlink shred rimraf trash": _removes,
         "gzip gunzip bzip2 xz zstd": _compresses,
         "mkdir": _alters,
-        "chmod chown chgrp chattr setfacl": _alters_rest,
+        "setfacl": _alters,
+        "chmod chown chgrp chattr": _alters_rest,
         "cp mv ln install rsync link scp": _copies,
         "dd": _of_dd,
         "patch": _of_patch,
