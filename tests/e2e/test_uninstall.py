@@ -114,6 +114,7 @@ def test_nothing_of_ours_is_left_but_history(repo: Repo, state: Callable[[Repo],
     for host in ("claude", "codex", "cursor"):
         repo.yolo_fs("setup", host)
         repo.yolo_fs("setup", host, "--mcp", ok=(0, 1))
+        repo.yolo_fs("setup", host, "--roles", ok=(0, 2))  # one host has a plugin for them
     repo.yolo_fs("merge", "install")
     if state is a_remote:
         repo.yolo_fs("team", "join", "origin", "--yes", ok=(0, 1))

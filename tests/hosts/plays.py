@@ -198,6 +198,8 @@ def subagents_with_roles(stage: Stage) -> Iterator[Claim]:
         asked("lead").text
     )
     yield says("a subagent is told what its role receives", "lead receives:")(asked("lead").text)
+    if stage.host == "codex":
+        yield says("it is told who it is", "You report to yolo-lead")(asked("critic").text)
     told = says(
         "a role may not write what its tools do not write", "yolo-critic has", "no Write tool"
     )

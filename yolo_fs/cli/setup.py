@@ -20,6 +20,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
 from yolo_fs.services.checking.verify import past_hooks
+from yolo_fs.services.definitions.role_files import ROLE_FILES, RoleFiles
 from yolo_fs.services.hooks.doctor import examine, switched_off
 from yolo_fs.services.hooks.githooks import (
     NAMES,
@@ -58,7 +59,11 @@ UNNAMED_SERVER = (
 @click.option(
     "--as", "agent", default="", metavar="AGENT", help="--mcp: whose rights hold for every call."
 )
-@click.option("--roles", is_flag=True, help="codex: name the company's agents instead.")
+@click.option(
+    "--roles",
+    is_flag=True,
+    help="codex, cursor: the company's agents, as files of this project, instead.",
+)
 @click.option("--plugin", metavar="DIR", help="claude: make a plugin with all of it there instead.")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
 @click.option("--remove", is_flag=True, help="Take all that is ours out again, and nothing else.")
@@ -89,7 +94,7 @@ def setup(
             "--check, --remove, --local, --mcp, --roles and --plugin exclude each other"
         )
     if (local and not row.local_settings) or (
-        (roles and host != "codex") or (plugin is not None and host != "claude")
+        (roles and host not in ROLE_FILES) or (plugin is not None and host != "claude")
     ):
         raise click.UsageError(f"{host} knows no --{wanted[0]}")
     if agent and not mcp:
@@ -100,12 +105,15 @@ def setup(
     with Repository(asked.start) as repository:
         if remove:
             gone = [part.file.name for part in parts_of(repository, row) if part.remove()]
+            gone += [files.name for files in _role_files(repository, row) if files.remove()]
             return _reply(
                 row, gone[0] if gone else row.settings, "removed" if gone else "not installed"
             )
-        if mcp or roles:
-            part = _registration(repository, row, roles=roles, agent=agent)
-            more = (UNNAMED_SERVER.format(host=row.name),) if mcp and not agent else ()
+        if roles:
+            return _roles(repository, row, check=check)
+        if mcp:
+            part = _registration(repository, row, roles=False, agent=agent)
+            more = () if agent else (UNNAMED_SERVER.format(host=row.name),)
             return _register(row, part, (APPROVE_SERVER, *more), check=check)
         settings = HostSettings(repository, row, is_local=local)
         if check:
@@ -130,6 +138,31 @@ def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
         return _reply(row, folder, state, approve=approve, findings=_program(), code=code)
     state = "in place already" if write_plugin(folder, start) else "written"
     return _reply(row, folder, state, approve=approve, findings=_program())
+
+
+def _role_files(repository: Repository, row: Host) -> list[RoleFiles]:
+    return [RoleFiles(repository, row)] if row.name in ROLE_FILES else []
+
+
+def _roles(repository: Repository, row: Host, *, check: bool) -> Reply:
+    """Give a host the agents of the company; one of them wants each named in its settings, too."""
+    files = RoleFiles(repository, row)
+    parts: list[RoleFiles | TomlSection] = [files]
+    name = files.name
+    if row.name == "codex":
+        section = TomlSection(repository, row, "roles", role_tables)
+        parts.insert(
+            0, section
+        )  # whatever is wrong with the settings is found before any is written
+        name = section.file.name
+    if check:
+        is_there = all(part.is_complete() for part in parts)
+        code = Exit.DONE if is_there else Exit.FINDINGS
+        state = "in place" if is_there else "incomplete"
+        return _reply(row, name, state, findings=_program(), code=code)
+    were_there = [part.install() for part in parts]
+    state = "in place already" if all(were_there) else "installed"
+    return _reply(row, name, state, findings=_program())
 
 
 def parts_of(

@@ -9,6 +9,7 @@ from yolo_fs.cli.setup import parts_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import safe
+from yolo_fs.services.definitions.role_files import ROLE_FILES, RoleFiles
 from yolo_fs.services.leaving import (
     Part,
     check_leaving,
@@ -65,9 +66,14 @@ def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
 
 
 def _hosts(repository: Repository) -> list[Part]:
-    return [
-        Part("host", part.file.path, part.remove)
-        for row in HOST_BY_NAME.values()
-        for part in parts_of(repository, row)
-        if "yolo-fs" in (part.file.text() or "")
-    ]
+    found = []
+    for row in HOST_BY_NAME.values():
+        parts = parts_of(repository, row)
+        found += [
+            Part("host", part.file.path, part.remove)
+            for part in parts
+            if "yolo-fs" in (part.file.text() or "")
+        ]
+        if row.name in ROLE_FILES and (files := RoleFiles(repository, row)).is_there():
+            found.append(Part("host", files.path, files.remove))
+    return found

@@ -11,9 +11,6 @@ from collections.abc import Callable, Mapping
 from yolo_fs.services.definitions.definition import Definition, text_of
 from yolo_fs.services.definitions.texts import rendered
 
-MARK = "# Made by 'yolo-fs setup {host} --roles', which makes it anew; --remove takes it away."
-"""What says that a file is ours."""
-
 
 def host_file(definition: Definition, host: str) -> str:
     """Return the definition of an agent as a host reads it."""
@@ -41,7 +38,6 @@ def _claude(definition: Definition) -> str:
 def _codex(definition: Definition) -> str:
     return rendered(
         "codex-agent.toml.j2",
-        mark=MARK.format(host="codex"),
         agent=definition.agent,
         description=_described(definition),
         sandbox=sandbox_of(definition),
@@ -53,7 +49,6 @@ def _cursor(definition: Definition) -> str:
     is_reader = sandbox_of(definition) == "read-only"
     return rendered(
         "cursor-agent.md.j2",
-        mark=MARK.format(host="cursor"),
         agent=definition.agent,
         description=_described(definition),
         readonly="true" if is_reader else "false",

@@ -174,7 +174,8 @@ def _role_tables(named: frozenset[str]) -> Iterator[str]:
             continue
         writes = f"; writes {', '.join(agent.produces)}" if agent.produces else ""
         text = json.dumps(f"{agent.title}{writes}", ensure_ascii=False)
-        yield f"[agents.{agent.full_name}]\ndescription = {text}\n"
+        file = f"agents/{agent.full_name}.toml"
+        yield f'[agents.{agent.full_name}]\ndescription = {text}\nconfig_file = "{file}"\n'
 
 
 def _dumped(before: str | None, value: dict[str, Any]) -> str:
