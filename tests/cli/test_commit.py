@@ -180,6 +180,23 @@ def test_the_devs_hooks_run_and_a_refusal_leaves_no_trace(
     assert team.git("status", "--porcelain", "-uall") == before
 
 
+def test_filters_of_the_users_own_configuration_run_as_where_they_type_git_commit(
+    team: Team,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "own").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "own"))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+    clean = '[filter "upper"]\n\tclean = tr a-z A-Z\n'
+    (tmp_path / "own/.gitconfig").write_text(f"[user]\n\tname = D\n\temail = d@x.y\n{clean}")
+    team.file(".gitattributes", "*.py filter=upper\n")
+    team.file("src/a.py", "quiet\n")
+    assert commit(team, capsys)[0] == 0
+    assert team.git("show", "HEAD:src/a.py") == "QUIET"
+
+
 def test_paths_are_spelled_from_where_the_dev_stands(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

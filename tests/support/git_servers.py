@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -158,16 +159,49 @@ class HttpBackend(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def by_http(bare: Path) -> Iterator[str]:
+def _http(bare: Path, handler: type[HttpBackend]) -> Iterator[str]:
     HttpBackend.project_root = bare.parent
-    with ThreadingHTTPServer(("127.0.0.1", 0), HttpBackend) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/{bare.name}"
+            yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def by_http(bare: Path) -> Iterator[str]:
+    with _http(bare, HttpBackend) as address:
+        yield f"{address}/{bare.name}"
+
+
+class Guarded(HttpBackend):
+    """Answers as a proxy does, and only whoever gives the user's own password."""
+
+    def _answer(self, body: bytes) -> None:
+        scheme, _, rest = self.path.partition("://")
+        if scheme != "http":
+            self.send_error(400, "this is a proxy")
+        elif self.headers.get("Authorization") != f"Basic {b64encode(b'me:MINE').decode()}":
+            self.send_response(401)
+            self.send_header("WWW-Authenticate", 'Basic realm="x"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        else:
+            self.path = f"/{rest.partition('/')[2]}"
+            super()._answer(body)
+
+
+@contextmanager
+def by_proxy(bare: Path) -> Iterator[str]:
+    """Give it behind a proxy and a password, which the user's own configuration names."""
+    helper = "!f() { echo username=me; echo password=MINE; }; f"
+    with _http(bare, Guarded) as address:
+        for key, value in (("http.proxy", address), ("credential.helper", helper)):
+            subprocess.run(["git", "config", "--global", key, value], check=True)
+        yield f"http://example.invalid/{bare.name}"
 
 
 SERVERS: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
@@ -175,4 +209,5 @@ SERVERS: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
     "git": by_git_daemon,
     "ssh": by_ssh,
     "http": by_http,
+    "proxy": by_proxy,
 }

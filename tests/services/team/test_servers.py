@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.team.test_lane import assert_agreed, at_remote, settle
+from tests.services.team.test_lane import BRANCH, assert_agreed, at_remote, settle
 from tests.services.team.test_leases import take
 from tests.services.team.work_trees import GAPS, PLAN, Clones, CloneTree, gap, plan
 from tests.support.git_servers import SERVERS
@@ -43,6 +43,24 @@ def test_what_two_publish_at_once_is_merged_and_the_lease_holds(clones: Clones, 
     b.write(GAPS, gap(1), gap(2), gap(3))
     assert [each.reason for each in b.lane.exchange().held] == [Reason.LEASE_HELD]
     assert "refs/yolo/leases/backend" in at_remote(bare, "for-each-ref", "--format=%(refname)")
+
+
+def test_a_proxy_and_a_password_of_the_users_own_lead_there_whatever_the_repository_names(
+    new_clone: Callable[[str], CloneTree],
+    bare: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with SERVERS["proxy"](bare) as address:
+        clone = new_clone("a").join_remote().move_remote(address)
+        clone.git("config", "http.proxy", "http://127.0.0.1:9")
+        clone.git("config", "credential.helper", f"!touch {tmp_path}/ran")
+        clone.write(GAPS, gap(1))
+        settle(clone)
+    assert GAPS in at_remote(bare, "ls-tree", "-r", "--name-only", BRANCH)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_hook_is_told_in_its_words_and_a_server_that_is_gone_is_away(
