@@ -463,7 +463,7 @@ def a_plugin(stage: Stage) -> Iterator[Claim]:
         folder,
     )
     yield says("its hooks bring the brief", BRIEF)(stage.asked("plugin").text)
-    yield Claim("its hooks refuse", not is_there(stage, status))
+    yield says("its hooks refuse", "written under its lock alone")(stage.asked("plugin", 1).latest)
     yield says("its skill teaches the protocol", "Working in a team by files")(
         stage.asked("plugin", 2).text
     )
@@ -490,6 +490,42 @@ def an_act_of_a_run(stage: Stage) -> Iterator[Claim]:
         yield Claim("its tools are the roster's", is_so, asked.tools)
     yield Claim("its answer is committed as its file", stage.is_committed("critique.jsonl"), told)
     yield says("the bill stands below the run", "tokens")(told)
+
+
+@play("claude")
+def the_company_in_a_session(stage: Stage) -> Iterator[Claim]:
+    """`/yolo:go` of the plugin: the session knows where the team is, and starts an agent in its role."""
+    stage.ours("setup", "claude", "--remove")
+    folder = str(stage.place / "plugin")
+    stage.ours("setup", "claude", "--plugin", folder)
+    stage.script("critic", Say(f"```json\n{GOOD}```"))
+    told = {
+        "description": "The critique",
+        "prompt": "PLAY:critic",
+        "subagent_type": "yolo:yolo-critic",
+    }
+    steps = (
+        Shell("yolo-fs go 'add login' --phase 1 --dry-run --host claude"),
+        Tool("Agent", {**told, "run_in_background": False}),
+        Say("The critique is there."),
+        Say(),
+    )
+    done = stage.run(f"/yolo:go add login {stage.script('go', *steps)}", "--plugin-dir", folder)
+    yield says("the command is expanded", "The company goes on", "The intent: add login")(
+        stage.asked("go").text
+    )
+    yield says("it begins with where the team stands", "next: critic")(stage.asked("go").text)
+    yield says("it gets the brief of the act", "End with the whole content", "You are yolo-critic")(
+        stage.asked("go", 1).latest
+    )
+    asked = stage.asked("critic")
+    yield says("the agent is told who it is", "You report to yolo-lead")(asked.text)
+    is_so = {*asked.tools}.isdisjoint(("Write", "Edit", "Bash"))
+    yield Claim("its tools are the roster's", is_so, asked.tools)
+    yield says("what it found comes back to the session", "No rate limit?")(
+        stage.asked("go", 2).latest
+    )
+    yield Claim("the session ends", done.code == 0, done)
 
 
 CRITICS = {"Read", "Glob", "Grep", "WebSearch", "WebFetch"}

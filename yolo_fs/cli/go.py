@@ -16,8 +16,8 @@ import click
 from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.services.company.chains import GOES_ON
 from yolo_fs.services.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
 from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase
 from yolo_fs.services.company.runner import Outcome, Runner, RunOptions, RunResult

@@ -23,6 +23,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import hold, holder
 from yolo_fs.edges.store import private_directory
 from yolo_fs.ids import EscalationId, PhaseId, TaskRef
+from yolo_fs.protocol.chains import CHAINS, GOES_ON
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.reasons import Exit, Reason, YoloError, safe, shortened
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
@@ -44,7 +45,6 @@ from yolo_fs.services.company.answers import (
     spoken_by,
 )
 from yolo_fs.services.company.brief import brief_of, variables_of
-from yolo_fs.services.company.chains import CHAINS, GOES_ON
 from yolo_fs.services.company.hosts import Host, notes_in
 from yolo_fs.services.company.roles import gaps_of, make_plugin, path_with_us
 from yolo_fs.services.company.runs import FOLDER, Run, RunAct, new_run, runs, save

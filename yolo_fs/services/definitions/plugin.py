@@ -15,6 +15,7 @@ from yolo_fs.edges.files import Content, read
 from yolo_fs.edges.store import SHARED, make_folders, write_atomic
 from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.authority import ROUTES
+from yolo_fs.protocol.chains import CHAINS, GOES_ON
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -97,7 +98,19 @@ def skill_file(skill: Skill) -> str:
     if not skill.route:
         return rendered("skill-look.md.j2", **values)
     route = next(row for row in ROUTES if row.command == skill.route)
-    return rendered("skill-chain.md.j2", **values, chain=route.chain, escalation=route.escalation)
+    kinds = {row.kind: row.file for row in ARTIFACTS}
+    stages = [
+        {"role": stage.role.value, "does": stage.does, "file": kinds[stage.kind]}
+        for stage in CHAINS[skill.verb]
+    ]
+    return rendered(
+        "skill-chain.md.j2",
+        **values,
+        chain=route.chain,
+        escalation=route.escalation,
+        stages=stages,
+        goes_on=skill.verb in GOES_ON,
+    )
 
 
 def plugin_files() -> dict[str, bytes]:
