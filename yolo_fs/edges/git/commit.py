@@ -76,6 +76,10 @@ class Committer:
         self._follower = follower
         self._now = now
         self._identity = repository.identity()
+        encoding = repository.config("i18n.commitEncoding")
+        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in self._identity)
+        self._encoding = [f"encoding {encoding}"] if encoding and not is_utf8 else []
+        """How the name is to be read, as git says it; our own text is plain in any encoding."""
 
     def commit(
         self,
@@ -186,9 +190,11 @@ class Committer:
             *([f"parent {parent}"] if parent else []),
             f"author {signature}",
             f"committer {signature}",
+            *(self._encoding if entry.message.isascii() else ()),
         ]
+        text = "\n".join([*lines, "", entry.message])
         return self._repository.object_format.hash_object(
-            "commit", "\n".join([*lines, "", entry.message]).encode()
+            "commit", text.encode("utf-8", "surrogateescape")
         )
 
 

@@ -20,6 +20,7 @@ from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.objects import storage_error, storage_errors
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
+from yolo_fs.edges.git.trees import EXECUTABLE
 from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -164,6 +165,8 @@ class IndexSync:
         """Top of the work tree → its entries in the index that we put in place last."""
         self._listed_at: Stamp | None = None
         """The stamp of that index; None when it is not known to be ours."""
+        self._executable: set[str] = set()
+        """Paths whose entries are executable, as they were listed last."""
         self.diverged: set[str] = set()
         """Paths where the user has staged content of their own."""
 
@@ -366,6 +369,10 @@ class IndexSync:
             for entry in self._repository.staged(*tops):
                 blob = CONFLICT if entry.is_conflicted else entry.oid
                 listed[_top(entry.path)][entry.path] = blob
+                if entry.mode == EXECUTABLE:
+                    self._executable.add(entry.path)
+                else:
+                    self._executable.discard(entry.path)
         staged = {
             path: listed[_top(path)].get(path) or _file_above(path, listed[_top(path)])
             for path in wanted
@@ -405,7 +412,9 @@ class IndexSync:
 
     def _entry(self, path: str, blob: str | None) -> bytes:
         """Return a line for `update-index --index-info`; mode 0 takes the entry out."""
-        mode = b"100644" if blob else b"0"
+        mode = b"0"
+        if blob:
+            mode = b"100755" if path in self._executable else b"100644"
         return b"%s %s\t%s\0" % (
             mode,
             (blob or self._repository.object_format.zero).encode(),
@@ -443,7 +452,14 @@ def _top(path: str) -> str:
 def _link_anew(path: str, name: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name)
-    os.link(path, name)
+    try:
+        os.link(path, name)
+    except OSError as error:  # also to a file of another user, such as an index that root left
+        if error.errno not in _NO_SECOND_NAMES:
+            raise
+        import shutil
+
+        shutil.copy2(path, name)
 
 
 def _read(note: Any) -> dict[str, IndexUpdate]:

@@ -349,7 +349,10 @@ class Repository:
         return any(each.key.endswith((".promisor", ".partialclone")) for each in self.settings())
 
     def identity(self) -> str:
-        """Return `Name <mail>` of the user, or ours when they have configured none (F34)."""
+        """Return `Name <mail>` of the user, or ours when they have configured none (F34).
+
+        Bytes that are not UTF-8 are surrogates in it: git keeps whatever the user has configured.
+        """
         answer = self.git.run("var", "GIT_COMMITTER_IDENT", ok=(0, 1, 128))
         if answer.code != 0:
             self.git.identity = {
@@ -357,7 +360,7 @@ class Repository:
                 "GIT_COMMITTER_EMAIL": "yolo_fs@localhost",
             }
             return FALLBACK_IDENTITY
-        return answer.out.decode("utf-8", "replace").rsplit(" ", 2)[0]
+        return answer.out.decode("utf-8", "surrogateescape").rsplit(" ", 2)[0]
 
     def is_ancestor(self, older: str, younger: str) -> bool:
         """Return whether a commit is contained in another's history."""
@@ -404,6 +407,8 @@ class Repository:
         value = self.config("core.sharedRepository").lower()
         if value in ("group", "true", "1", "yes", "on"):
             return 0o2070
+        if re.fullmatch(r"0[0-7]{3}", value):
+            return 0o2000 | int(value, 8) & 0o077
         return 0o2075 if value in ("all", "world", "everybody", "2") else 0
 
     def config(self, key: str) -> str:

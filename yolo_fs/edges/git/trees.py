@@ -15,7 +15,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 FILE, EXECUTABLE, LINK, FOLDER = "100644", "100755", "120000", "40000"
 """The modes of whatever is no submodule."""
-_FILE = FILE.encode()
+_FILE, _EXECUTABLE = FILE.encode(), EXECUTABLE.encode()
 _FOLDER = FOLDER.encode()
 _SUBMODULE = "160000"
 _ENTRIES_KEPT = 20_000
@@ -306,7 +306,9 @@ class Trees:
                 yield prefix + key.decode("utf-8", "surrogateescape"), old, new
 
     def splice(self, root: str | None, path: str, blob: str) -> Splice:
-        """Return the tree `root` (None: an empty one) with the regular file `path` put in."""
+        """Return the tree `root` (None: an empty one) with the regular file `path` put in; one that
+        is executable there stays so, as for every git.
+        """
         work = _Work(blob, [], [])
         return Splice(
             self._splice(root, _parts(path), work), tuple(work.made), tuple(work.displaced)
@@ -329,7 +331,8 @@ class Trees:
             folder = self._splice(below.oid if below else None, rest, work)
             key, raw = name + b"/", _raw(_FOLDER, name, folder)
         else:
-            key, raw = name, _raw(_FILE, name, work.blob)
+            is_executable = there is not None and there.mode == EXECUTABLE
+            key, raw = name, _raw(_EXECUTABLE if is_executable else _FILE, name, work.blob)
         fresh = tree.replace(key, raw)
         stored = self._store.object_format.hash_object("tree", b"".join(fresh.raws), oid or "")
         self._seen[stored.oid] = fresh

@@ -20,7 +20,7 @@ from yolo_fs.edges.git.repository import MAIN_LINES, Repository
 from yolo_fs.edges.store import Damaged, remove, write_json
 from yolo_fs.edges.text_checks import FindingList, Limits, decode
 from yolo_fs.edges.warm_path import quick_stamp
-from yolo_fs.json_form import to_json
+from yolo_fs.json_form import to_json, visible
 from yolo_fs.protocol.handoffs import DirectiveRole
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -96,7 +96,8 @@ def record_override(
         YoloError: LOCK_TIMEOUT; NO_SPACE or STORAGE_FAILED.
     """
     at = iso(now.timestamp())
-    made = Override(path, _digest(data), branch, _faults(wrong), because, repository.identity(), at)
+    who = visible(repository.identity())
+    made = Override(path, _digest(data), branch, _faults(wrong), because, who, at)
     OVERRIDES.update(repository, lambda before: _with(before, made))
     with contextlib.suppress(FileNotFoundError):
         remove(ACCEPTED.path(repository))  # what a hook was told before may hold no longer
