@@ -63,6 +63,17 @@ def test_a_proxy_and_a_password_of_the_users_own_lead_there_whatever_the_reposit
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_branch_that_has_the_name_of_our_folder_is_no_race(clones: Clones, bare: Path) -> None:
+    a, _ = clones
+    for ref in at_remote(bare, "for-each-ref", "--format=%(refname)", "refs/heads/yolo/").split():
+        at_remote(bare, "update-ref", "-d", ref)
+    a.git("push", "-q", str(bare), "HEAD:refs/heads/yolo")
+    a.write(GAPS, gap(1))
+    with pytest.raises(YoloError, match="refs/heads/yolo' exists") as refused:
+        a.lane.exchange()
+    assert refused.value.reason is Reason.REMOTE_REFUSED
+
+
 def test_a_hook_is_told_in_its_words_and_a_server_that_is_gone_is_away(
     clones: Clones, bare: Path
 ) -> None:

@@ -255,6 +255,8 @@ _ANY = (0, 1, 128)
 _RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
           "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
 """What git says when somebody else was first."""
+_IN_THE_WAY = "exists; cannot create"
+"""What it says when a ref has the name of a folder of ours, or the other way round: that stays."""
 
 
 class Remote:
@@ -369,7 +371,8 @@ class Remote:
         # Of all that were refused together, the reason stands with one of them, or is the server's.
         causes = {ref: words for ref, words in rejected.items() if "atomic" not in words}
         reasons = causes.values() or [line for line in server if line.startswith("remote: error:")]
-        if any(race in words for words in reasons for race in _RACES):
+        is_in_the_way = any(_IN_THE_WAY in text for text in (said, answer.err))
+        if not is_in_the_way and any(race in words for words in reasons for race in _RACES):
             return False
         cause, words = next(iter((causes or rejected).items()))
         name = [] if refspecs[0].endswith(f":{cause}") else [f"{cause}:"]
