@@ -7,6 +7,7 @@ is said and lets git go on: a defect of ours must never block a commit.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,9 @@ def __getattr__(attribute: str) -> click.Command:
         raise AttributeError(attribute)
     import click
 
+    from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
     from yolo_fs.services.hooks.run import HOOKS
+    from yolo_fs.services.hooks.script import PROBED
 
     @click.command("git-hook", epilog="Example:  yolo-fs git-hook commit-msg .git/COMMIT_EDITMSG")
     @click.argument("name", type=click.Choice(list(HOOKS)))
@@ -64,7 +67,11 @@ def __getattr__(attribute: str) -> click.Command:
         Hook managers call this; 'yolo-fs hooks install' needs none. ARGUMENTS are those that git
         gives.
         """
-        return answer(name, arguments)
+        if os.environ.get("YOLO_FS_PROBE"):
+            _say_who_is_there([name])
+            return PROBED
+        # A hook that all repositories of a user share calls us in each of them.
+        return answer(name, arguments) if os.path.isdir(PLANNING_ROOT) else 0
 
     return git_hook
 

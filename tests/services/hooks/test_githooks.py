@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -354,3 +355,43 @@ def test_the_doctor_runs_nothing_of_the_users(root: Path) -> None:
     install(root)
     assert broken(root) == []
     assert not (root / "ran").exists()
+
+
+def test_hooks_that_all_repositories_share_and_call_us_as_told_are_sound(
+    root: Path, tmp_path: Path
+) -> None:
+    shared = tmp_path / "everybodys"
+    shared.mkdir()
+    git(root, "config", "core.hooksPath", str(shared))
+    for name in NAMES:
+        (shared / name).write_text(f'#!/bin/sh\nyolo-fs git-hook {name} "$@"\n')
+        (shared / name).chmod(0o755)
+    with Repository(str(root)) as repository:
+        carry_out(
+            repository, [d for d in plan_install(repository) if isinstance(d, HookFileChange)]
+        )
+        assert [*examine(repository)] == []
+        (shared / "pre-commit").write_text("#!/bin/sh\n# yolo-fs git-hook pre-commit\n")
+        found = [*examine(repository)]
+    assert [finding.path for finding in found] == [str(shared / "pre-commit")]
+
+
+@pytest.mark.parametrize("subject", ["whatever", "feat: x"])
+def test_a_shared_hook_leaves_a_repository_without_a_planning_tree_alone(
+    root: Path, subject: str
+) -> None:
+    (root / ".yolo-planning").rmdir()
+    message = root / "message"
+    message.write_text(f"{subject}\n")
+    for name in NAMES:
+        asked = [sys.executable, "-m", "yolo_fs", "git-hook", name, str(message), "", ""]
+        done = subprocess.run(asked, cwd=root, capture_output=True, check=False, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert not (root / ".git/yolo-fs").exists()
+
+
+def test_a_shared_hook_that_is_asked_whether_it_runs_says_so(root: Path) -> None:
+    env = {**os.environ, "YOLO_FS_PROBE": "1"}
+    asked = [sys.executable, "-m", "yolo_fs", "git-hook", "pre-commit"]
+    done = subprocess.run(asked, cwd=root, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, "answers pre-commit" in done.stdout) == (77, True)

@@ -20,9 +20,11 @@ from yolo_fs.services.hooks.githooks import (
     SCRIPT,
     Deed,
     HookFileChange,
+    HookFileKept,
     Layout,
     Refuse,
     broken,
+    calls_us,
     content_of,
     layout,
     plan_install,
@@ -55,7 +57,8 @@ def examine(repository: Repository) -> Iterator[Finding]:
         place = layout(root)
         for name in NAMES:
             wrong = _looks_broken(place, name, wanted.get(place.file(name)))
-            if is_ours:  # else the section would run a script of somebody else
+            has_section = BEGIN.encode() in (content_of(place.file(name)) or b"")
+            if is_ours and has_section:  # else the section would run a script of somebody else
                 wrong = wrong or _stays_silent(root, name)
             if wrong:
                 yield broken(place.file(name), f"{name} does not run in {root}: {wrong}", _AGAIN)
@@ -74,6 +77,8 @@ def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
         )
     content = content_of(place.file(name)) or b""
     if BEGIN.encode() not in content:
+        if isinstance(deed, HookFileKept) and calls_us(content, name):
+            return ""
         return "our section is not in it; a hook manager, or somebody, wrote it anew"
     if not split_first(content)[1].startswith(BEGIN.encode()):
         return "something stands above our section and may end the hook before it"

@@ -188,6 +188,8 @@ def _places(repository: Repository) -> tuple[Layout, ...]:
 
 def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Deed, ...]:
     path = place.file(name)
+    if calls_us(content_of(path), name) and not _home_of(repository, path):
+        return (HookFileKept(path),)
     if wrong := _untouchable(repository, place, path):
         return (Refuse(path, broken(path, wrong, f'Let it call: yolo-fs git-hook {name} "$@"')),)
     before = content_of(path)
@@ -203,6 +205,12 @@ def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Dee
     first, rest = split_first(bare)
     after = first + section(name, made_by_us=made_by_us) + rest
     return (HookFileKept(path) if after == before else HookFileChange(path, before, after, mode),)
+
+
+def calls_us(content: bytes | None, name: str) -> bool:
+    """Whether a hook that is not ours to change calls us by the line that we ask for."""
+    call = rb"^[^#\n]*\byolo-fs git-hook %s\b" % re.escape(name.encode())
+    return content is not None and re.search(call, content, re.MULTILINE) is not None
 
 
 def _is_foreign(path: str, content: bytes | None) -> bool:
