@@ -588,3 +588,29 @@ def test_nothing_is_shown_elsewhere_or_where_it_is_soon_over(
 def test_without_a_total_there_is_a_count() -> None:
     assert bar(7, 0) == "7"
     assert bar(9, 3).startswith("[########################]")
+
+
+@pytest.mark.parametrize("folder", ["packages/app", "a b", ".hidden/deep/er"])
+def test_a_planning_tree_below_the_root_is_nobodys(
+    root: Path, capsys: pytest.CaptureFixture[str], folder: str
+) -> None:
+    file = root / folder / PHASE / "critique.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text(GOOD.read_text())
+    code, answer = validate(root, capsys, str(file))
+    assert code == Exit.FINDINGS
+    assert told(answer, "reason", "expected") == [
+        ("not_an_artifact", f"{PHASE}/critique.jsonl at the root of the repository, {root}")
+    ]
+
+
+def test_a_planning_tree_of_a_repository_inside_is_its_own(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner = root / "vendor/lib"
+    inner.mkdir(parents=True)
+    git(inner, "init", "-q")
+    file = inner / PHASE / "critique.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text(GOOD.read_text())
+    assert validate(root, capsys, str(file))[0] == Exit.DONE

@@ -197,6 +197,22 @@ class Validator:
         )
         return None if below.startswith("../") else InTree(root, below)
 
+    def _outside(self, location: InTree) -> Finding | None:
+        """Return what is wrong with a planning tree in a folder of the repository, which nobody
+        watches: there is one, at the root.
+        """
+        if self._repository is None or not location.path.startswith(f"{PLANNING_ROOT}/"):
+            return None
+        top, found = self._repository.root, os.path.realpath(location.root)
+        if not found.startswith(f"{top}/") or os.path.lexists(f"{found}/.git"):
+            return None
+        return Finding(
+            Reason.NOT_AN_ARTIFACT,
+            message=f"nobody watches a {PLANNING_ROOT} in {os.path.relpath(found, top)}",
+            expected=f"{location.path} at the root of the repository, {top}",
+            hint="Move it there.",
+        )
+
     def again(self, full: str, shown: str, data: bytes) -> CheckedFile:
         """Check a file as if it had this content."""
         location = self._location(full)
@@ -245,6 +261,8 @@ class Validator:
             return CheckedFile(shown, (replace(data, path=shown),))
         if self._kind:
             return self._check_kind(self._kind, shown, data)
+        if location and (outside := self._outside(location)):
+            return CheckedFile(shown, (replace(outside, path=shown),))
         if location and (place := classify(location.path)):
             checked = self._check_place(place, shown, data, snapshot)
             is_staged = isinstance(snapshot, Staged)  # what a person commits is theirs
