@@ -30,7 +30,8 @@ def test_the_second_of_two_overlapping_claims_is_refused_with_holder_and_file() 
     first, second = standings([ONE, TWO])
     assert first.is_granted
     assert (second.is_granted, second.behind, second.file) == (False, ONE, "src/b.ts")
-    assert str(second) == "dev-2 waits for 01-01/T2: dev-1 has src/b.ts for 01-01/T1"
+    asked = "dev-2 waits for 01-01/T2: dev-1 has src/b.ts for 01-01/T1"
+    assert str(second) == f"{asked} since {ONE.claimed_at}"
     assert str(first) == "dev-1 has 01-01/T1"
 
 

@@ -15,6 +15,7 @@ from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.rules.agents.totals import DepartmentTotals, PlanTotals, completion_faults
 from yolo_fs.rules.evidence import PhaseFacts, plan_progress
+from yolo_fs.services.agents.alerts import left_claims
 from yolo_fs.services.agents.recording import claim_task, note_message
 from yolo_fs.services.agents.snapshot import tally_of
 from yolo_fs.services.history.team import Team
@@ -45,17 +46,20 @@ def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...])
     """
     ref = _task(wanted)
     with Repository(asked.start) as repository:
-        found = claim_task(repository, load(repository.root), agent, ref, files)
+        settings = load(repository.root)
+        found = claim_task(repository, settings, agent, ref, files)
+        left = left_claims(repository, settings, [found.behind] if found.behind else [])
     code = Exit.DONE if found.is_granted else Exit.FINDINGS
-    return Reply(found, (), code, lambda console: console.print(safe(str(found), 500)))
+    return Reply(found, left, code, lambda console: console.print(safe(str(found), 500)))
 
 
 @verb("claims", example="yolo-fs task claims", parent=task)
 def claims_(asked: Invocation) -> Reply:
     """List the open claims in the order in which they were made."""
-    with _claims(asked) as (claims, _):
+    with _claims(asked) as (repository, claims):
         found = claims.standings()
-    return Reply(found, show=lambda console: _show_lines(console, found))
+        left = left_claims(repository, load(repository.root), [one.claim for one in found])
+    return Reply(found, left, show=lambda console: _show_lines(console, found))
 
 
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
@@ -66,17 +70,16 @@ def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
 
     A committed task is released automatically.
     """
-    with _claims(asked) as (claims, _):
+    with _claims(asked) as (_, claims):
         found = claims.release(agent, _task(wanted) if wanted else None)
     return Reply(found, show=lambda console: _show_lines(console, found))
 
 
 @contextmanager
-def _claims(asked: Invocation) -> Iterator[tuple[Claims, tuple[PhaseFacts, ...]]]:
+def _claims(asked: Invocation) -> Iterator[tuple[Repository, Claims]]:
     with Repository(asked.start) as repository:
         team = Team(repository, load(repository.root))
-        tip = repository.head().tip
-        yield Claims(repository, team.tasks_done(tip)), team.facts(tip)
+        yield repository, Claims(repository, team.tasks_done(repository.head().tip))
 
 
 def _task(spelled: str) -> TaskRef:

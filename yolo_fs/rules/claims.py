@@ -56,7 +56,7 @@ class Standing:
         holder = self.behind
         return (
             f"{self.claim.agent} waits for {self.claim.task}: {holder.agent} has "
-            f"{self.file} for {holder.task}"
+            f"{self.file} for {holder.task} since {holder.claimed_at}"
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +159,36 @@ def test_the_message_of_a_dev_claims_its_files_and_makes_it_a_teammate(
     assert code == 1 and "dev-1" in json.dumps(refused)
     _, asked = typed("agent", "shutdown", "--reason", "phase_complete")
     assert {"dev-1", "dev-2"} <= set(re.findall(r"dev-\d", json.dumps(asked)))
+
+
+def test_a_claim_of_an_agent_that_stopped_says_so_and_how_it_is_given_back(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def typed(*words: str) -> list[dict[str, Any]]:
+        capsys.readouterr()
+        run([*words, "--json", "-C", str(team.root)])
+        return list(json.loads(capsys.readouterr().out)["findings"])
+
+    def host(event: str, agent: str) -> None:
+        said = {"hook_event_name": "x", "session_id": "s", "cwd": str(team.root)}
+        said |= {"agent_id": agent, "agent_type": "yolo-dev"}
+        command = [sys.executable, "-m", "yolo_fs", "hook", event, "--host", "claude"]
+        told = json.dumps(said).encode()
+        subprocess.run(command, cwd=team.root, input=told, check=True, capture_output=True)
+
+    team.config({})
+    team.user_commits("chore(repo): begin", ".")
+    for agent in ("dev-1", "dev-2"):
+        host("subagent-start", agent)
+    claim(str(team.root), "dev-1", T1, "src/a.ts")
+    assert typed("task", "claims") == []
+    host("subagent-stop", "dev-1")
+
+    for asked in (("claim", "01-02/T2", "--as", "dev-2", "--file", "src/a.ts"), ("claims",)):
+        (finding,) = typed("task", *asked)
+        assert re.search("dev-1 has 01-02/T1 since .*, and stopped at ", finding["message"])
+        assert finding["hint"] == "'yolo-fs task release 01-02/T1 --as dev-1' gives it back."
+    assert finding in typed("doctor")
+    assert finding in typed("status")
+    run(["task", "release", "01-02/T1", "--as", "dev-1", "-C", str(team.root)])
+    assert typed("task", "claims") == []

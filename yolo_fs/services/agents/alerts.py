@@ -4,14 +4,14 @@ work that is in no commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.roster import Circuit, Health
-from yolo_fs.reasons import YoloError, safe
+from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.agents.circuit import Breaker
 from yolo_fs.rules.agents.health import RECORD, AgentHealth, Shutdown
 from yolo_fs.rules.agents.stalls import Stall
@@ -20,6 +20,7 @@ from yolo_fs.rules.artifacts.verdicts import Accepted, Held, Rejected, Verdict, 
 from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.claims import Claim
 from yolo_fs.rules.decide import EventSink
+from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.agents.snapshot import (
     AgentsObserver,
     AgentsSnapshot,
@@ -27,7 +28,7 @@ from yolo_fs.services.agents.snapshot import (
     shutdown_as_json,
 )
 from yolo_fs.services.tasks import Claims, changed_files
-from yolo_fs.services.workspace import CREW_TOLD
+from yolo_fs.services.workspace import CREW_TOLD, Settings
 
 UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
 
@@ -56,6 +57,32 @@ def _claimed(root: str, one: AgentHealth, claims: Iterable[Claim]) -> list[str]:
         return changed_files(root, wanted) if wanted else []
     except YoloError:
         return []  # a path that git will not look at is not known to be changed
+
+
+def left_claims(
+    repository: Repository, settings: Settings, claims: Sequence[Claim]
+) -> tuple[Finding, ...]:
+    """Return each claim whose agent has stopped or disappeared: others wait for it until somebody
+    gives it back.
+    """
+    if not claims:
+        return ()
+    return tuple(_left(claims, AgentsObserver(repository, settings).look({}).agents))
+
+
+def _left(claims: Iterable[Claim], agents: Sequence[AgentHealth]) -> Iterator[Finding]:
+    present = {one.name for one in agents if one.is_there}
+    gone = {name: one for one in agents if not one.is_there for name in (one.id, one.name)}
+    gone = {name: one for name, one in gone.items() if name not in present}
+    for claim in claims:
+        if one := gone.get(claim.agent):
+            yield Finding(
+                Reason.WAITS_FOR,
+                message=f"{claim.agent} has {claim.task} since {claim.claimed_at}, and "
+                f"{one.health.value} at {iso(one.since.timestamp())}",
+                hint=f"'yolo-fs task release {claim.task} --as {claim.agent}' gives it back.",
+                level=Level.WARNING,
+            )
 
 
 _MOST = 1_000

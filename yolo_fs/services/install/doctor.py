@@ -24,9 +24,12 @@ from yolo_fs.edges.system import NETWORK_FILESYSTEMS, filesystem_type
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.services.agents.alerts import left_claims
 from yolo_fs.services.daemon.health import health
 from yolo_fs.services.escalations.command_hook import load_command
+from yolo_fs.services.history.team import Team
 from yolo_fs.services.surveyor import misnamed_files
+from yolo_fs.services.tasks import Claims
 from yolo_fs.services.team.merge_driver import DRIVER
 from yolo_fs.services.team.merge_driver import examine as examine_driver
 from yolo_fs.services.team.overview import TeamObserver
@@ -90,6 +93,11 @@ def _planning_tree(repository: Repository) -> Iterator[Symptom]:
         yield _symptom(
             Reason.NOT_INITIALISED, "", f"a folder {PLANNING_ROOT}", "Run 'yolo-fs init'."
         )
+        return
+    if os.path.islink(os.path.join(repository.root, PLANNING_ROOT)):
+        message = "it is a symbolic link, which nobody follows: nothing below it is committed"
+        hint = "Put a folder of its own in its place."
+        yield _symptom(Reason.NOT_REGULAR, message, "a real folder", hint, PLANNING_ROOT)
         return
     rules = PathRules(repository)
     sample = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
@@ -226,6 +234,13 @@ def _team(repository: Repository) -> Iterator[Symptom]:
             yield _symptom(each.reason, said, each.what, hint, each.path, level=Level.WARNING)
 
 
+def _claims(repository: Repository) -> Iterator[Symptom]:
+    settings = load(repository.root)
+    team = Team(repository, settings)
+    claims = Claims(repository, team.tasks_done(repository.head().tip)).standings()
+    yield from map(Symptom, left_claims(repository, settings, [one.claim for one in claims]))
+
+
 def _merge_driver(repository: Repository) -> Iterator[Symptom]:
     if repository.config(f"merge.{DRIVER}.driver"):
         yield from map(Symptom, examine_driver(repository))
@@ -260,8 +275,23 @@ LOOKS: tuple[Look, ...] = (
     _names,
     _team,
     _merge_driver,
+    _claims,
     _daemon,
 )
+STANDING: tuple[Look, ...] = (_planning_tree, _merge_driver, _claims)
+"""What keeps work from getting on and nothing else on the screen of `status` tells."""
+
+
+def standing_troubles(repository: Repository) -> Iterator[Finding]:
+    """Yield, as warnings, what doctor finds that stands in somebody's way until it is mended; a
+    look that fails is one.
+    """
+    for look in STANDING:
+        try:
+            found = [symptom.finding for symptom in look(repository)]
+        except YoloError as error:
+            found = [error.as_finding()]
+        yield from (replace(finding, level=Level.WARNING) for finding in found)
 
 
 def _symptom(

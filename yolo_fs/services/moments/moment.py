@@ -20,6 +20,7 @@ from yolo_fs.services.escalations.moves import Escalations
 from yolo_fs.services.handoffs.reading import total_compliance
 from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.install.doctor import standing_troubles
 from yolo_fs.services.moments.inbox import InboxItem, inbox
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import Aside, as_json, asides
@@ -117,7 +118,8 @@ class StatusObserver:
         names = (replace(one, level=Level.WARNING) for one in found.misnamed)
         machines, wrong_there = self._look_at_machines(found.obstacle)
         of_hooks = _warnings_of_hooks(self._repository, settings)
-        findings = (*of_hooks, *unread, *names, *wrong_there)
+        standing = standing_troubles(self._repository)
+        findings = (*standing, *of_hooks, *unread, *names, *wrong_there)
         read = total_compliance(self._repository.root, settings.limits)
         waiting = inbox(found, team, machines, escalations)
         return PresentMoment(found, team, beside, crew, findings, machines, read, waiting)
