@@ -28,7 +28,7 @@ from yolo_fs.edges.files import (
     Writer,
     always,
     content_of,
-    is_pipe,
+    is_endless,
     read,
     stamp_of,
     walk,
@@ -476,12 +476,19 @@ def test_of_what_git_and_the_user_have_only_files_within_the_limit_are_read(tmp_
     for odd in (pipe, tmp_path / "sparse", tmp_path, tmp_path / "none", Path("/dev/zero")):
         assert content_of(str(odd)) == b""
     assert content_of("a\0b") == b""
-    assert [is_pipe(str(each)) for each in (pipe, file, tmp_path / "none", "a\0b")] == [
-        True,
-        False,
-        False,
-        False,
-    ]
+
+
+def test_what_is_read_for_ever_is_a_pipe_or_a_device_behind_links_too(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    places = {"pipe": True, "/dev/zero": True, "/dev/null": False, "file": False, "none": False, "a\0b": False, "..": False}  # fmt: skip
+    assert {each: is_endless(str(tmp_path / each)) for each in places} == places
+    for number, (target, expected) in enumerate(places.items()):
+        if "\0" not in target:
+            (tmp_path / f"link{number}").symlink_to(tmp_path / target)
+            assert is_endless(str(tmp_path / f"link{number}")) is expected, target
+    (tmp_path / "loop").symlink_to("loop")
+    assert not is_endless(str(tmp_path / "loop"))
 
 
 def test_lease_breaks_can_be_ignored_altogether() -> None:

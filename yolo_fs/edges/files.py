@@ -536,12 +536,19 @@ def content_of(path: str, most_bytes: int = MOST_BYTES) -> bytes:
     return data if data and len(data) <= most_bytes else b""
 
 
-def is_pipe(path: str) -> bool:
-    """Return whether a named pipe is at a path itself: whoever opens it waits for its writer."""
+def is_endless(path: str) -> bool:
+    """Return whether what a path leads to may never end for its reader: a named pipe, or a device.
+
+    The null device is at its end at once, and stands for an empty file.
+    """
     try:
-        return stat.S_ISFIFO(os.lstat(path).st_mode)
+        found = os.stat(path)
     except (OSError, ValueError):
         return False
+    is_device = stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)
+    return stat.S_ISFIFO(found.st_mode) or (
+        is_device and not os.path.samestat(found, os.stat(os.devnull))
+    )
 
 
 def is_plain_file(path: str) -> bool:

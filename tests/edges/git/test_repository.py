@@ -85,6 +85,24 @@ def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, 
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [".git/config", ".git/packed-refs", ".git/info/attributes", ".git/info/exclude"])  # fmt: skip
+def test_a_link_to_a_device_that_git_would_read_for_ever_is_refused(user: User, name: str) -> None:
+    (user.root / name).unlink(missing_ok=True)
+    (user.root / name).symlink_to("/dev/zero")
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
+
+
+def test_a_link_to_the_null_device_is_an_empty_file(user: User) -> None:
+    for name in (".git/info/attributes", ".git/info/exclude"):
+        (user.root / name).unlink(missing_ok=True)
+        (user.root / name).symlink_to("/dev/null")
+    with Repository(str(user.root)) as repository:
+        assert repository.head().tip == user.tip()
+
+
+@pytest.mark.timeout(30)
 @pytest.mark.parametrize("name", ["HEAD", "commondir", "../../config"])
 def test_a_pipe_in_the_git_directory_of_a_linked_work_tree_is_refused(
     user: User, name: str

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from yolo_fs.edges import PROC
-from yolo_fs.edges.files import Stamp, content_of, is_pipe, stamp_at
+from yolo_fs.edges.files import Stamp, content_of, is_endless, stamp_at
 from yolo_fs.edges.git.repository import Head, Repository
 from yolo_fs.edges.git.runner import OWN_MARK, Conversation
 from yolo_fs.edges.lock import holder
@@ -386,7 +386,7 @@ class PathRules:
         if any(os.path.lexists(f"{each}/.git") for each in folders[1:]):
             return Reason.FOREIGN_REPOSITORY
         rules = (f"{each}/{name}" for each in folders for name in _RULES)
-        return Reason.NOT_REGULAR if any(map(is_pipe, rules)) else None
+        return Reason.NOT_REGULAR if any(map(is_endless, rules)) else None
 
     def _ignored(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._ignore is None:

@@ -25,7 +25,7 @@ from yolo_fs.edges.git.runner import (
     config_texts,
     discover,
     is_trusted_by_git,
-    refuse_pipes,
+    refuse_endless,
 )
 from yolo_fs.edges.git.trees import Trees
 from yolo_fs.edges.store import private_directory
@@ -138,7 +138,7 @@ class Repository:
         self.root, self.git_dir, self.common_dir, self.hooks_dir = found
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
         self.git.programs_off = self.programs_off
-        self._refuse_pipes()
+        self._refuse_endless()
         self.trusted_users = self._trusted_users()
         self._configured: tuple[Setting, ...] = ()
         self._configuration: Mapping[str, str] = {}
@@ -497,8 +497,8 @@ class Repository:
             trust_in(folder, frozenset(trusted))
         return frozenset(trusted)
 
-    def _refuse_pipes(self) -> None:
-        """Refuse a repository in which every git would wait for ever.
+    def _refuse_endless(self) -> None:
+        """Refuse a repository in which every git would read for ever.
 
         Raises:
             YoloError: NOT_REGULAR.
@@ -506,7 +506,7 @@ class Repository:
         folders = dict.fromkeys((self.git_dir, self.common_dir))
         named = [f"{self.root}/{name}" for name in _READ_IN_WORK_TREE]
         named += [f"{folder}/{name}" for folder in folders for name in _READ_IN_GIT_DIR]
-        refuse_pipes(named)
+        refuse_endless(named)
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository that others may write to.

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
-from yolo_fs.edges.files import content_of, is_pipe
+from yolo_fs.edges.files import content_of, is_endless
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 if TYPE_CHECKING:
@@ -481,7 +481,7 @@ def open_repository(start: str) -> git_python.Repo:
         YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree; NOT_REGULAR.
     """
     forget_inherited_environment()
-    refuse_pipes(_read_to_find(os.path.abspath(start)))
+    refuse_endless(_read_to_find(os.path.abspath(start)))
     git = load_git_python()
     try:
         found: git_python.Repo = git.Repo(
@@ -498,16 +498,16 @@ def open_repository(start: str) -> git_python.Repo:
     return found
 
 
-def refuse_pipes(places: Iterable[str]) -> None:
-    """Refuse what every git would wait at for ever, as GitPython does.
+def refuse_endless(places: Iterable[str]) -> None:
+    """Refuse what every git would read for ever, as GitPython does.
 
     Raises:
         YoloError: NOT_REGULAR.
     """
-    if found := next(filter(is_pipe, places), None):
+    if found := next(filter(is_endless, places), None):
         raise YoloError(
             Reason.NOT_REGULAR,
-            f"{safe(found)}: a named pipe is where git reads a file, and waits for ever",
+            f"{safe(found)}: a pipe or device is where git reads a file, and never ends",
             hint="Look at what it is, then replace it by a file.",
             exit_code=Exit.NOT_HERE,
         )
