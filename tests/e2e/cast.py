@@ -62,6 +62,8 @@ class Cast:
             until(is_so, f"{agent} acts: {because}", 20)
         except AssertionError as error:
             raise AssertionError(f"{error}, and not: {asked}") from None
+        if agent not in ("user", "nobody"):
+            assert asked["writes"] or asked["command"], f"nothing says what to do: {asked}"
 
     def writes(self, name: str, *records: Mapping[str, Any] | str) -> None:
         """Write an artifact of the phase, or of the planning tree with `../../`; wait for its commit."""

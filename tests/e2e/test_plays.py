@@ -331,5 +331,8 @@ def fails(cast: Cast) -> None:
     failure = {"check": "design", "detail": "no button", "file": "component-specs.jsonl"}
     cast.writes("integration-gate-result.jsonl", {"r": "FAIL", "checks": checks, "failures": [failure], "dt": DAY})  # fmt: skip
     cast.turn("ux-lead", "the integration gate says FAIL: no button")
+    task = {"kind": "assign", "of": "01-03/T1", "task": "01-03/T1"}
+    cast.writes("decisions.jsonl", {"ts": "2026-02-21T10:00:00Z", "agent": "ux-lead", "dec": "a button", "reason": "FAIL"} | task)  # fmt: skip
+    cast.turn("ux-dev", "the integration gate says FAIL: no button")
     cast.commits("design/states.md", "fix(01-03): a button")
     cast.turn("integration-gate")

@@ -13,8 +13,10 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES, Route
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.loops.facts import LoopProgress
+from yolo_fs.rules.phase.acts import act_for
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.services.agents.access import out_of_lane
@@ -68,8 +70,10 @@ def next_(asked: Invocation, *, phase: str) -> Reply:
     turns = [(one.department.value, one.next) for one in progress.departments]
     data = {
         "phase": str(progress.phase),
-        "next": _turn_as_json(progress.next, found),
-        "departments": {name: _turn_as_json(turn, found, name) for name, turn in turns},
+        "next": _turn_as_json(scene.phase, progress.next, found),
+        "departments": {
+            name: _turn_as_json(scene.phase, turn, found, name) for name, turn in turns
+        },
         "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
         "loops": loops,
     }
@@ -162,10 +166,11 @@ def _needs_of(phase: Phase, department: str) -> list[str]:
 
 
 def _turn_as_json(
-    turn: Next | None, found: Iterable[StepLook], department: str | None = None
+    phase: Phase, turn: Next | None, found: Iterable[StepLook], department: str | None = None
 ) -> dict[str, Any] | None:
     if turn is None:
         return None
+    act = act_for(phase, turn, Dept(department) if department else None)
     own = [one for one in found if one.progress.step.key == turn.step]
     look = next((one for one in own if department in (None, one.department)), own[0])
     gates = {"entry": look.entry, "exit": look.exit}
@@ -177,6 +182,8 @@ def _turn_as_json(
         "command": turn.command,
         "act": turn.act,
         "inputs": turn.inputs,
+        "writes": act.writes,
+        "example": act.example,
         **gates,
     }
 
@@ -196,6 +203,9 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
             console.print(f"  because: {safe(turn['why'], 300)}")
         if turn["command"]:
             console.print(f"  run: {turn['command']}")
+        if turn["writes"]:
+            example = f" ('{turn['example']}' prints a valid one)" if turn["example"] else ""
+            console.print(f"  write: {safe(', '.join(turn['writes']), 500)}{example}")
         for gate in turn["exit"]:
             for lack in gate.missing:
                 console.print(f"  lacks: {safe(lack)}")

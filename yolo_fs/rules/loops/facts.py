@@ -50,7 +50,7 @@ ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
     "verification": ("verification", "qa-code", "plan", "architecture", "decisions"),
     "qa-code": ("verification", "qa-code", "plan", "architecture", "decisions"),
     "research": ("research",),
-    "integration-gate-result": ("integration-gate-result",),
+    "integration-gate-result": ("integration-gate-result", "decisions"),
     "security-audit": ("security-audit", "decisions"),
     "po-qa-verdict": (
         "po-qa-verdict",

@@ -14,7 +14,7 @@ from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept,
 from yolo_fs.protocol.gates import GATE_BY_NAME, Owed
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.rules.artifacts.classify import place_of_name
+from yolo_fs.rules.artifacts.classify import classify, place_of_name
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, by_kind
 from yolo_fs.rules.authz.writers import producers_of
 from yolo_fs.rules.evidence import texts
@@ -55,6 +55,12 @@ class Act(NamedTuple):
         return self.turn.task if TaskRef.parse(self.turn.task) else ""
 
     @property
+    def example(self) -> str:
+        """The command that prints a valid artifact of the kind that it leaves; empty for none."""
+        kinds = (place.artifact.kind for path in self.writes if (place := classify(path)))
+        return next((f"yolo-fs schema example {kind}" for kind in kinds), "")
+
+    @property
     def is_of_person(self) -> bool:
         """Whether the user has to act."""
         return self.agent in _PERSONS
@@ -88,7 +94,7 @@ def acts_of(phase: Phase) -> tuple[Act, ...]:
     acts = {
         act.key: act
         for turn, department in reversed(turns)
-        if (act := _act(phase, turn, department))
+        if (act := act_for(phase, turn, department))
     }
     return tuple(reversed(acts.values()))
 
@@ -121,7 +127,9 @@ def _department_of(turn: Next) -> Dept | None:
     return own if own is not None and DEPARTMENT_BY_NAME[own].runs_workflow else None
 
 
-def _act(phase: Phase, turn: Next, department: Dept | None) -> Act:
+def act_for(phase: Phase, turn: Next, department: Dept | None = None) -> Act:
+    """Return a turn as the act that it is; `department`: whose it is, by itself its agent's."""
+    department = department or _department_of(turn)
     row = AGENT_BY_NAME.get(turn.agent)
     is_shared = row is not None and row.department in SHARED_NAMES
     act = Act(turn, None if is_shared or turn.step in PHASE_STEPS else department)
@@ -160,8 +168,8 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
     role = row.role if row else None
     if names := tuple(_named_by_gate(phase, turn)):
         yield from (f"{folder}/{name}" for name in names)
-    elif role is Role.ANALYZE:
-        yield f"{folder}/analysis.json"
+    elif role in _LEAVES:
+        yield f"{folder}/{_LEAVES[role]}"
     elif turn.step == "planning":
         yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
         yield from (f"{folder}/{name}" for name in _contract(phase, department))
@@ -170,7 +178,17 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
     elif role is Role.SENIOR and turn.step != "code_review":
         yield from (one.place.path for one in view.of("plan") if plan in ("", str(one.place.plan)))
     elif role is not None:
-        yield from (f"{folder}/{_file(kind, department)}" for kind in _kinds(turn.step, role))
+        kinds = tuple(_kinds(turn.step, role))
+        yield from (f"{folder}/{_file(kind, department)}" for kind in kinds)
+        if not kinds and role is Role.LEAD:  # what is scoped anew is planned anew
+            yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
+        elif not kinds and role is Role.OWNER:
+            yield f"{folder}/{_SIGN_OFF}"
+
+
+_SIGN_OFF = "owner-signoff.jsonl"
+_LEAVES = {Role.ANALYZE: "analysis.json", Role.QUESTIONARY: "discovery.json"}
+"""What roles leave whose product no step names."""
 
 
 def _named_by_gate(phase: Phase, turn: Next) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
 from yolo_fs.protocol.gates import GATE_BY_NAME, QA_REMEDIES, Decision, Outcome, Owed
+from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.reasons import Finding, safe, shortened
 from yolo_fs.rules.artifacts.classify import place_of_name
@@ -295,8 +296,34 @@ def _mends_integration(facts: PhaseFacts) -> Next | None:
         if place:
             agent = name_in(Role.LEAD, place.artifact.made_by or place.department)
         why = f"the integration gate says FAIL: {safe(detail) or 'without a reason'}"
-        return Next("integration_gate", agent, (filed.place.name,), why=why)
+        asked = Next("integration_gate", agent, (filed.place.name,), why=why)
+        return _assigned_after(facts, asked) if place or not several else asked
     return None
+
+
+def _assigned_after(facts: PhaseFacts, asked: Next) -> Next:
+    """Return a Lead's turn after a FAIL with its command, or, once it has assigned a task, the
+    Dev's.
+    """
+    known = loop_facts(facts)
+    failed = max((one.order for one in known.of("integration-gate-result")), default=0)
+    department = AGENT_BY_NAME[asked.agent].department or DEFAULT_DEPARTMENT
+    tasks = tasks_of(facts, department)
+    if known.is_assigned(failed, asked.agent, tasks):
+        return asked._replace(agent=name_in(Role.DEV, department))
+    command = assigning(asked.agent, tasks)
+    return asked._replace(command=command)
+
+
+def tasks_of(facts: PhaseFacts, department: Dept) -> tuple[str, ...]:
+    """Return the tasks of a department's plans, `NN-MM/Tk`."""
+    plans = plans_of(facts, department)
+    return tuple(f"{plan.id}/{one.get('id')}" for plan in plans for one in plan.tasks)
+
+
+def assigning(lead: str, tasks: Sequence[str]) -> str:
+    """Return the command by which a Lead has a task done again; empty where there is none."""
+    return f"yolo-fs decide assign {tasks[0]} --as {lead} --reason …" if tasks else ""
 
 
 _INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows",
@@ -513,12 +540,10 @@ class _Turns(NamedTuple):
     def _assigning(self, loop: LoopProgress, department: Dept) -> str:
         """Return the command by which a Lead assigns what QA has failed; empty for other turns."""
         lead = name_in(Role.LEAD, department)
-        plans = plans_of(self.facts, department)
-        task = next((f"{plan.id}/{one.get('id')}" for plan in plans for one in plan.tasks), "")
         is_to_assign = loop.kind is Loop.QA and loop.what.startswith(QA_REMEDIES[0].moves[0].text)
-        if not is_to_assign or loop.next != lead or not task:
+        if not is_to_assign or loop.next != lead:
             return ""
-        return f"yolo-fs decide assign {task} --as {lead} --reason …"
+        return assigning(lead, tasks_of(self.facts, department))
 
     def _unblocked(self, status: DepartmentStatus) -> Next | None:
         """Who ends an endless wait: the Lead; None where others only have to go on."""

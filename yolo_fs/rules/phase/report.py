@@ -17,6 +17,7 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import safe
 from yolo_fs.rules.escalations.log import role_of
 from yolo_fs.rules.evidence import PhaseFacts, PlanStanding, PlanStatus, TaskProgress, texts
+from yolo_fs.rules.phase.acts import Act, act_for
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next
 from yolo_fs.rules.phase.view import View
@@ -203,6 +204,7 @@ def _next(report: PhaseReport) -> ReportSection:
     tasks = (task for plan in report.plans for task in plan.tasks)
     task = next((task for task in tasks if str(task.ref) == following.task), None)
     waits = [wait for wait in report.phase.waits if wait.waiter == following.task]
+    act = act_for(report.phase, following, department.department if department else None)
     data = {
         "agent": following.agent,
         "step": following.step,
@@ -214,19 +216,22 @@ def _next(report: PhaseReport) -> ReportSection:
         "act": following.act,
         "inputs": list(following.inputs),
         "files": files,
+        "writes": list(act.writes),
+        "example": act.example,
         "waits_for": [wait.on for wait in waits],
     }
-    lines = tuple(_next_lines(report, following, task, waits, files))
+    lines = tuple(_next_lines(report, act, task, waits, files))
     return ReportSection("next", "", lines, data, is_vital=True)
 
 
 def _next_lines(
     report: PhaseReport,
-    following: Next,
+    act: Act,
     task: TaskProgress | None,
     waits: Sequence[Wait],
     files: Sequence[str],
 ) -> Iterator[str]:
+    following = act.turn
     yield f"next: {following.sentence}"
     if following.why:
         yield f"because: {safe(following.why, 300)}"
@@ -238,6 +243,9 @@ def _next_lines(
     yield f"inputs: {', '.join(map(safe, following.inputs))}"
     if files:
         yield f"read: {', '.join(map(safe, files))}"
+    if act.writes:
+        example = f" ('{act.example}' prints a valid one)" if act.example else ""
+        yield f"write: {', '.join(map(safe, act.writes))}{example}"
     role = report.asker.role
     if role and role_of(role) is None:
         yield f"you: {safe(role)} is no agent of this company"
