@@ -57,10 +57,11 @@ def flood(to: socket.socket, subject: bytes, sid: bytes) -> None:
 @contextmanager
 def forged(attack: Attack) -> Iterator[int]:
     """A server that says what a client waits for, and attacks it once it listens."""
+    clients: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve(client: socket.socket) -> None:
-            try:
+            with client, suppress(OSError):
                 client.sendall(INFO)
                 while data := client.recv(65_536):
                     for line in data.split(b"\r\n"):
@@ -71,8 +72,6 @@ def forged(attack: Attack) -> Iterator[int]:
                             threading.Thread(
                                 target=guarded, args=(client, subject, sid), daemon=True
                             ).start()
-            except OSError:
-                pass
 
         def guarded(client: socket.socket, subject: bytes, sid: bytes) -> None:
             with suppress(OSError):
@@ -82,12 +81,17 @@ def forged(attack: Attack) -> Iterator[int]:
             try:
                 while True:
                     client, _ = server.accept()
+                    clients.append(client)
                     threading.Thread(target=serve, args=(client,), daemon=True).start()
             except OSError:
                 pass
 
         threading.Thread(target=accept, daemon=True).start()
-        yield server.getsockname()[1]
+        try:
+            yield server.getsockname()[1]
+        finally:
+            for client in clients:
+                client.close()
 
 
 def until(is_so: Callable[[], Any]) -> None:
