@@ -573,3 +573,10 @@ def test_the_prefix_of_a_plugin_is_no_part_of_the_role(team: Team) -> None:
         asked(team, told | {"agent_type": name})[0] for name in ("yolo-dev", "yolo:yolo-dev")
     )
     assert prefixed == plain and plain
+
+
+@pytest.mark.parametrize("given", [b"[" * 1_000_000, b'{"a":' * 1_000_000, b"", b"\xff"])
+def test_the_inner_question_of_a_hook_may_be_anything(tmp_path: Path, given: bytes) -> None:
+    done = forked.call(["hook-in-full", "stop", "claude", "."], tmp_path, os.environ, given)
+    assert (done.code, json.loads(done.out)[0]) == (0, {})
+    assert "nothing was checked" in json.loads(done.out)[1]

@@ -110,6 +110,23 @@ def contents(root: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("target", ["/dev/null", "../../../precious"])
+def test_a_link_where_git_has_its_exclusions_is_left_and_stops_no_commit(
+    repo: Repo, target: str
+) -> None:
+    precious = repo.root.parent / "precious"
+    precious.write_text("MINE\n")
+    (repo.git_dir / "info").mkdir(exist_ok=True)
+    exclude = repo.git_dir / "info/exclude"
+    exclude.unlink(missing_ok=True)
+    exclude.symlink_to(target)
+    repo.write(*mixed(2))
+    (said,) = ask(repo, questions(("run --once",)))
+    assert len(repo.subjects()) == 1 + 2
+    assert b"projection.failed" in said.err and b"info/exclude" in said.err
+    assert (os.readlink(exclude), precious.read_text()) == (target, "MINE\n")
+
+
 PIPES = (
     "config.json", ".active-agent", "state.json", ".execution-state.json", "HANDOFF.md", "ROADMAP.md",
     "phases/01-phase-1/.execution-state.json", "phases/01-phase-1/.dept-status-backend.json",

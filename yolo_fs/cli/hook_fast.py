@@ -118,7 +118,13 @@ def main_in_full(arguments: Sequence[str]) -> int:
     from yolo_fs.cli.hook import fully
 
     event, host, cwd = arguments
-    print(json.dumps(fully(event, host, cwd, json.loads(sys.stdin.buffer.read()))))
+    said: Answer
+    try:  # six times as much: what is no ASCII is written out
+        told = parse(sys.stdin.buffer.read(), 6 * LIMIT_BYTES, DEEPEST)
+        said = fully(event, host, cwd, told)
+    except (ValueError, RecursionError) as error:
+        said = {}, f"yolo-fs hook: nothing was checked: {error!s:.100}", 0
+    print(json.dumps(said))
     return 0
 
 

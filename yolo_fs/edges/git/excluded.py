@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from yolo_fs.edges.files import content_of
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, make_folders, open_regular, write_atomic
+from yolo_fs.edges.store import SHARED, environment, make_folders, open_regular, write_atomic
 
 _HEAD = "# Kept by yolo-fs beside the branch."
 _NO_END = "# (The line above had no end.)"
@@ -22,7 +22,7 @@ def hide(repository: Repository, patterns: Sequence[str]) -> None:
     """Let git show no file that is not tracked and fits a pattern.
 
     Raises:
-        YoloError: as `write_atomic`. OSError: the file cannot be written.
+        YoloError: as `write_atomic`; NOT_REGULAR where a link is in its place.
     """
     path = os.path.join(repository.common_dir, "info", "exclude")
     before = content_of(path)
@@ -35,7 +35,10 @@ def hide(repository: Repository, patterns: Sequence[str]) -> None:
     head = [] if _HEAD.encode() in present else [_HEAD, *([] if is_ended else [_NO_END])]
     make_folders(os.path.dirname(path), root=repository.common_dir)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-    with os.fdopen(open_regular(path, flags, SHARED, repository.common_dir), "wb") as file:
+    with (
+        environment(path),
+        os.fdopen(open_regular(path, flags, SHARED, repository.common_dir), "wb") as file,
+    ):
         file.write(start + "".join(f"{line}\n" for line in (*head, *missing)).encode())
 
 
