@@ -121,6 +121,27 @@ def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
     within(team, use)
 
 
+def test_a_server_that_is_started_outside_a_repository_says_so_in_its_answers(
+    team: Team, tmp_path: Path
+) -> None:
+    outside = Team.__new__(Team)
+    outside.root = tmp_path / "outside"
+    outside.root.mkdir()
+
+    async def use(asked: Client) -> None:
+        for tool in ("stand", "next", "check"):
+            refused = (await call(asked, tool))["refused"]
+            assert f"not_a_repository: no git repository at {outside.root}" in refused
+            assert "use -C" in refused
+
+    within(outside, use)
+    within(outside, _stands, "-C", str(team.root))
+
+
+async def _stands(asked: Client) -> None:
+    assert "next: critic does critique" in (await call(asked, "stand"))["text"]
+
+
 def test_roles_and_isolation_hold_as_in_the_hooks(team: Team) -> None:
     path = f"{PHASE}/critique.jsonl"
 

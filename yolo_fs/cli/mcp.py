@@ -9,6 +9,7 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import Reason, YoloError
 
 
 @verb("mcp", example="yolo-fs mcp --as yolo-dev")
@@ -34,11 +35,23 @@ def mcp(asked: Invocation, *, agent: str) -> Reply:
         from yolo_fs.mcp.server import Server
     finally:
         gc.enable()
-    with Repository(asked.start) as repository:
-        root = repository.root
-    os.chdir(root)
-    Server(root, agent).run()
+    Server(_root(asked.start), agent).run()
     return Reply()
+
+
+def _root(start: str) -> str:
+    """Return where the repository is, and go there; where there is none, the place itself: hosts
+    start us anywhere, and show what a tool answers, but not why a server has ended.
+    """
+    try:
+        with Repository(start) as repository:
+            root = repository.root
+    except YoloError as error:
+        if error.reason is not Reason.NOT_A_REPOSITORY:
+            raise
+        return os.path.abspath(start)
+    os.chdir(root)
+    return root
 
 
 def check_agent(name: str) -> None:

@@ -39,7 +39,7 @@ from yolo_fs.json_form import to_json, visible
 from yolo_fs.mcp.framing import LONGEST, Line, read_line
 from yolo_fs.mcp.parameters import PARAMETERS, described
 from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
-from yolo_fs.reasons import Finding, safe
+from yolo_fs.reasons import Finding, YoloError, safe
 
 INSTRUCTIONS = """\
 Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn
@@ -190,8 +190,11 @@ class Server:
 
     async def _follow(self) -> None:
         """Tell subscribers what the journal says has changed."""
-        with Repository(self._start) as repository:
-            folder, root = repository.own_dir, repository.root
+        try:
+            with Repository(self._start) as repository:
+                folder, root = repository.own_dir, repository.root
+        except YoloError:  # nothing changes here; what is asked is answered with why
+            return
         journal = Journal(folder, source=root, now=lambda: datetime.now(UTC))
         path = os.path.join(folder, "events.jsonl")
         seen, stamp, is_ready = -1, None, False

@@ -110,6 +110,7 @@ class Tools:
         from yolo_fs.services.reports.resume import resume
 
         name = bare_name(self._who(agent))
+        Repository(self._start).close()  # a hook is silent where there is none; who asks is told
         brief = cut(resume(self._start, Asker(name, department_said(name))), BUDGET, as_text)
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
