@@ -29,8 +29,9 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
     """Become the one daemon of the work tree that `start` lies in.
 
     Raises:
-        YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, UNSAFE_REPOSITORY,
-            NETWORK_FILESYSTEM unless `unsafe_fs`, and whatever finding the repository raises.
+        YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, NOT_REGULAR,
+            UNSAFE_REPOSITORY, NETWORK_FILESYSTEM unless `unsafe_fs`, and whatever finding the
+            repository raises.
     """
     probe = Repository(start)
     probe.refuse_unsafe()
@@ -39,6 +40,13 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
     if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
         raise YoloError(
             Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
+        )
+    if os.path.islink(os.path.join(probe.root, PLANNING_ROOT)):
+        raise YoloError(
+            Reason.NOT_REGULAR,
+            f"{PLANNING_ROOT} is a symbolic link, which nobody follows",
+            hint="Put a folder of its own in its place.",
+            exit_code=Exit.NOT_HERE,
         )
     probe.make_own_dir()
     lock = hold(lock_path(probe))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -36,6 +36,8 @@ from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace import CONFIG, load, lock_path, own_files
 
 OLDEST_GIT = (2, 34)
+_SCAN_S = 10.0
+"""How long a scan may take before a daemon that has not ended one stands still."""
 OLD_LOCK_S = 300.0
 """Age from which a foreign lock is worth a word. See docs/faults.md#f24."""
 
@@ -247,11 +249,25 @@ def _merge_driver(repository: Repository) -> Iterator[Symptom]:
 
 
 def _daemon(repository: Repository) -> Iterator[Symptom]:
-    found = health(repository)
-    if found.pid is None:
+    if health(repository).pid is None:
         yield _symptom(
             Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING
         )
+    yield from _daemon_at_work(repository)
+
+
+def _standstill(repository: Repository) -> Iterator[Symptom]:
+    found = health(repository)
+    late_s = 2 * load(repository.root).policy.rescan_s + _SCAN_S
+    if found.scanned_s_ago is not None and found.scanned_s_ago > late_s:
+        message = f"the daemon, process {found.pid}, has not looked for over {late_s:.0f} s"
+        hint = "If nobody has stopped it on purpose, 'yolo-fs restart' starts another one."
+        yield _symptom(Reason.DEADLINE_PASSED, message, "", hint)
+
+
+def _daemon_at_work(repository: Repository) -> Iterator[Symptom]:
+    found = health(repository)
+    yield from _standstill(repository)
     if found.degraded:
         degraded = found.degraded
         yield _symptom(degraded.reason, degraded.detail, "", degraded.hint, level=Level.WARNING)
@@ -278,15 +294,19 @@ LOOKS: tuple[Look, ...] = (
     _claims,
     _daemon,
 )
-STANDING: tuple[Look, ...] = (_planning_tree, _merge_driver, _claims)
-"""What keeps work from getting on and nothing else on the screen of `status` tells."""
+STANDING: tuple[Look, ...] = (_planning_tree, _merge_driver, _claims, _standstill)
+"""What keeps work from getting on, and nothing else on the screen of `status` tells."""
+UNTOLD: tuple[Look, ...] = (_planning_tree, _merge_driver, _claims, _daemon_at_work)
+"""The same for whoever is told only that a daemon runs."""
 
 
-def standing_troubles(repository: Repository) -> Iterator[Finding]:
+def standing_troubles(
+    repository: Repository, looks: Iterable[Look] = STANDING
+) -> Iterator[Finding]:
     """Yield, as warnings, what doctor finds that stands in somebody's way until it is mended; a
     look that fails is one.
     """
-    for look in STANDING:
+    for look in looks:
         try:
             found = [symptom.finding for symptom in look(repository)]
         except YoloError as error:

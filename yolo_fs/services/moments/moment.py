@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from yolo_fs.edges.files import walk
 from yolo_fs.edges.git.repository import Repository
@@ -27,6 +27,8 @@ from yolo_fs.services.progress.drift import Aside, as_json, asides
 from yolo_fs.services.reports.status import Report, Reporter, last_commits, listed
 from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace import Settings, load
+
+_Seen = TypeVar("_Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,27 +102,34 @@ class StatusObserver:
             self._reporter = Reporter(self._repository, settings)
         self._repository.evict_caches()
         found = self._reporter.look()
+        standing = tuple(standing_troubles(self._repository))
         escalations = Escalations(self._repository, settings)
         try:
             team = board(self._repository, settings, found.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
             waiting = inbox(found, None, None, escalations)
-            return PresentMoment(found, None, findings=(wrong,), inbox=waiting)
+            return PresentMoment(found, None, findings=(*standing, wrong), inbox=waiting)
         if found.head.tip:
             index = self._team.history_index
             warnings = self._team.derive_from(index.tip, "warnings", index.warnings)
             found = replace(found, last=last_commits(index), warnings=warnings)
         verdicts = {one.path: one.verdict for one in found.listing.unsettled}
         crew = AgentsObserver(self._repository, settings, self._team).look(verdicts, team.commit)
-        beside = asides(self._repository.root, settings, team, self._team)
+        unseen: list[Finding] = []
+        history, none = self._team, tuple[Aside, ...]()
+        beside = _tried(
+            lambda: asides(self._repository.root, settings, team, history), none, unseen
+        )
         unread = (replace(one, level=Level.WARNING) for one in crew.findings)
         names = (replace(one, level=Level.WARNING) for one in found.misnamed)
         machines, wrong_there = self._look_at_machines(found.obstacle)
         of_hooks = _warnings_of_hooks(self._repository, settings)
-        standing = standing_troubles(self._repository)
         findings = (*standing, *of_hooks, *unread, *names, *wrong_there)
-        read = total_compliance(self._repository.root, settings.limits)
+        read = _tried(
+            lambda: total_compliance(self._repository.root, settings.limits), None, unseen
+        )
+        findings += tuple(dict.fromkeys(unseen))
         waiting = inbox(found, team, machines, escalations)
         return PresentMoment(found, team, beside, crew, findings, machines, read, waiting)
 
@@ -138,6 +147,15 @@ class StatusObserver:
             return (self._machines.look(obstacle) if self._machines else None), ()
         except YoloError as error:  # a choice that is damaged hides the team, and nothing else
             return None, (replace(error.as_finding(), level=Level.WARNING),)
+
+
+def _tried(look: Callable[[], _Seen], otherwise: _Seen, unseen: list[Finding]) -> _Seen:
+    """Return what a look gives; one that fails hides its own part, and nothing else."""
+    try:
+        return look()
+    except YoloError as error:
+        unseen.append(replace(error.as_finding(), level=Level.WARNING))
+        return otherwise
 
 
 def look_back(repository: Repository, commit: str, team: Team | None = None) -> PastMoment:
