@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -373,3 +374,19 @@ def test_a_small_log_goes_on(tmp_path: Path) -> None:
     path.write_text("short")
     background.rotate(str(path))
     assert [file.name for file in tmp_path.iterdir()] == ["daemon.log"]
+
+
+def test_a_terminal_that_can_only_print_is_shown_lines(root: Path) -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "yolo_fs", "status", "--watch", "-C", str(root)]
+    env = {**os.environ, "TERM": "dumb"}
+    watching = subprocess.Popen(command, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
+    heard = b""
+    try:
+        while b"daemon" not in heard and select.select([ours], [], [], PATIENCE_S)[0]:
+            heard += os.read(ours, 4096)
+    finally:
+        watching.terminate()
+        watching.wait()
+    assert b"daemon" in heard
+    assert b"\x1b[?1049h" not in heard, "the other screen, which it does not have"

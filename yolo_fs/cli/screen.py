@@ -314,13 +314,14 @@ def _is_told_to_quit(heard: int | None, change: int, within_s: float) -> bool:
 @contextlib.contextmanager
 def _page() -> Iterator[Callable[[str], None]]:
     """Lend a page: what is put on it replaces what was there, or follows without a terminal."""
-    if not sys.stdout.isatty():
+    console = console_for(sys.stdout)
+    if not console.is_terminal or console.is_dumb_terminal:  # which has no place to go back to
         yield _put_below
         return
     from rich.live import Live
     from rich.text import Text
 
-    with Live(console=console_for(sys.stdout), screen=True, auto_refresh=False) as live:
+    with Live(console=console, screen=True, auto_refresh=False) as live:
         yield lambda text: live.update(Text.from_ansi(text), refresh=True)
 
 
