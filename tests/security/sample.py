@@ -12,6 +12,7 @@ ALL = bool(os.environ.get("YOLO_SECURITY"))
 
 
 def sample_of(all_: Iterable[Tried], one_of: int, rng: random.Random) -> list[Tried]:
-    """Return one of so many, at least one; all of them in the larger tier."""
+    """Return one of so many in their order, at least one; all of them in the larger tier."""
     things = list(all_)
-    return things if ALL else rng.sample(things, -(-len(things) // one_of))
+    chosen = rng.sample(range(len(things)), -(-len(things) // one_of))
+    return things if ALL else [things[at] for at in sorted(chosen)]

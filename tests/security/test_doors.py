@@ -34,6 +34,7 @@ TOGETHER: Mapping[str, Sequence[str]] = {
         "programs", "trees", "history", "kept", "team", "leases 0", "refs", "git settings",
     ),
     "files of ours": ("mixed files",),
+    "files that never end": ("endless files",),
     "links": ("planted membership", "own links", "tree links", "folder links"),
 }  # fmt: skip
 """Groups that stand in one repository when there is no time for each alone."""

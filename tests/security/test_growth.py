@@ -216,6 +216,7 @@ def test_the_patterns_of_code_tables_and_schemas_are_found() -> None:
         assert any(part in place for place in places), part
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("text", "method"),
     [

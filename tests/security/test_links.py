@@ -83,6 +83,7 @@ COMPAT = (
 )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("script", COMPAT)
 @pytest.mark.parametrize("is_repository", [False, True])
 def test_no_script_writes_into_a_phase_behind_a_link(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import unicodedata
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from tests.e2e.history import History
 from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
 from tests.security.every_verb import NOT_ASKED, lines
+from tests.security.sample import sample_of
 from tests.security.verbs import PHASE, READERS, of_hosts, questions
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 
@@ -153,14 +155,16 @@ def test_hostile_contents_are_shown_escaped(repo: Repo, start: Start) -> None:
     )
 
 
-def test_a_repair_is_shown_escaped_and_git_takes_it_where_nothing_had_to_be(repo: Repo) -> None:
+def test_a_repair_is_shown_escaped_and_git_takes_it_where_nothing_had_to_be(
+    repo: Repo, rng: random.Random
+) -> None:
     plain, wild = artifact("critique", 0), artifact("critique", 1)
     old = b'{"id": "C1", "cat": "gap", "sev": "major", "q": "x", "ctx": "SHOWN", "sug": "y", "st": "open"}'
     repo.write(plain._replace(data=old + b"\n\n"))
     said = ask(repo, [Question(("fix", plain.path))])[0]
     assert said.out.startswith(b"--- a/") and said.err.count(b"escaped") == 0
     subprocess.run(["git", "apply", "--check", "-"], cwd=repo.root, input=said.out, check=True)
-    for hidden in (*"\u202e\u2028\u200b\x9b\ufeff\u2066\x7f", "\\u001b"):
+    for hidden in sample_of((*"\u202e\u2028\u200b\x9b\ufeff\u2066\x7f", "\\u001b"), 4, rng):
         repo.write(wild._replace(data=old.replace(b"SHOWN", hidden.encode()) + b"\n\n"))
         said, exact = ask(
             repo, [Question(("fix", wild.path)), Question(("fix", wild.path, "--json"))]

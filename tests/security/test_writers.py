@@ -21,6 +21,7 @@ import pytest
 from tests.e2e.artifacts import artifact, mixed
 from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
+from tests.security.sample import sample_of
 from tests.security.verbs import READERS, of_hosts, questions
 from yolo_fs.edges import heartbeats, in_place, store
 from yolo_fs.edges.database import open_disposable
@@ -458,6 +459,7 @@ def split(line: str) -> Question:
     return Question(tuple(line.split(" ")))
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("inside", [
     ".git/hooks/post-checkout.html", ".GIT/x.html", ".git/yolo-fs/x.html", ".git\u200c/x.html", "git~1/x.html",
     ".git./x.html", "sub/.git/x.html", "link/x.html", "sub/link/x.html", "parts/hooks/x.html", "../parts/hooks/x.html",
@@ -613,7 +615,7 @@ def test_a_kept_tree_that_no_work_tree_could_have_had_is_refused_whole(
         for number in range(1, len(trees) + 1)
         for to in ("", " --to ../elsewhere")
     ]
-    for said in ask(repo, [split(line) for line in lines]):
+    for said in ask(repo, [split(line) for line in sample_of(lines, 4, rng)]):
         number = int(said.question.words[2])
         assert said.code == 1, (trees[number - 1], said)
         assert said.err.split(b" ")[1] in (b"path_escapes:", b"state_conflict:", b"not_regular:"), (
@@ -662,6 +664,7 @@ def test_a_tree_that_is_torn_or_endless_is_refused(repo: Repo) -> None:
     assert not (repo.root / "d").exists() and not (repo.root / "a").exists()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("hooks", ["folder/hooks", ".husky/_", "new/hooks"])
 def test_no_hook_is_restored_wherever_git_looks_for_hooks(repo: Repo, hooks: str) -> None:
     repo.git("config", "core.hooksPath", hooks)

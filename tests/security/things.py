@@ -244,6 +244,17 @@ def _tree_pipes() -> Iterator[Thing]:
         yield _pipe(path)
 
 
+def _endless() -> Iterator[Thing]:
+    for name in ("info/attributes", "info/exclude"):
+        path = f".git/{name}"
+
+        def planted(place: Place, path: str = path) -> None:
+            _remove(place.root / path)
+            (place.root / path).symlink_to("/dev/zero")
+
+        yield Thing(f"endless {path}", planted, lambda place, path=path: _shell(place, f"timeout 0.1 cat '{path}' >/dev/null") == 124)  # type: ignore[misc]  # fmt: skip
+
+
 # --- objects and refs ---
 
 _ZONE = "+0000"
@@ -661,6 +672,7 @@ GROUPS: Mapping[str, Group] = {
     "phase link": _at_any(_phase_links),
     "own pipes": _own_pipes,
     "tree pipes": _at_any(_tree_pipes),
+    "endless files": _at_any(_endless),
     "history": _at_any(_history),
     "trees": _at_any(_trees),
     "kept": _at_any(_kept),

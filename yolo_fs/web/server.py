@@ -353,7 +353,11 @@ class BoardServer:
         self._socket = _listening(port)
         self.port: int = self._socket.getsockname()[1]
         self._gatekeeper = Gatekeeper(self.port, secrets.token_urlsafe(32))
-        self._site = BoardSite(starts, self._gatekeeper)
+        try:
+            self._site = BoardSite(starts, self._gatekeeper)
+        except BaseException:
+            self._socket.close()
+            raise
 
     @property
     def url(self) -> str:
