@@ -40,7 +40,7 @@ TOGETHER: Mapping[str, Sequence[str]] = {
 """Groups that stand in one repository when there is no time for each alone."""
 REPOSITORIES = {name: (name,) for name in GROUPS} if ALL else TOGETHER
 ONE_OF = 20
-"""Of each sort of doors, and of each group of things, one of so many is tried in each repository."""
+"""Of each sort of doors, one of so many is gone through in each repository."""
 
 
 @pytest.fixture(scope="module")
@@ -72,13 +72,13 @@ def planted(place: Place, groups: Sequence[str]) -> list[Thing]:
 
 
 def ways_through(doors: Sequence[Door], rng: random.Random) -> list[Way]:
-    """Return every way through every door; in the ordinary tier one way through some doors of each sort."""
+    """Return every way through every door; in the ordinary tier the shortest way through some of each sort."""
     if ALL:
         return [(door, row) for door in doors for row in rows_of(door)]
     chosen: list[Way] = []
     for sort in dict.fromkeys(door.sort for door in doors):
         open_ = [door for door in doors if door.sort == sort and rows_of(door)]
-        chosen += [(door, rng.choice(rows_of(door))) for door in sample_of(open_, ONE_OF, rng)]
+        chosen += [(door, rows_of(door)[0]) for door in sample_of(open_, ONE_OF, rng)]
     return chosen
 
 
@@ -251,13 +251,10 @@ def told(faults: Sequence[Fault]) -> str:
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("group", list(GROUPS))
-def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(
-    group: str, place: Place, rng: random.Random
-) -> None:
+def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(group: str, place: Place) -> None:
     things = planted(place, (group,))
-    tried = sample_of(things, ONE_OF, rng)
     try:
-        assert [thing.name for thing in tried if not thing.does_harm(place)] == []
+        assert [thing.name for thing in things if not thing.does_harm(place)] == []
     finally:
         place.silence()
 
