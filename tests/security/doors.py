@@ -332,7 +332,13 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "hooks uninstall": Made(Row(writes=_HOOKS)),
     "uninstall": (
         Row("--dry-run"), Row("", writes=(*_HOOKS, *_HOSTS, *_MERGE, *_CONSENT, "repo/.git/info/exclude")),
-        Row("--purge", writes=(*_HOOKS, *_HOSTS, *_MERGE, *_CONSENT, "repo/.git/info/exclude")),
+        Row(
+            "--purge",  # the planning tree of every work tree goes, as is said
+            writes=(
+                *_HOOKS, *_HOSTS, *_MERGE, *_CONSENT, "repo/.git/info/exclude",
+                "repo/.yolo-planning*", "beside/.yolo-planning*",
+            ),
+        ),
     ),
     "hooks doctor": Made(Row(runs_hooks=True)),
     "statusline": MADE,
