@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.teams import Team
 from tests.test_real import FILES
 from yolo_fs.cli.main import run
+from yolo_fs.reasons import Exit
 from yolo_fs.services.hooks.run import pre_commit
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -107,3 +109,18 @@ def test_what_fix_repairs_wholly_is_said_to_be_wholly_fixable(
     assert before["data"]["fixable"] >= gone
     if before["data"]["errors"] and not after["data"]["errors"]:
         assert before["data"]["fixable"] >= before["data"]["errors"]
+
+
+def test_half_a_line_is_not_called_fixable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(tmp_path / "half")
+    path = ".yolo-planning/phases/01-auth/critique.jsonl"
+    team.file(
+        path, '{"id":"C1","cat":"gap","sev":"minor","q":"Q","ctx":"c","sug":"s"}\n{"id":"C2","ca'
+    )
+    before = (team.root / path).read_bytes()
+    assert run(["validate", path, "-C", str(team.root)]) == Exit.FINDINGS
+    assert "fixable" not in "".join(capsys.readouterr())
+    run(["fix", "--write", path, "-C", str(team.root)])
+    assert (team.root / path).read_bytes() == before

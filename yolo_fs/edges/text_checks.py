@@ -268,11 +268,12 @@ _ADVICE = {
                                                                   "as \\u001b in JSON")),
     Reason.CONFLICT_MARKER: ("one version of the content", ("resolve the conflict and remove the "
                                                            "markers")),
-    Reason.UNTERMINATED: ("a newline after the last line", "end the file with a newline"),
+    Reason.UNTERMINATED: ("a newline after the last line", ("end the file with a newline, once "
+                                                           "its last line is whole")),
     Reason.FENCED_JSON: ("bare JSON", "remove the Markdown fence"),
     Reason.BLANK_LINE: ("no blank lines", "remove them"),
-    Reason.JSON_PARSE_ERROR: ("one JSON object, such as {\"id\":\"C1\"}", ("write it with a JSON "
-                                                                          "library")),
+    Reason.JSON_PARSE_ERROR: ("one JSON object, such as {\"id\":\"C1\"}", ("one whole object "
+                                                                          "a line")),
     Reason.NESTING_TOO_DEEP: ("less nesting", "flatten the value, or write it as text"),
     Reason.NUMBER_TOO_LARGE: ("a number of ordinary size", "write it as a string"),
     Reason.NOT_FINITE: ("a finite number", "leave the key out, or write a string"),

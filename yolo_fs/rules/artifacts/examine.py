@@ -142,7 +142,8 @@ def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Loc
         yield records[1].line, fault._replace(level=Level.WARNING, grade=Grade.SHOULD)
     if artifact.needs_body and len(records) == 1:
         message, expected = "a header without any line below it", "at least one line more"
-        yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected)
+        hint = f"'yolo-fs schema example {artifact.kind}' prints a whole one."
+        yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected, hint)
 
 
 Located = tuple[int, Fault]
@@ -382,7 +383,7 @@ _PLANS = "'yolo-fs status -v'"
 
 
 def _one_of(names: Mapping[str, object], shown_by: str = "") -> str:
-    return shortened(sorted(names), shown_by=shown_by) or "none is there yet"
+    return shortened(sorted(names), shown_by=shown_by) or "one that is there; none is yet"
 
 
 def _circle(graph: Mapping[str, Sequence[str]]) -> list[str]:

@@ -51,9 +51,9 @@ def lost_records(
     """
     if not keeps_records(artifact):
         return
-    there = Counter(_key(artifact, value) for value in now)
+    there = Counter(key_of(artifact, value) for value in now)
     for number, value in enumerate(before, 1):
-        key = _key(artifact, value)
+        key = key_of(artifact, value)
         if not key:
             continue
         if there[key] > 0:
@@ -75,5 +75,6 @@ def superseded_in(decisions: Iterable[Value], file: str) -> frozenset[str]:
     return frozenset(of.removeprefix(f"{file}:") for of in told if of.startswith(f"{file}:"))
 
 
-def _key(artifact: Artifact, value: Value) -> str:
+def key_of(artifact: Artifact, value: Value) -> str:
+    """Return by what a record is found in another version of its file; empty for by nothing."""
     return content_of(value) if artifact.append_only else name_of(artifact, value)

@@ -17,6 +17,7 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.records import (
     LostRecord,
     keeps_records,
+    key_of,
     lost_records,
     superseded_in,
 )
@@ -52,15 +53,24 @@ def restored(repository: Repository, place: Place, data: bytes) -> bytes:
     lost = {one.line for one in _lost(repository, place, data, blob, tip)}
     if not lost or blob is None:
         return data
-    before = _body(repository, blob).decode().splitlines(keepends=True)
-    now, known = data.decode().splitlines(keepends=True), 0
-    for number, line in enumerate(before, 1):
+    body = _body(repository, blob)
+    before = body.decode().splitlines()
+    now, keys = (
+        data.decode().splitlines(),
+        [key_of(place.artifact, one) for one in _values(place, data)],
+    )
+    if len(keys) != len(now):  # a line of it is none: its writer mends that first
+        return data
+    known = 0
+    for number, value in enumerate(_values(place, body), 1):
+        key = key_of(place.artifact, value)
         if number in lost:
-            now.insert(known, line if line.endswith("\n") else f"{line}\n")
+            now.insert(known, before[number - 1])
+            keys.insert(known, key)
             known += 1
-        elif line in now[known:]:
-            known = now.index(line, known) + 1
-    return "".join(now).encode()
+        elif key in keys[known:]:
+            known = keys.index(key, known) + 1
+    return "".join(f"{line}\n" for line in now).encode()
 
 
 def _lost(
