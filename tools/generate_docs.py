@@ -46,6 +46,7 @@ CHAPTERS = {
     "departments": "Roles, departments and modes",
     "roster": "Agents and their health",
     "workflow": "The workflow",
+    "chains": "The chains of the other commands",
     "escalation": "Escalation",
     "authority": "Authority and commands",
     "isolation": "Context isolation",

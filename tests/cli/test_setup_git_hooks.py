@@ -113,6 +113,7 @@ def test_a_hook_manager_asks_by_command(
 ) -> None:
     monkeypatch.chdir(root)
     monkeypatch.setenv("CLAUDECODE", "1")
+    (root / ".yolo-planning").mkdir()
     (root / "message").write_text(f"\n{subject}\n\n# with its comments\n")
     assert run(["git-hook", "commit-msg", "message"]) == code
     assert ("the commit is refused" in capsys.readouterr().err) is bool(code)

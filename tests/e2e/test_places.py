@@ -219,8 +219,9 @@ def test_an_object_store_that_is_away_for_a_moment(repo: Repo, start: Start) -> 
     objects.with_name("away").rename(objects)
     daemon.wait_committed([second])
     # State files that were written meanwhile are tried again after a pause.
+    state = ("log", "--format=%h", "--", ".yolo-planning/state.json")
     left = ("status", "--porcelain", "-uall", "--", ".yolo-planning")
-    until(lambda: repo.look(*left) == "", "what was held is committed")
+    until(lambda: repo.look(*state) != "" == repo.look(*left), "what was held is committed")
     assert daemon.stop() == 0
     history.check([first, second])
 

@@ -33,6 +33,7 @@ PARTIAL = {
     "FAMILIES": "people are told nothing",
     "_KINDS_MEANT": "what is read that is no artifact",
     "_PLACES_MEANT": "what is read that is an artifact, or no file",
+    "_LEAVES": "the tables name the product of every other role",
     "_STATUS": "any other reason is a service that is unavailable",
 }
 """Bindings that are partial on purpose, with the reason."""

@@ -147,6 +147,8 @@ class Unwritten:
             return None  # it was written again
         else:
             reason = self._said_by_git(path, blob, stamp, head)
+        if reason and self._repository.head() != head:
+            return None  # it was just committed, while we looked at the branch before
         if reason:
             self._seen.put(path, Seen(blob, stamp.mtime_ns, reason.value))
         return reason

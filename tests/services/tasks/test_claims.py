@@ -138,7 +138,7 @@ def test_the_files_of_a_task_are_those_of_its_plan(team: Team) -> None:
     assert raised.value.reason is Reason.UNKNOWN_NAME
 
 
-@pytest.mark.proves("000:394")
+@pytest.mark.proves("000:394a")
 def test_the_message_of_a_dev_claims_its_files_and_makes_it_a_teammate(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,5 +76,9 @@ def superseded_in(decisions: Iterable[Value], file: str) -> frozenset[str]:
 
 
 def key_of(artifact: Artifact, value: Value) -> str:
-    """Return by what a record is found in another version of its file; empty for by nothing."""
-    return content_of(value) if artifact.append_only else name_of(artifact, value)
+    """Return by what a record is found in another version of its file; empty for by nothing: what
+    has a name alone may be called otherwise by its author.
+    """
+    if artifact.append_only:
+        return content_of(value)
+    return name_of(artifact, value) if artifact.named_by or value.get("id") else ""

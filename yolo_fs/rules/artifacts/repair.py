@@ -71,7 +71,7 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
     if kind.format in (Format.JSON, Format.JSONL, Format.TOON):
         text = _without_fence(text)
     if kind.format in (Format.JSON, Format.JSONL):
-        is_ended = text.endswith("\n")
+        is_ended = text.endswith("\n") or kind.format is Format.JSON
         text = _mended_json(text, kind, by)
         if not is_ended and _record(text.rstrip("\n").rpartition("\n")[2]) is None:
             return None  # the half of a line: its writer knows the rest

@@ -60,8 +60,8 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     """Repair a file that was checked; `full`: its absolute path."""
     after = file.data
     if file.kind and file.data and _is_repairable(file.kind):
-        after = mended(file.data, file.kind, correction_of(full, validator.aliases)) or file.data
-        after = validator.with_records(full, after)
+        before = validator.with_records(full, file.data)
+        after = mended(before, file.kind, correction_of(full, validator.aliases)) or before
     judged = validator.again(full, file.path, after) if after != file.data else file
     questions = _questions(judged)
     place = _place_of(full)
