@@ -218,10 +218,10 @@ def test_an_object_store_that_is_away_for_a_moment(repo: Repo, start: Start) -> 
     daemon.mailbox.wait(lambda events: events[-1]["event"] in ("artifact.held", "daemon.trouble"))
     objects.with_name("away").rename(objects)
     daemon.wait_committed([second])
-    # State files that were written meanwhile are tried again after a pause.
-    state = ("log", "--format=%h", "--", ".yolo-planning/state.json")
+    # What git is to hide of our state files is tried again after a pause.
+    state = repo.root / ".yolo-planning/state.json"
     left = ("status", "--porcelain", "-uall", "--", ".yolo-planning")
-    until(lambda: repo.look(*state) != "" == repo.look(*left), "what was held is committed")
+    until(lambda: state.exists() and repo.look(*left) == "", "what is kept beside it is hidden")
     assert daemon.stop() == 0
     history.check([first, second])
 
