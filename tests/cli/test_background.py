@@ -277,7 +277,10 @@ def test_a_daemon_whose_parent_blocks_its_signals_stops(
 def test_a_daemon_goes_on_when_nobody_can_hear_it_any_more(root: Path) -> None:
     with open("/dev/full", "wb") as full:
         daemon = subprocess.Popen(
-            [sys.executable, "-m", "yolo_fs", "run", "-C", str(root)], stderr=full, stdout=full
+            [sys.executable, "-m", "yolo_fs", "run", "-C", str(root)],
+            stderr=full,
+            stdout=full,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # as under nohup
         )
     roadmap = root / ".yolo-planning" / "ROADMAP.md"
     roadmap.write_text("# Roadmap\n")

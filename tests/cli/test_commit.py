@@ -271,6 +271,7 @@ def test_a_commit_that_is_interrupted_leaves_the_index_as_it_was(
         cwd=team.root,
         start_new_session=True,
         stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # a background job ignores some
     )
     deadline = time.monotonic() + 30
     while not reached.exists() and time.monotonic() < deadline:

@@ -422,7 +422,7 @@ def test_a_second_runner_refuses_while_one_runs(company: Company) -> None:
 
 def test_agents_of_a_killed_runner_are_found_and_no_act_is_done_twice(company: Company) -> None:
     company.configure()
-    first = company.begin("a", "login", YOLO_FS_DEMO_PACE_S="1.5")
+    first = company.begin("a", "login", YOLO_FS_DEMO_PACE_S="6")
     folder = company.repo.git_dir / "yolo-fs/company"
     wait_for(lambda: numbers(folder, "architect"), "nobody was started")
     (pid,) = numbers(folder, "architect")

@@ -368,6 +368,7 @@ class Git:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # its helpers hold the pipes as well
             process.wait()
+            _let_go(process)
             raise timeout_error(arguments[0]) from None
         answer = GitOutput(process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
@@ -435,11 +436,19 @@ def _outcome(
             return process.communicate(given, timeout=max(0.0, min(_LOOK_S, left_s)))
         except subprocess.TimeoutExpired as late:
             if has_ended:  # and has been read once more since
+                _let_go(process)
                 return late.output or b"", late.stderr or b""
             has_ended = process.poll() is not None
             if left_s <= 0 and not has_ended:
                 raise
         given = None
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what was not sent yet is nobody's any more
+                pipe.close()
 
 
 def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
@@ -616,6 +625,7 @@ def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
             except BaseException:  # whoever undoes what git has begun must not do it beside git
                 process.terminate()
                 process.wait()
+                _let_go(process)
                 raise
     finally:
         os.environ.update(inherited)
