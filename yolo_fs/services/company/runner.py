@@ -306,8 +306,7 @@ class Runner:
         """Return how a run ends that has nothing left to do."""
         if phase is None or self._stage() is not None:
             return None
-        chain = self._options.chain
-        if chain and chain not in GOES_ON:
+        if self._ends_with_its_chain:
             return Outcome.DONE
         return Outcome.SHIPPED if phase.is_complete else None
 
@@ -339,7 +338,13 @@ class Runner:
     @property
     def _open_acts(self) -> tuple[Act, ...]:
         first = self._stage() or self._analysis()
+        if first is None and self._ends_with_its_chain:
+            return ()  # its last agent may still be about to end
         return (first,) if first else self._acts
+
+    @property
+    def _ends_with_its_chain(self) -> bool:
+        return bool(self._options.chain) and self._options.chain not in GOES_ON
 
     def _stage(self) -> Act | None:
         """Return the first act of the run's chain that is not done; None after the last one."""
