@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolo_fs.edges.store import SHARED, make_folders, write_text
@@ -17,7 +17,7 @@ from yolo_fs.rules.authz.actors import Actor
 from yolo_fs.rules.authz.authority import has_tool
 from yolo_fs.rules.authz.writers import can_write
 
-_FENCED = re.compile(r"^(`{3,})[\w-]*[ \t]*\n(.*?)^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(r"(`{3,})[\w-]*[ \t]*\n?")
 _SAID = re.compile(r"^(Decision|Escalate): +(\S.*)$", re.MULTILINE)
 
 OPTION = " | "
@@ -49,10 +49,23 @@ def contents_in(answer: str, files: Sequence[str]) -> Mapping[str, str]:
     """Return path → content: the last fenced blocks of an answer, one for each file; nothing where
     there are fewer.
     """
-    blocks = [found[2] for found in _FENCED.finditer(answer.replace("\r\n", "\n"))]
+    blocks = [*_blocks_in(answer.replace("\r\n", "\n"))]
     if not files or len(blocks) < len(files):
         return {}
     return dict(zip(files, blocks[-len(files) :], strict=True))
+
+
+def _blocks_in(text: str) -> Iterator[str]:
+    """Yield what stands between two fences of one length; what is not closed is no block."""
+    fence, lines = "", list[str]()
+    for line in text.splitlines(keepends=True):
+        if fence and line.rstrip() == fence:
+            yield "".join(lines)
+            fence, lines = "", []
+        elif fence:
+            lines.append(line)
+        elif opened := _FENCE.fullmatch(line):
+            fence = opened[1]
 
 
 def decision_in(answer: str) -> tuple[str, str]:
