@@ -98,6 +98,15 @@ def test_a_line_of_a_log_that_says_something_else_is_a_loss(team: Team) -> None:
     assert on_branch(team, "decisions") == ONES["decisions"]
 
 
+def test_an_id_is_no_part_of_the_command_that_is_named(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(team, "gaps", [{**ONES["gaps"][0], "id": "GAP-01; touch x"}, *ONES["gaps"][1:]])
+    put(team, "gaps", ONES["gaps"][1:])
+    _, told = typed(team, "validate", f"{PHASE}/gaps.jsonl", capsys=capsys)
+    assert "gaps.jsonl 'GAP-01; touch x' --as" in told["findings"][0]["hint"]
+
+
 def test_who_may_write_a_file_lets_a_record_of_it_go(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ brings them back. See docs/operations.md.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -105,7 +106,7 @@ def _finding(repository: Repository, place: Place, one: LostRecord, tip: str | N
     hint = f"'yolo-fs fix --write {place.path}' brings it back beside what is new."
     if not place.artifact.append_only:
         hint += (
-            f" If it is meant to go: yolo-fs decide supersede {place.name} {one.name}"
+            f" If it is meant to go: yolo-fs decide supersede {place.name} {shlex.quote(one.name)}"
             " --as AGENT --reason …"
         )
     message = f"{one.name}{whose} is missing{where}"
