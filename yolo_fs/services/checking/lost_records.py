@@ -5,7 +5,7 @@ brings them back. See docs/operations.md.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from yolo_fs.edges.git.history import LoggedCommit, log
@@ -39,7 +39,9 @@ def lost_from(
     `data`: the new version; `blob`: the one that the branch has, None when there is none.
     """
     lost = [*_lost(repository, place, data, blob, tip)]
-    found = [_finding(repository, place, one, tip) for one in lost[:_MOST_NAMED]]
+    named = lost[:_MOST_NAMED]
+    added = _commits_that_added(repository, place, named, tip) if named else {}
+    found = [_finding(place, one, added.get(one.line)) for one in named]
     if more := len(lost) - len(found):
         message, hint = f"and {more} more", f"'git diff HEAD -- {place.path}' shows all"
         found.append(Finding(Reason.RECORDS_LOST, place.path, message=message, hint=hint))
@@ -97,8 +99,7 @@ def _decisions(repository: Repository, place: Place, tip: str | None) -> Iterato
             yield from (record.value for record in reading.records)
 
 
-def _finding(repository: Repository, place: Place, one: LostRecord, tip: str | None) -> Finding:
-    added = _commit_that_added(repository, place, one, tip)
+def _finding(place: Place, one: LostRecord, added: LoggedCommit | None) -> Finding:
     kind = place.artifact.kind
     writers = " or ".join(sorted(name_in(role, place.department) for role in producers_of(kind)))
     whose = f" of {one.speaker or writers}" if one.speaker or writers else ""
@@ -114,23 +115,27 @@ def _finding(repository: Repository, place: Place, one: LostRecord, tip: str | N
     return Finding(Reason.RECORDS_LOST, place.path, one.line, "", message, expected, hint)
 
 
-def _commit_that_added(
-    repository: Repository, place: Place, one: LostRecord, tip: str | None
-) -> LoggedCommit | None:
-    """Return the commit since which the branch has a record, as far back as is looked."""
-    if tip is None:
-        return None
-    commits = log(repository, tip, limit=_VERSIONS_LOOKED_AT, path=place.path, with_changes=False)
-    wanted, last = None, None
-    for commit in commits:
-        blob = repository.blob_at(commit.oid, place.path)
+def _commits_that_added(
+    repository: Repository, place: Place, lost: Sequence[LostRecord], tip: str | None
+) -> dict[int, LoggedCommit]:
+    """Return line → the commit since which the branch has that record, as far back as is looked."""
+    found: dict[int, LoggedCommit] = {}
+    wanted: dict[int, dict[str, Any]] | None = None
+    path, most = place.path, _VERSIONS_LOOKED_AT
+    for commit in log(repository, tip, limit=most, path=path, with_changes=False) if tip else ():
+        blob = repository.blob_at(commit.oid, path)
         values = _values(place, _body(repository, blob)) if blob else []
         if wanted is None:
-            wanted = values[one.line - 1] if one.line <= len(values) else None
-        if wanted is None or [*lost_records(place.artifact, [wanted], values)]:
+            wanted = {one.line: values[one.line - 1] for one in lost if one.line <= len(values)}
+        wanted = {
+            line: value
+            for line, value in wanted.items()
+            if not any(lost_records(place.artifact, [value], values))
+        }
+        if not wanted:
             break
-        last = commit
-    return last
+        found |= dict.fromkeys(wanted, commit)
+    return found
 
 
 def _values(place: Place, data: bytes) -> list[dict[str, Any]]:
