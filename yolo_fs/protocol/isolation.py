@@ -316,3 +316,9 @@ PERSONAL = (
     Personal("config.json", "says which rules hold for every agent"),
     Personal(".active-agent", "says which agent works, and whose rights it has"),
 )
+
+
+def is_withheld(role: Role, item: Item) -> bool:
+    """Return whether a role never receives what the row of its department gives."""
+    never = {each.what for row in SCOPES if row.role is role for each in row.never}
+    return item.what in never or (item.what is What.CONTEXT and What.ALL_CONTEXTS in never)

@@ -27,7 +27,7 @@ from yolo_fs.protocol.departments import (
 )
 from yolo_fs.protocol.escalation import ESCALATES_BY_ROLE, LEVELS
 from yolo_fs.protocol.gates import GATES, Owed
-from yolo_fs.protocol.isolation import BORDERS, SCOPES, Item, What
+from yolo_fs.protocol.isolation import BORDERS, SCOPES, Item, What, is_withheld
 from yolo_fs.protocol.roster import AGENT_BY_NAME, ROSTER, Agent
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
@@ -225,7 +225,7 @@ class Definition:
         bordered = [
             Given(item.text, self._paths_of(item))
             for row in BORDERS if row.department is self.department for item in row.receives
-            if not self._is_withheld(item)
+            if not is_withheld(self.role, item)
         ]  # fmt: skip
         found = [own, *(scoped or self._inputs()), *bordered]
         seen: set[tuple[object, ...]] = set()
@@ -235,11 +235,6 @@ class Definition:
                 seen.add(key)
                 kept.append(one)
         return tuple(kept)
-
-    def _is_withheld(self, item: Item) -> bool:
-        """Return whether its role never receives what its department does."""
-        never = {each.what for row in SCOPES if row.role is self.role for each in row.never}
-        return item.what is What.CONTEXT and What.ALL_CONTEXTS in never
 
     def _paths_of(self, item: Item) -> tuple[str, ...]:
         if item.what is What.CONTEXT:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId, TaskRef
-from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope, What
+from yolo_fs.protocol.isolation import BORDERS, SCOPES, Border, Scope, is_withheld
 from yolo_fs.protocol.roster import bare_name
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import classify
@@ -196,14 +196,11 @@ def _scope_of(actor: Actor) -> Iterator[str]:
     """Yield what a role receives and never receives."""
     rows: list[Scope | Border] = [row for row in SCOPES if row.role is actor.role]
     rows += [row for row in BORDERS if row.department is actor.department]
-    never_at_all = {item.what for row in rows for item in row.never if item.department is None}
-    if What.ALL_CONTEXTS in never_at_all:  # what its department gets, it does not
-        never_at_all.add(What.CONTEXT)
     received = [
         item.text
         for row in rows
         for item in row.receives
-        if isinstance(row, Scope) or item.what not in never_at_all
+        if isinstance(row, Scope) or not is_withheld(actor.role, item)
     ]
     never = [item.text for row in rows for item in row.never]
     if received:
