@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -324,18 +323,16 @@ HOSTILE: dict[str, tuple[str, Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE, ids=str)
-def test_hostile_file_gives_one_clear_finding_at_once(
+def test_hostile_file_gives_one_clear_finding_in_bounded_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
 ) -> None:
     name, make, reason = HOSTILE[case]
     make(tmp_path / name)
     tracemalloc.start()
-    started = time.monotonic()
     code, answer = validate(tmp_path, capsys, name)
-    took_s, peak_bytes = time.monotonic() - started, tracemalloc.get_traced_memory()[1]
+    peak_bytes = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (code, reasons(answer)) == (Exit.FINDINGS, [reason])
-    assert took_s < 5
     assert peak_bytes < 32 << 20
 
 
