@@ -199,6 +199,33 @@ def test_a_dry_run_prints_each_command_and_brief_and_starts_nobody(company: Comp
     assert not (company.repo.root / ".yolo-planning/phases/01-a-login").exists()
 
 
+LINGERS = """
+import os, subprocess, sys, time
+from yolo_fs.demo.agent import ScriptedAgent, main
+main()
+agent = ScriptedAgent(os.environ)
+for path in agent.writes:
+    while subprocess.run(["git", "cat-file", "-e", f"HEAD:{path}"], capture_output=True).returncode:
+        time.sleep(0.02)
+if agent.agent == "yolo-critic":
+    time.sleep(1)  # the branch has its file, and it is not through
+    text = agent.content(path)
+    agent.write(path, text + text.replace("C1", "C9"))
+"""
+
+
+def test_what_an_agent_makes_is_nobodys_before_its_process_has_ended(company: Company) -> None:
+    company.configure()
+    script = company.repo.file("../lingers.py", LINGERS)
+    program = f"{shlex.quote(sys.executable)} -P {script}"
+    played = company.go("a", "login", "--approve", "plan", program=program)
+    assert played.code == 75, played
+    order = [(event["event"], event["agent"]) for event in played.events if "agent" in event]
+    assert order.index(("agent.done", "critic")) < order.index(("agent.started", "scout"))
+    path = ".yolo-planning/phases/01-a-login/critique.jsonl"
+    assert "C9" in company.repo.git("show", f"HEAD:{path}")
+
+
 # --- what is not done ------------------------------------------------------------------------------------------------
 
 

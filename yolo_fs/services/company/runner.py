@@ -54,7 +54,7 @@ from yolo_fs.services.moments.inbox import InboxItem
 from yolo_fs.services.moments.moment import StatusObserver
 from yolo_fs.services.progress.signoff import SignOff
 from yolo_fs.services.progress.workflow import facts_of
-from yolo_fs.services.reports.status import CandidateState, report
+from yolo_fs.services.reports.status import Candidate, CandidateState, report
 from yolo_fs.services.workspace import Settings, company_lock_path, load
 
 TICK_S = 0.03
@@ -427,9 +427,17 @@ class Runner:
         occupied = {one.record.agent for one in self._working}
         for act in self._open_acts:
             is_free = act.key not in busy and act.agent not in occupied
-            is_free = is_free and not self._is_hopeless(act)
+            is_free = is_free and not self._is_hopeless(act) and not self._is_made_for(act)
             if is_free and not act.is_of_person and not self._checkpoint(act):
                 yield act
+
+    def _is_made_for(self, act: Act) -> bool:
+        """Return whether an agent still works on what an act follows from: it may write once more
+        what the branch has already.
+        """
+        open_ = {one.key for one in self._open_acts}
+        made = [one.act.department for one in self._working if one.act.key not in open_]
+        return any(act.department == one or None in (act.department, one) for one in made)
 
     def _start_some(self) -> bool:
         """Start who can go on, or do what needs no agent; return whether anything was begun."""
@@ -639,20 +647,21 @@ class Runner:
         """Return whether it is known what an agent that has ended leaves."""
         assert one.ended_at is not None
         self._look()
+        waited_s = time.monotonic() - one.ended_at
+        settle_s = _FOLLOWS_S if self._is_carried_on(one) else _SETTLE_S
+        settle_s += self._settings.policy.settle_ms / 1000
         same = next((act for act in self._open_acts if act.key == one.act.key), None)
         if same is None or same.basis != one.act.basis:
+            if waited_s < settle_s and self._has_written_again(one.act):
+                return False
             self._close(one, "done")
             self._failures.pop(one.act.key, None)
             if same is not None and self._starts.get(one.act.key, 0) >= _MOST_STARTS:
                 self._escalate(same, [f"it was started {_MOST_STARTS} times, and is not over"])
             return True
-        waited_s = time.monotonic() - one.ended_at
-        settle_s = _FOLLOWS_S if self._is_carried_on(one) else _SETTLE_S
-        settle_s += self._settings.policy.settle_ms / 1000
         if waited_s < settle_s and self._is_unseen(one.act):
             return False
-        found = report(self._repository, self._settings)
-        mine = [each for each in found.listing.unsettled if each.path in one.act.writes]
+        mine = self._unsettled_of(one.act)
         patience_s = max((_PATIENCE_S[each.standing] for each in mine), default=0.0)
         if waited_s < patience_s:
             return False
@@ -660,6 +669,16 @@ class Runner:
             one, same, [reason for each in mine for reason in _refusals(each.path, each.verdict)]
         )
         return True
+
+    def _unsettled_of(self, act: Act) -> Sequence[Candidate]:
+        """Return the files of an act that the branch does not have as they are."""
+        found = report(self._repository, self._settings)
+        return [each for each in found.listing.unsettled if each.path in act.writes]
+
+    def _has_written_again(self, act: Act) -> bool:
+        """Return whether the branch is about to have another version of an act's files."""
+        pending = CandidateState.PENDING
+        return any(each.standing is pending for each in self._unsettled_of(act))
 
     def _is_carried_on(self, one: _Working) -> bool:
         """Return whether a commit since its start goes on with a task whose escalation is open."""
