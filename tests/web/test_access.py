@@ -231,6 +231,57 @@ def test_a_slow_client_keeps_nobody_waiting(client: Client) -> None:
             one.close()
 
 
+def test_the_oldest_silent_connections_make_room_for_who_asks_something(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolo_fs.web.server._MOST_CONNECTIONS", 8)
+    silent = [socket.create_connection(("127.0.0.1", client.port), 10) for _ in range(30)]
+    try:
+        assert client.ask("/api/repositories", cookie=client.cookie).status == 200
+        for one in silent[:22]:
+            one.settimeout(PATIENCE_S)
+            assert ended(one), "a silent connection is kept"
+        with client.events() as stream:  # the oldest of all from here on
+            next(stream)
+            silent += [socket.create_connection(("127.0.0.1", client.port), 10) for _ in range(20)]
+            assert client.ask("/api/repositories", cookie=client.cookie).status == 200
+            assert client.ask("/", cookie="x").status == 403
+    finally:
+        for one in silent:
+            one.close()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"", b"GET /api/board HTTP/1.1\r\nHost: ", b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET"],
+)
+def test_a_connection_that_never_ends_its_request_is_ended(
+    client: Client, monkeypatch: pytest.MonkeyPatch, beginning: bytes
+) -> None:
+    monkeypatch.setattr("yolo_fs.web.server._SILENCE_S", 0.2)
+    with socket.create_connection(("127.0.0.1", client.port), PATIENCE_S) as one:
+        one.sendall(beginning)
+        assert ended(one), "it is kept"
+
+
+def ended(connection: socket.socket) -> bool:
+    """Read what is left; tell whether the other side has closed it."""
+    try:
+        while connection.recv(65_536):
+            pass
+    except ConnectionResetError:
+        return True
+    except TimeoutError:
+        return False
+    return True
+
+
+def test_who_forwards_another_port_is_told_the_way(client: Client) -> None:
+    answer = client.ask("/", Host="localhost:9090")
+    assert answer.status == 421
+    assert f"ssh -L {client.port}:127.0.0.1:{client.port}".encode() in answer.body
+
+
 ROW = "   0: {} {} 01 00000000:00000000 00:00000000 00000000 {:5d} 0 {} 1 0\n"
 HERE, MAPPED = "0100007F", "0000000000000000FFFF00000100007F"
 OTHER = os.getuid() + 12_345

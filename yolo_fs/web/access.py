@@ -95,7 +95,13 @@ class Gatekeeper:
         hosts = {f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"}
         host = headers.get("host", "")
         if host not in hosts:
-            return RefusedRequest(421, "This host is not the board's.")
+            port = self.port  # the address of a forwarded port looks like that of a rebound name
+            why = (
+                f"The board answers only as {LOOPBACK}:{port} or localhost:{port}. "
+                f"Where it is forwarded, use one port at both ends: 'yolo-fs board --no-open --port {port}' there, "
+                f"'ssh -L {port}:{LOOPBACK}:{port} HOST' here."
+            )
+            return RefusedRequest(421, why)
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return RefusedRequest(403, "Another site may not read the board.")
         is_once = bool(self.once) and _is_same(given, self.once)

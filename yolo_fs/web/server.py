@@ -7,6 +7,7 @@ import contextlib
 import gc
 import hashlib
 import os
+import resource
 import secrets
 import signal
 import socket
@@ -55,6 +56,13 @@ _BUDGET_S = 0.25
 """Longest look at a phase's past for one answer; the page asks again for the rest."""
 _CLOSING_S = 1
 """Longest wait for open connections when the server ends."""
+_SILENCE_S = 10.0
+"""How long a connection may stay open without a request: any user of the machine can open one."""
+_MOST_CONNECTIONS = 128
+_ACCEPTED_AT_ONCE = 1
+"""asyncio accepts that many before it tells us of the first."""
+_WAITING = 128
+"""Connections that the kernel keeps until they are accepted."""
 _STATUS = {
     Reason.NOT_AN_ARTIFACT: 404,
     Reason.FILE_MISSING: 404,
@@ -311,13 +319,45 @@ def _page_files() -> Iterator[tuple[str, bytes]]:
             yield each.name, each.read_bytes()
 
 
+def _room() -> int:
+    """Return how many connections there may be beside the descriptors that the board needs."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, soft // 4)
+    )
+
+
 class _Connection(H11Protocol):
     """One connection: whose it is never changes, and costs milliseconds to find out."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._since_s = self.loop.time()
         ends = (transport.get_extra_info(name) for name in ("peername", "sockname"))
         self.app_state = self.app_state | {"is_of_another": cache(partial(is_foreign, *ends))}
+        self.loop.call_later(_SILENCE_S, self._end_if_silent_since, None)
+        self._make_room()
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _make_room(self) -> None:
+        """End the oldest connection that asks nothing, where there are too many."""
+        open_ = [each for each in self.connections if isinstance(each, _Connection)]
+        open_ = [each for each in open_ if not each.transport.is_closing()]
+        if len(open_) > _room():
+            silent = (each for each in open_ if not each._is_answering)
+            min(silent, key=lambda each: each._since_s).transport.abort()
+
+    def _end_if_silent_since(self, last: object) -> None:
+        """End a connection that has brought no request since `last`, its request at that time."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is last and not self._is_answering:
+            self.transport.abort()
+            return
+        self.loop.call_later(_SILENCE_S, self._end_if_silent_since, self.cycle)
 
 
 class _Server(uvicorn.Server):
@@ -326,6 +366,11 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, *, handles_signals: bool):
         super().__init__(config)
         self._handled = (signal.SIGINT, signal.SIGTERM) if handles_signals else ()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_WAITING)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -379,6 +424,7 @@ class BoardServer:
             lifespan="on",
             http=_Connection,
             timeout_graceful_shutdown=_CLOSING_S,
+            backlog=_ACCEPTED_AT_ONCE,
         )
         return _Server(config, handles_signals=handles_signals)
 
