@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,7 @@ DOORS = {
     "yaml": "yolo_fs/edges/front_matter.py",
     "toon_format": "yolo_fs/edges/toon.py",
     "jsonlines": "yolo_fs/edges/readers.py",
-    "click": "yolo_fs/cli/",
+    "click": ("yolo_fs/cli/", "yolo_fs/mcp/verb.py"),
     "rich": "yolo_fs/cli/",
     "jinja2": "yolo_fs/services/definitions/texts.py",
     "mcp": "yolo_fs/mcp/server.py",
@@ -139,6 +141,24 @@ def test_imports_between_rooms_only_go_down(floor: str, path: Path) -> None:
         if (room := room_of(name, floor)) and order.get(room, len(order)) > order[own]
     )
     assert not upward, f"{name_of(path)} imports {upward} from a room above {own!r}"
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Also where an import stands in a function, or serves a type alone."""
+    names = {name_of(path).removesuffix(".__init__"): path for path in MODULES}
+    graph = {name: _imported(path, names) - {name} for name, path in names.items()}
+    assert list(TopologicalSorter(graph).static_order())
+
+
+def _imported(path: Path, names: Mapping[str, Path]) -> set[str]:
+    """Return the modules of ours that one names anywhere, each as deep as it goes."""
+    named = [
+        [f"{node.module}.{alias.name}", node.module]
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    ]
+    return {next(name for name in each if name in names) for each in named if each[1] in names}
 
 
 def test_every_module_stands_on_a_floor() -> None:

@@ -6,13 +6,14 @@ attributes joined by dots. None on the way gives null.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from yolo_fs.reasons import safe_lines
+from yolo_fs.reasons import Finding, safe_lines
 
 
 def to_json(value: Any) -> Any:
@@ -44,6 +45,17 @@ def to_json(value: Any) -> Any:
     if callable(value):
         return to_json(value())
     raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) -> str:
+    """Return the JSON envelope; the same input gives the same bytes."""
+    value = {
+        "ok": ok,
+        "data": to_json(data),
+        "findings": [finding.as_json() for finding in findings],
+        "schema": f"yolo-fs/{command}/1",
+    }
+    return json.dumps(value, ensure_ascii=True)
 
 
 def visible(value: Any) -> Any:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support import forked
 from tests.support.teams import EXAMPLES, Team
-from yolo_fs.cli import hook_fast
+from yolo_fs.cli import hook_fast, hook_question
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, HOSTS, TOOLS, Act
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Reason, YoloError
@@ -431,7 +431,7 @@ def test_a_failure_of_ours_breaks_no_session(
         raise error
 
     monkeypatch.setattr(agenthooks, "answer", fail)
-    monkeypatch.setattr(hook_fast, "_input", lambda: b"{}")
+    monkeypatch.setattr(hook_question, "read_input", lambda: b"{}")
     assert hook_fast.main(["stop", "-C", str(team.root)]) == 0
     out, err = capsys.readouterr()
     assert (out, "hook" in err) == ("{}\n", True)
@@ -464,7 +464,7 @@ def test_while_the_configuration_is_broken_the_last_good_one_holds(team: Team) -
 
 def test_the_fast_path_knows_every_event_and_the_same_names() -> None:
     assert set(hook_fast.NEEDS) == set(AGENT_HOOK_BY_NAME)
-    assert {row.role for row in AGENT_BY_NAME.values()} == hook_fast.AGENTS
+    assert {row.role for row in AGENT_BY_NAME.values()} == hook_question.AGENTS
     assert set(hook_fast._READERS) == {name for name, act in TOOLS.items() if act is Act.READ}
 
 
@@ -510,6 +510,7 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
         "yolo_fs.cli",
         "yolo_fs.cli.entry",
         "yolo_fs.cli.hook_fast",
+        "yolo_fs.cli.hook_question",
         "yolo_fs.edges",
         "yolo_fs.edges.heartbeats",
         "yolo_fs.foreign_json",

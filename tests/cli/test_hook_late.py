@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
-from yolo_fs.cli import hook_fast, hook_late
+from yolo_fs.cli import hook_fast, hook_late, hook_question
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, TOOLS, Act
 from yolo_fs.rules.hooks.hosts import GUARDED
 
@@ -93,7 +93,7 @@ DEEP = "[" * 600 + "]" * 600
 def test_what_cannot_be_read_is_refused_where_it_may_write_or_run(
     root: Path, event: str, told: str, host: str, *, is_denied: bool
 ) -> None:
-    data = told.replace("DEEP", DEEP).replace("HUGE", "x" * hook_fast.LIMIT_BYTES)
+    data = told.replace("DEEP", DEEP).replace("HUGE", "x" * hook_question.LIMIT_BYTES)
     words = [sys.executable, "-m", "yolo_fs", "hook", *([event] if event else []), "--host", host]
     env = {**os.environ, "YOLO_FS_COLD": "1"}
     for start, expected in ((root, is_denied), (root.parent, False)):
@@ -149,7 +149,7 @@ def test_the_time_is_limited_before_anything_is_read(
 ) -> None:
     team = Team(tmp_path / "work")
     (team.root / PHASE).mkdir(parents=True, exist_ok=True)
-    monkeypatch.setattr(hook_fast, "LIMIT_S", 1e-6)
+    monkeypatch.setattr(hook_question, "LIMIT_S", 1e-6)
     told = {"tool_name": "Bash", "tool_input": {"command": "rm x; " * 10_000}, "agent_type": agent}
     said, _, code = hook_fast.in_time(("pre-tool-use", "claude", str(team.root), told))
     assert (is_refused(said), code) == (is_denied, 0)
@@ -161,7 +161,7 @@ def test_its_table_is_that_of_the_whole_check() -> None:
     states = [name for row in GUARDED if row.is_state for name in row.names]
     assert not any(hook_late.GUARDED_NAME.match(name) for name in states)
     assert set(hook_late.WRITERS) == {name for name, act in TOOLS.items() if act is Act.WRITE}
-    assert 5 <= AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_fast.LIMIT_S <= 15
+    assert 5 <= AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_question.LIMIT_S <= 15
 
 
 def test_an_agent_is_told_what_was_not_kept_for_lack_of_time(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_check_that_hangs_is_answered_before_the_host_gives_up(tmp_path: Path)
     }
     began = time.monotonic()
     soon = (
-        "import sys, yolo_fs.cli.hook_fast as fast; fast.LIMIT_S = 4.0; "
+        "import sys, yolo_fs.cli.hook_question as question; question.LIMIT_S = 4.0; "
         "from yolo_fs.cli.hook_fast import main; sys.exit(main([]))"
     )
     done = subprocess.run(

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from tests.support.teams import Team
-from yolo_fs.cli import hook_fast
+from yolo_fs.cli import hook_fast, hook_question
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -198,6 +198,6 @@ def test_a_refusal_reaches_the_model_as_it_was_written(
     team: Team, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = json.dumps(payload("claude__task-completed")).replace("/repo", str(team.root)).encode()
-    monkeypatch.setattr(hook_fast, "_input", lambda: told)
+    monkeypatch.setattr(hook_question, "read_input", lambda: told)
     assert hook_fast.main(["task-completed"]) == 2
     assert "T1 …".encode() in capfdbinary.readouterr().err

@@ -18,7 +18,7 @@ from tests.support.phases import facts
 from yolo_fs.protocol.gates import GATES, Need
 from yolo_fs.rules.evidence import PhaseFacts
 from yolo_fs.rules.phase.gate_needs import AGREED
-from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.gate_status import GateStatus
 from yolo_fs.rules.phase.phase import Phase
 
 COMPANY = phases(company=True)

@@ -18,8 +18,7 @@ from yolo_fs.reasons import safe
 from yolo_fs.rules.agents.health import AT_WORK
 from yolo_fs.rules.escalations.log import EscalationProgress
 from yolo_fs.rules.evidence import PlanStanding, PlanStatus
-from yolo_fs.rules.phase.gate_needs import MissingEvidence
-from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.rules.phase.progress import (
     DepartmentStatus,
     Next,

@@ -5,14 +5,11 @@ from __future__ import annotations
 import atexit
 import sys
 
+from yolo_fs.edges.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-HOOK_IN_FULL = "hook-in-full"
-"""What a hook asks of the observer once it is clear that something of ours is touched."""
-ASKED_BY_GIT = "asked-by-git"
-"""What the script in git's hooks asks of it."""
 
 
 def finish() -> None:

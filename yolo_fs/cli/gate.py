@@ -21,7 +21,7 @@ from yolo_fs.services.progress.gate_wait import wait as wait_for
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yolo_fs.rules.phase.gates import GateStatus
+    from yolo_fs.rules.phase.gate_status import GateStatus
     from yolo_fs.services.progress.gates import Gates
 
 _PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")

@@ -77,8 +77,8 @@ def __getattr__(attribute: str) -> click.Command:
 
 
 if __name__ == "__main__":
-    from yolo_fs.cli.entry import ASKED_BY_GIT
     from yolo_fs.edges.ask import run_by_observer
+    from yolo_fs.edges.warm_path import ASKED_BY_GIT
 
     answered = run_by_observer([ASKED_BY_GIT, *sys.argv[1:]])
     refused = (answer(sys.argv[1], sys.argv[2:]) if answered is None else answered) == 1

@@ -14,56 +14,46 @@ import os
 import re
 import sys
 
-from yolo_fs.cli.entry import HOOK_IN_FULL
+from yolo_fs.cli import hook_question
+from yolo_fs.cli.hook_question import (
+    DEEPEST,
+    LIMIT_BYTES,
+    PATHS,
+    PLANNING,
+    RESOURCE_READERS,
+    agent_in,
+    as_names,
+    event_named,
+    find_root,
+    first_text,
+    folder_of,
+    has_tree,
+    host_of,
+    is_hosts_own,
+    is_mcp,
+    is_one_of_ours,
+    may_destroy,
+    options_of,
+    read_command_of,
+    read_given,
+    root_of,
+    texts_of,
+    with_role,
+)
 from yolo_fs.edges.heartbeats import active_agent, append_heartbeat
-from yolo_fs.edges.warm_path import own_folder, quick_stamp
+from yolo_fs.edges.warm_path import HOOK_IN_FULL, own_folder, quick_stamp
 from yolo_fs.foreign_json import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
-    Question = Mapping[str, Any]
-    Asked = tuple[str, str, str, Question]
-    """Event, host, directory and input."""
-    Answer = tuple[Question, str, int]
-    """What goes to stdout and stderr, and the exit code."""
+    from yolo_fs.cli.hook_question import Answer, Asked, Question
 
-LIMIT_S = 45.0
-"""How long a guard may take: the host's own limit less what it takes to start and to end on a
-loaded machine; a test keeps it near the table of hooks."""
-LIMIT_BYTES = 64 << 20
-"""Longest input that an agent host may send."""
-QUIET_S = 0.05
-"""How long nothing more comes after an object that is whole."""
-DEEPEST = 500
-"""Objects and arrays within each other in such an input: what tools are given may be odd."""
 GUARD = "pre-tool-use"
 """The event whose answer may keep a tool from running."""
-AGENT = "YOLO_FS_AGENT"
-ROLE = "YOLO_FS_ROLE"
-"""Variable by which a session says who it is, where its host does not."""
-PLANNING = ".yolo-planning"
 HANDOFF = "HANDOFF.md"
 DIRECTIVES = "apps/web/.local/directives"
-ALIASES = {
-    "before-submit-prompt": "user-prompt-submit",
-    "before-shell-execution": "pre-tool-use",
-    "before-read-file": "pre-tool-use",
-    "after-file-edit": "post-tool-use",
-}
-"""Events of one host that ask what another event asks."""
-AGENTS = frozenset(
-    (
-        "analyze", "architect", "critic", "debugger", "dev", "documenter", "integration-gate",
-        "lead", "owner", "po", "qa", "qa-code", "questionary", "roadmap", "scout", "security",
-        "senior", "tester",
-    )
-)  # fmt: skip
-"""Names of the roster without the prefixes of departments; a test keeps them equal, since the
-roster costs 25 ms."""
-PATHS = ("file_path", "path", "notebook_path", "target_file")
 _MAY_REACH_THE_TREE = (
     r"(?m)\.(?:dept|handoff|escalation)-|state\.json|-delete\b|-exec"
     r"|^(?>.*?\b(?:rm|rimraf|mv)\b).*?\s[\"']?(?:\.|/|~|\*|\$|`)"
@@ -72,16 +62,7 @@ _MAY_REACH_THE_TREE = (
 )
 """Words by which a command may reach files of the planning tree without its name, or skip our git
 hooks."""
-_MAY_DESTROY = (
-    r"(?m)^(?>.*?\bgit\b).*?\b(?:reset|clean|checkout|switch|restore|stash)\b"
-    r"|\b(?:rm|rimraf|trash)\b"
-)
-_RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResource")
 _READERS = ("Read", "NotebookRead", "Grep", "Glob")
-_MCP = ("mcp__", "MCP:")
-"""How the names of servers' tools begin."""
-_MOST_TEXTS = 1_000
-"""Arguments of a server's tool that are looked at here; more than that are left to the rest."""
 
 
 class OutOfTimeError(BaseException):
@@ -92,8 +73,8 @@ def main(arguments: Sequence[str]) -> int:
     """Answer one hook: print one object, and return the exit code."""
     said: Question
     try:
-        event, host, start = _options(arguments)
-        data = _input()
+        event, host, start = options_of(arguments)
+        data = hook_question.read_input()
         asked, note = understand(data, event, host, start)
         if asked is None and _is_unread(data, event, start):
             from yolo_fs.cli.hook_late import answer_unread
@@ -115,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def main_in_full(arguments: Sequence[str]) -> int:
     """In the observer: print the answer to a question on stdin, a list of three parts."""
-    from yolo_fs.cli.hook import fully
+    from yolo_fs.cli.hook_full import fully
 
     event, host, cwd = arguments
     said: Answer
@@ -148,23 +129,23 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     """
     try:
         said = parse(data, LIMIT_BYTES, DEEPEST) if data.strip() else {}
-        told, why = _as_names(said, data), "stdin is not a JSON object"
+        told, why = as_names(said, data), "stdin is not a JSON object"
     except (ValueError, RecursionError) as error:
         told, why = None, f"stdin is not a JSON object that can be read, {error!s:.100}"
     if not isinstance(told, dict):
         return None, f"yolo-fs hook: {why}; nothing was checked"
-    named = _event(event) or _event(told.get("hook_event_name"))
+    named = event_named(event) or event_named(told.get("hook_event_name"))
     if named not in NEEDS:
         name = (event or str(told.get("hook_event_name", "")))[:80]
         return None, f"yolo-fs hook: no event {name!r}; nothing done"
-    if _is_hosts_own(told):
+    if is_hosts_own(told):
         return None, ""
-    told = _with_role(told)
-    cwd = _cwd(told, start)
+    told = with_role(told)
+    cwd = folder_of(told, start)
     root = root_of(told, cwd)
-    if root and _has_tree(told, cwd, root):
+    if root and has_tree(told, cwd, root):
         _note_life(told, named, root)
-    return (named, host or _host(told), cwd, told), ""
+    return (named, host or host_of(told), cwd, told), ""
 
 
 _NAMED = r'"%s"\s{0,9}:\s{0,9}"([^"\\]{0,200})"'
@@ -174,27 +155,13 @@ def _is_unread(data: bytes, event: str, start: str) -> bool:
     """Return whether a guard is asked, where there is a planning tree, about a tool that may write
     or run, or that cannot be told: the agent decides how large and how deep it asks.
     """
-    if not data.strip() or not _has_tree({}, "", find_root(os.path.abspath(start or os.curdir))):
+    if not data.strip() or not has_tree({}, "", find_root(os.path.abspath(start or os.curdir))):
         return False
     text = data[:LIMIT_BYTES].decode("utf-8", "replace")
     named = re.search(_NAMED % "hook_event_name", text)
     tools = set(re.findall(_NAMED % "tool_name", text))
     is_reader = bool(tools) and tools.issubset(_READERS) and len(data) <= LIMIT_BYTES
-    return (_event(event) or _event(named[1] if named else "")) == GUARD and not is_reader
-
-
-_NO_NAME = (b"\\ud", b"\\uD", b"\\u0000", b"\xed", b"\0")
-
-
-def _as_names(told: Any, data: bytes) -> Any:
-    """Drop NULs, as a shell does, and replace halves of surrogate pairs, as a host does for one."""
-    if not any(sign in data for sign in _NO_NAME):
-        return told
-    text = json.dumps(told, ensure_ascii=False)
-    text = re.sub(r"(\\\\)|\\u0000", r"\1", text)
-    # The others stand for the bytes of a name that is no UTF-8: see os.fsdecode.
-    text = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text)
-    return json.loads(text)
+    return (event_named(event) or event_named(named[1] if named else "")) == GUARD and not is_reader
 
 
 def in_time(asked: Asked) -> Answer:
@@ -207,7 +174,7 @@ def in_time(asked: Asked) -> Answer:
 
     before = _signal.signal(_signal.SIGALRM, end)
     try:
-        _signal.setitimer(_signal.ITIMER_REAL, LIMIT_S)
+        _signal.setitimer(_signal.ITIMER_REAL, hook_question.LIMIT_S)
         try:
             return _where_needed(asked)
         finally:
@@ -245,159 +212,33 @@ def _by_observer(asked: Asked) -> Answer | None:
 
 
 def _fully(asked: Asked) -> Answer:
-    from yolo_fs.cli.hook import fully  # the rest costs ten times as much
+    from yolo_fs.cli.hook_full import fully  # the rest costs ten times as much
 
     return fully(*asked)
 
 
-def _options(arguments: Sequence[str]) -> tuple[str, str, str]:
-    event, host, start = "", "", ""
-    words = iter(arguments)
-    for word in words:
-        name, _, value = word.partition("=")
-        if name == "--host":
-            host = value or next(words, "")
-        elif name == "-C":
-            start = next(words, "")
-        elif not word.startswith("-"):
-            event = event or word
-    return event, host, start
-
-
-def _input() -> bytes:
-    """Return what the host sends, to its end, or until an object is whole and nothing more comes:
-    some hosts keep the stream open while they wait for the answer.
-    """
-    if sys.stdin is None or sys.stdin.isatty():
-        return b""
-    try:
-        stream = sys.stdin.fileno()
-    except (OSError, ValueError):  # what a client of the observer sends is there as a whole
-        return sys.stdin.buffer.read(LIMIT_BYTES + 1)
-    data = bytearray()
-    while len(data) <= LIMIT_BYTES and (more := os.read(stream, 1 << 20)):
-        data += more
-        if more.rstrip().endswith(b"}") and _is_quiet(stream) and _is_whole(data):
-            break
-    return bytes(data)  # what is larger is understood by nobody
-
-
-def _is_quiet(stream: int) -> bool:
-    """Return whether nothing comes for a moment, not even the end."""
-    import select
-
-    return not select.select([stream], (), (), QUIET_S)[0] if stream < 1024 else False
-
-
-def _is_whole(data: bytearray) -> bool:
-    try:
-        return isinstance(parse(bytes(data), LIMIT_BYTES, DEEPEST), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _event(name: object) -> str:
-    """Return `pre-tool-use` for that name as well as for PreToolUse and preToolUse."""
-    if not isinstance(name, str):
-        return ""
-    kebab = "".join(f"-{char.lower()}" if char.isupper() else char for char in name).strip("-")
-    return ALIASES.get(kebab, kebab)
-
-
-def _host(told: Question) -> str:
-    return "cursor" if "cursor_version" in told or "conversation_id" in told else "claude"
-
-
-def _cwd(told: Question, start: str) -> str:
-    roots = told.get("workspace_roots")
-    named = told.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
-    folder = os.path.abspath(
-        named if isinstance(named, str) and named and not start else start or os.curdir
-    )
-    given = read_given(told)
-    own = given.get("workdir") if read_command_of(given) else ""
-    return os.path.abspath(os.path.join(folder, own)) if isinstance(own, str) and own else folder
-
-
-def root_of(told: Question, cwd: str) -> str:
-    """Return the folder whose rules hold: that of where the agent stands, else, where no team works
-    there, the first of a file that a tool names.
-    """
-    root = find_root(cwd)
-    if root and _has_tree(told, cwd, root):
-        return root
-    given = read_given(told)
-    named = [value for key in PATHS if isinstance(value := given.get(key), str)]
-    named += re.findall(_WORD, read_command_of(given)[:_LONGEST_SEARCHED])
-    for word in dict.fromkeys(named[:_MOST_WORDS]):
-        path = os.path.abspath(os.path.join(cwd, os.path.expanduser(word)))
-        other = find_root(path) if "\0" not in path and path.count("/") < _DEEPEST_PATH else ""
-        if other and _has_tree(told, cwd, other):
-            return other
-    return root
-
-
-_WORD = r"[^\s'\"=;|&<>()`]+"
-_MOST_WORDS, _LONGEST_SEARCHED, _DEEPEST_PATH = 200, 1 << 16, 100
-"""Limits within which a command is searched for the folder of a team."""
-
-
-def find_root(folder: str) -> str:
-    """Return the nearest folder that is a repository or holds a planning tree."""
-    while True:
-        if any(os.path.exists(os.path.join(folder, name)) for name in (".git", PLANNING)):
-            return folder
-        above = os.path.dirname(folder)
-        if above == folder:
-            return ""
-        folder = above
-
-
-def _is_hosts_own(told: Question) -> bool:
-    """Return whether a fork of the host's own asks, such as that of its compaction."""
-    return bool(told.get("agent_id")) and told.get("agent_type") == ""
-
-
-def _with_role(told: Question) -> Question:
-    """Return an input that names the session's role, where its environment does and no host."""
-    role = os.environ.get(AGENT) or os.environ.get(ROLE, "")
-    return told if not role or _agent_in(told) else {**told, "agent_type": role}
-
-
-def _agent_in(told: Question) -> str:
-    return _first(told, "agent_type", "subagent_type", "teammate_name")
-
-
 def _note_life(told: Question, named: str, root: str) -> None:
     """Record a heartbeat of this agent; one without any for long counts as disappeared."""
-    session = _first(told, "session_id", "conversation_id")
-    agent = _agent_in(told) or active_agent(root)
-    instance = _first(told, "agent_id") or session or agent
+    session = first_text(told, "session_id", "conversation_id")
+    agent = agent_in(told) or active_agent(root)
+    instance = first_text(told, "agent_id") or session or agent
     if instance and (folder := own_folder(root)):
         append_heartbeat(folder, named, agent, instance, session)
 
 
-def _first(told: Question, *keys: str) -> str:
-    return next((value for key in keys if isinstance(value := told.get(key), str) and value), "")
-
-
-def _has_tree(_told: Question, _cwd: str, root: str) -> bool:
-    return os.path.isdir(os.path.join(root, PLANNING))
-
-
 def _stops(told: Question, cwd: str, root: str) -> bool:
-    return _has_tree(told, cwd, root) and told.get("stop_hook_active") is not True
+    return has_tree(told, cwd, root) and told.get("stop_hook_active") is not True
 
 
 def _before(told: Question, cwd: str, root: str) -> bool:
     given = read_given(told)
-    if may_destroy(given) and _has_tree(told, cwd, root):
+    if may_destroy(given) and has_tree(told, cwd, root):
         return True
-    if is_mcp(told) and _has_tree(told, cwd, root) and _is_argument(given, cwd, root):
+    if is_mcp(told) and has_tree(told, cwd, root) and _is_argument(given, cwd, root):
         return True
     if _is_named(given, cwd) or is_one_of_ours(told, root):
         return True
-    if told.get("tool_name") in (*_READERS, *_RESOURCE_READERS):
+    if told.get("tool_name") in (*_READERS, *RESOURCE_READERS):
         return False
     found = _handed_over(root)
     return (bool(found) and not _is_accepted(told, root, found)) or _has_own_roots(root)
@@ -405,11 +246,6 @@ def _before(told: Question, cwd: str, root: str) -> bool:
 
 def _after(told: Question, cwd: str, _root: str) -> bool:
     return _is_named(read_given(told), cwd)
-
-
-def read_given(told: Question) -> Question:
-    given = told.get("tool_input")
-    return given if isinstance(given, dict) else told
 
 
 def _is_named(given: Question, cwd: str) -> bool:
@@ -429,11 +265,6 @@ def _is_named(given: Question, cwd: str) -> bool:
     )
 
 
-def is_mcp(told: Question) -> bool:
-    name = told.get("tool_name")
-    return isinstance(name, str) and (name.startswith(_MCP) or name in _RESOURCE_READERS)
-
-
 def _is_argument(given: Question, cwd: str, root: str) -> bool:
     """Return whether an argument of a server's tool, however deep, may name a file of ours."""
     texts = texts_of(given)
@@ -446,47 +277,6 @@ def _is_argument(given: Question, cwd: str, root: str) -> bool:
             if any(f"/{PLANNING}" in place for place in places):
                 return True
     return texts is None
-
-
-def texts_of(given: Question) -> list[str] | None:
-    """Return the texts among the arguments of a server's tool, however deep; None of very many."""
-    left, seen, texts = list(given.values()), 0, []
-    while left:
-        value = left.pop()
-        seen += 1
-        if seen > _MOST_TEXTS:
-            return None
-        if isinstance(value, dict):
-            left += value.values()
-        elif isinstance(value, list):
-            left += value
-        elif isinstance(value, str):
-            texts.append(value)
-    return texts
-
-
-def may_destroy(given: Question) -> bool:
-    """Return whether a command has words by which one may destroy what no commit has."""
-    command = read_command_of(given)
-    return bool(command) and re.search(_MAY_DESTROY, command) is not None
-
-
-def read_command_of(given: Question) -> str:
-    command = given.get("command", given.get("cmd"))
-    if isinstance(command, list):
-        return " ".join(map(str, command))
-    return command if isinstance(command, str) else ""
-
-
-def is_one_of_ours(told: Question, root: str) -> bool:
-    """Return whether an agent of the company asks, for whom rules hold everywhere."""
-    if not os.path.isdir(os.path.join(root, PLANNING)):
-        return False
-    name = told.get("agent_type") or told.get("subagent_type")
-    if not isinstance(name, str) or not name:
-        return os.path.exists(os.path.join(root, PLANNING, ".active-agent"))
-    short = name.rpartition(":")[2].lower().removeprefix("yolo-").rstrip("0123456789").rstrip("-")
-    return short in AGENTS or short.partition("-")[2] in AGENTS or " " in name or "_" in name
 
 
 def _handed_over(root: str) -> list[str]:
@@ -510,7 +300,7 @@ def _is_accepted(told: Question, root: str, found: list[str]) -> bool:
         with open(note, "rb") as file:
             kept = parse(file.read(1 << 20), 1 << 20)
         stamps, roles = kept["stamps"], kept["roles"]
-        agent = _agent_in(told) or active_agent(root)
+        agent = agent_in(told) or active_agent(root)
         is_same = all(quick_stamp(path) == stamp for path, stamp in stamps.items())
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return False
@@ -537,26 +327,26 @@ def _has_own_roots(root: str) -> bool:
 def _begins(told: Question, cwd: str, root: str) -> bool:
     """Return whether a session gets its brief; the one that a compaction owed it is this."""
     _was_compacted(told, cwd, root)
-    return _has_tree(told, cwd, root)
+    return has_tree(told, cwd, root)
 
 
-def _is_compacted(told: Question, _cwd: str, root: str) -> bool:
+def _is_compacted(told: Question, folder_of: str, root: str) -> bool:
     from yolo_fs.edges.heartbeats import mark_compacted
 
-    if _has_tree(told, "", root) and (folder := own_folder(root)):
-        mark_compacted(folder, _first(told, "session_id", "conversation_id"))
+    if has_tree(told, "", root) and (folder := own_folder(root)):
+        mark_compacted(folder, first_text(told, "session_id", "conversation_id"))
     return False
 
 
-def _was_compacted(told: Question, _cwd: str, root: str) -> bool:
+def _was_compacted(told: Question, folder_of: str, root: str) -> bool:
     from yolo_fs.edges.heartbeats import take_compacted
 
     return bool(folder := own_folder(root)) and take_compacted(
-        folder, _first(told, "session_id", "conversation_id")
+        folder, first_text(told, "session_id", "conversation_id")
     )
 
 
-def _never(_told: Question, _cwd: str, _root: str) -> bool:
+def _never(_told: Question, folder_of: str, _root: str) -> bool:
     """Say nothing: such an event is a sign of life and no more."""
     return False
 
@@ -566,11 +356,11 @@ NEEDS: Mapping[str, Callable[[Question, str, str], bool]] = {
     "user-prompt-submit": _was_compacted,
     "session-end": _never,
     "session-start": _begins,
-    "subagent-start": _has_tree,
+    "subagent-start": has_tree,
     "pre-tool-use": _before,
     "post-tool-use": _after,
     "post-tool-use-failure": _after,
     "stop": _stops,
     "subagent-stop": _stops,
-    "task-completed": _has_tree,
+    "task-completed": has_tree,
 }

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import re
 
-from yolo_fs.cli import hook_fast
-from yolo_fs.cli.hook_fast import (
+from yolo_fs.cli import hook_question
+from yolo_fs.cli.hook_question import (
     PATHS,
     find_root,
     is_mcp,
@@ -54,7 +54,7 @@ def answer_late(
     """
     _, host, cwd, told = asked
     is_cursor = host == "cursor"
-    took = f"the whole check did not end within {hook_fast.LIMIT_S:g} s"
+    took = f"the whole check did not end within {hook_question.LIMIT_S:g} s"
     cause = failure or took
     if why := _forbidden(told, cwd):
         first = f"{why} (decided by its name alone: {cause})."

@@ -27,13 +27,14 @@ class Verb(NamedTuple):
     name: str
     summary: str
     module: str = ""
-    """Module below `yolo_fs.cli`, where it is not named like the verb."""
+    """Module below `yolo_fs.cli`, where it is not named like the verb; dotted: one elsewhere."""
     group: str = ""
     """Title in `GROUPS` under which the first screen of help has it; empty: only `help --all`."""
 
     def load(self) -> click.Command:
         """Import the verb's file and return its command."""
-        module = importlib.import_module(f"yolo_fs.cli.{self.module or self.name}")
+        name = self.module or self.name
+        module = importlib.import_module(name if "." in name else f"yolo_fs.cli.{name}")
         command: click.Command = getattr(module, self.name.replace("-", "_"))
         return command
 
@@ -92,7 +93,11 @@ VERBS = (
     Verb("explain", "a reason, a gate or a file in a sentence, and the command that helps"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("hook", "called by agent hosts, not by people: answer one hook event (see setup)"),
-    Verb("mcp", "called by agent hosts: tools and resources on stdio (see setup --mcp)"),
+    Verb(
+        "mcp",
+        "called by agent hosts: tools and resources on stdio (see setup --mcp)",
+        "yolo_fs.mcp.verb",
+    ),
     Verb(
         "setup",
         "install or remove our hooks in an agent host: claude, codex, cursor",

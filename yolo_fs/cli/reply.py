@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import json
 import os
 import shlex
 import sys
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from yolo_fs.json_form import to_json
+from yolo_fs.json_form import envelope
 from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe, safe_lines
 
 if TYPE_CHECKING:
@@ -149,17 +148,6 @@ def without_reader() -> Iterator[None]:
 def drop_output() -> None:
     """Send what is still to be written nowhere, so that Python's last flush cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) -> str:
-    """Return the JSON envelope; the same input gives the same bytes."""
-    value = {
-        "ok": ok,
-        "data": to_json(data),
-        "findings": [finding.as_json() for finding in findings],
-        "schema": f"yolo-fs/{command}/1",
-    }
-    return json.dumps(value, ensure_ascii=True)
 
 
 def complain(error: YoloError, *, as_json: bool) -> None:

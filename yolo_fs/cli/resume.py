@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, envelope, verb
+from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.foreign_json import parse
+from yolo_fs.json_form import envelope
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import bare_name, department_said
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe

@@ -23,7 +23,7 @@ from yolo_fs.protocol.departments import Role
 from yolo_fs.reasons import safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
-from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.gate_status import GateStatus
 from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
 from yolo_fs.rules.team import headline, obstructions
 from yolo_fs.services.moments.moment import PastMoment, PresentMoment, stamp

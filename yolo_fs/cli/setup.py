@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.mcp import check_agent
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
 from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
+from yolo_fs.rules.authz.actors import check_agent
 from yolo_fs.services.checking.verify import past_hooks
 from yolo_fs.services.definitions.role_files import ROLE_FILES, RoleFiles
 from yolo_fs.services.hooks.doctor import examine, switched_off

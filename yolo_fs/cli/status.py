@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_machines
-from yolo_fs.cli.reply import Invocation, Reply, draw_columns, envelope, verb
+from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import envelope
 from yolo_fs.reasons import Exit, YoloError, safe
 from yolo_fs.rules.decide import describe
 from yolo_fs.rules.handoffs.reading import Compliance

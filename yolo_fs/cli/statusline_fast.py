@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 
-from yolo_fs.cli.hook_fast import PLANNING
+from yolo_fs.cli.hook_question import PLANNING
 from yolo_fs.edges.warm_path import own_folder
 from yolo_fs.foreign_json import parse
 

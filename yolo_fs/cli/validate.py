@@ -15,7 +15,8 @@ from urllib.parse import quote
 import click
 
 from yolo_fs import __version__
-from yolo_fs.cli.reply import Invocation, Reply, envelope, from_stdin, verb
+from yolo_fs.cli.reply import Invocation, Reply, from_stdin, verb
+from yolo_fs.json_form import envelope
 from yolo_fs.reasons import Exit, Finding, Level, counted, errors, safe
 from yolo_fs.rules.artifacts.catalogue import kind_named
 from yolo_fs.services.checking.fix import Fixable, fixable_of

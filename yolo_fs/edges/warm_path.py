@@ -9,6 +9,10 @@ import os
 
 OWN_FOLDER = "yolo-fs"
 """Name of the folder that holds our own files, in the git directory of each work tree."""
+HOOK_IN_FULL = "hook-in-full"
+"""What a hook asks of the observer once it is clear that something of ours is touched."""
+ASKED_BY_GIT = "asked-by-git"
+"""What the script in git's hooks asks of it."""
 
 
 def own_folder(root: str) -> str:

@@ -38,7 +38,8 @@ from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json, visible
 from yolo_fs.mcp.framing import LONGEST, Line, read_line
 from yolo_fs.mcp.parameters import PARAMETERS, described
-from yolo_fs.mcp.tools import ToolRefusedError, Tools, told
+from yolo_fs.mcp.refusal import ToolRefusedError
+from yolo_fs.mcp.tools import Tools, told
 from yolo_fs.reasons import Finding, YoloError, safe
 
 INSTRUCTIONS = """\

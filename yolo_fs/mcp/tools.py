@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json, visible
+from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.protocol.roster import bare_name
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, counted, errors, safe, safe_lines
 
@@ -54,10 +55,6 @@ class ToolAnswer:
     faults: list[ToolFault]
     data: dict[str, Any]
     """The same as the command's --json prints."""
-
-
-class ToolRefusedError(Exception):
-    """A call that cannot be answered: what is wrong with it, and what to do instead."""
 
 
 def told(function: Callable[_P, _R]) -> Callable[_P, _R]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.in_place import appending
 from yolo_fs.edges.store import SHARED, write_atomic
-from yolo_fs.mcp.tools import ToolRefusedError
+from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.artifacts.examine import find_secrets

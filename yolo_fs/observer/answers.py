@@ -16,9 +16,10 @@ import threading
 import time
 from typing import Any, NamedTuple, NoReturn
 
-from yolo_fs.cli.entry import ASKED_BY_GIT, HOOK_IN_FULL, run_here
+from yolo_fs.cli.entry import run_here
 from yolo_fs.edges.ask import STREAMS, frame, package_folder
 from yolo_fs.edges.git.repository import Head, Repository
+from yolo_fs.edges.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
 from yolo_fs.services.agents.snapshot import AgentsObserver
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.board import board

@@ -31,9 +31,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from yolo_fs.cli.reply import envelope
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import Limits
+from yolo_fs.json_form import envelope
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.schemas.base import build_shapes

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.cli import hook_fast
+from yolo_fs.cli import hook_question
 from yolo_fs.protocol.hooks import MCP_PREFIXES, RESOURCE_READERS
 from yolo_fs.rules.hooks.mcp_calls import is_mcp, speaks_for, touches_of
 
@@ -76,8 +76,8 @@ def test_whose_name_a_call_acts_in() -> None:
 
 
 def test_the_fast_answer_knows_the_same_tools() -> None:
-    assert hook_fast._MCP == MCP_PREFIXES
-    assert hook_fast._RESOURCE_READERS == RESOURCE_READERS
+    assert hook_question.MCP_PREFIXES == MCP_PREFIXES
+    assert hook_question.RESOURCE_READERS == RESOURCE_READERS
 
 
 @pytest.mark.parametrize(

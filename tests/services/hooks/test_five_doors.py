@@ -13,7 +13,7 @@ import pytest
 from tests.support.kinds import paths_of_kinds
 from tests.support.teams import THREE, Team
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.mcp.tools import ToolRefusedError
+from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.writing import Caller
 from yolo_fs.protocol.isolation import PERSONAL
 from yolo_fs.protocol.roster import AGENT_BY_NAME

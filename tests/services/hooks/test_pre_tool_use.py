@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import EXAMPLES, THREE, Team
-from yolo_fs.cli import hook_fast
+from yolo_fs.cli import hook_fast, hook_question
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 FIXTURES = Path(__file__).parents[3] / "fixtures/hooks"
@@ -165,7 +165,7 @@ def test_the_worst_commands_within_the_limits_are_judged_long_before_the_time_is
     began = time.process_time()
     said = verdict(team, "yolo-dev", f"{command}\necho x > {PHASE}/.handoff-ux-complete")
     assert said.startswith("denied"), said
-    assert time.process_time() - began < hook_fast.LIMIT_S / 4
+    assert time.process_time() - began < hook_question.LIMIT_S / 4
 
 
 def test_the_table_of_forbidden_acts_is_long() -> None:

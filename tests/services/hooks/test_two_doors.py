@@ -12,7 +12,7 @@ import pytest
 from tests.services.hooks.test_pre_tool_use import PHASE, made_team
 from tests.support.teams import Team
 from yolo_fs.cli import hook_fast
-from yolo_fs.mcp.tools import ToolRefusedError, Tools
+from yolo_fs.mcp.refusal import ToolRefusedError, Tools
 from yolo_fs.mcp.writing import Caller
 from yolo_fs.rules.hooks.touches import Effect
 

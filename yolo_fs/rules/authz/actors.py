@@ -22,7 +22,8 @@ from yolo_fs.protocol.departments import (
     name_in,
 )
 from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
-from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent
+from yolo_fs.protocol.handoffs import DirectiveRole
+from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent, bare_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.verdicts import Place
 from yolo_fs.rules.evidence import Switches
@@ -389,3 +390,14 @@ def _bypass(sender: Actor, receiver: Actor, to: Role) -> AccessDecision:
         if receiver.role in (to, *_PROXIES)
         else refusal(sender, rule, to)
     )
+
+
+def check_agent(name: str) -> None:
+    """Do nothing where a name, unless it is empty, is that of somebody who has rights.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    bare = bare_name(name)
+    if bare and bare not in set(DirectiveRole):
+        find_actor(bare)

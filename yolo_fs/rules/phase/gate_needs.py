@@ -7,17 +7,14 @@ See docs/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
 from yolo_fs.protocol.gates import Need
 from yolo_fs.reasons import errors, shortened
 from yolo_fs.rules.evidence import failing_tests
+from yolo_fs.rules.phase.gate_status import GateSource, MissingEvidence
 from yolo_fs.rules.phase.progress import StepStanding
-
-if TYPE_CHECKING:
-    from yolo_fs.rules.phase.phase import Phase
 
 SHOW = "yolo-fs status"
 VALIDATE = "yolo-fs validate {}"
@@ -26,29 +23,12 @@ READY = frozenset({"complete", "ready", "delivered", "deferred"})
 AGREED = frozenset({"agreed", "implemented"})
 
 
-@dataclass(frozen=True, slots=True)
-class MissingEvidence:
-    """One piece of evidence that a gate lacks."""
-
-    what: str
-    file: str
-    """File that would carry it, in the phase directory."""
-    line: int = 0
-    """Line that says otherwise; 0 when there is none yet."""
-    command: str = ""
-    """What to type to see or to supply it."""
-
-    def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{self.what} ({place})"
-
-
-Predicate = Callable[["Phase"], Iterator[MissingEvidence]]
+Predicate = Callable[[GateSource], Iterator[MissingEvidence]]
 """Yields what is missing; nothing means that the need is met."""
 
 
 def _committed(kind: str) -> Predicate:
-    def lacks(phase: Phase) -> Iterator[MissingEvidence]:
+    def lacks(phase: GateSource) -> Iterator[MissingEvidence]:
         if not phase.facts.of_kind(kind):
             file = f"{kind}.jsonl"
             what = f"no valid {file} is committed"
@@ -57,7 +37,7 @@ def _committed(kind: str) -> Predicate:
     return lacks
 
 
-def _design_handover(phase: Phase) -> Iterator[MissingEvidence]:
+def _design_handover(phase: GateSource) -> Iterator[MissingEvidence]:
     """Every handed-over component is ready, and the handoff says so."""
     for number, line in enumerate(phase.facts.lines_of("design-handoff"), 1):
         if line.get("status") not in READY:
@@ -66,7 +46,7 @@ def _design_handover(phase: Phase) -> Iterator[MissingEvidence]:
             yield MissingEvidence(what, "design-handoff.jsonl", number, SHOW)
 
 
-def _component_specs(phase: Phase) -> Iterator[MissingEvidence]:
+def _component_specs(phase: GateSource) -> Iterator[MissingEvidence]:
     yield from _committed("component-specs")(phase)
     for number, line in enumerate(phase.facts.lines_of("component-specs"), 1):
         if line.get("status") not in READY:
@@ -74,7 +54,7 @@ def _component_specs(phase: Phase) -> Iterator[MissingEvidence]:
             yield MissingEvidence(what, "component-specs.jsonl", number, SHOW)
 
 
-def _contract_agreed(phase: Phase) -> Iterator[MissingEvidence]:
+def _contract_agreed(phase: GateSource) -> Iterator[MissingEvidence]:
     file = "api-contracts.jsonl"
     lines = phase.facts.lines_of("api-contracts")
     if not any(line.get("status") in AGREED for line in lines):
@@ -97,12 +77,12 @@ def _contract(line: Mapping[str, Any]) -> str:
     return ", ".join(sorted(endpoints)) or "the contract"
 
 
-def _status(_: Phase) -> Iterator[MissingEvidence]:
+def _status(_: GateSource) -> Iterator[MissingEvidence]:
     """Status files are projections of what `lacks_completion` looks at directly."""
     yield from ()
 
 
-def lacks_completion(phase: Phase) -> Iterator[MissingEvidence]:
+def lacks_completion(phase: GateSource) -> Iterator[MissingEvidence]:
     """Yield the departments whose part is not done."""
     for department in phase.behind:
         current = department.current
@@ -114,7 +94,7 @@ def lacks_completion(phase: Phase) -> Iterator[MissingEvidence]:
         yield MissingEvidence(what, ", ".join(current.step.outputs), 0, SHOW)
 
 
-def _summary(phase: Phase) -> Iterator[MissingEvidence]:
+def _summary(phase: GateSource) -> Iterator[MissingEvidence]:
     for department in phase.facts.switches.departments:
         if not phase.facts.of_kind("summary", department):
             name = f"{DEPARTMENT_BY_NAME[department].prefix}NN-MM.summary.jsonl"
@@ -145,25 +125,25 @@ KINDS: Mapping[Need, tuple[str, ...]] = {
 """Kinds of artifacts that an open gate rests on: they date it and name its evidence."""
 
 
-def _api(phase: Phase) -> Iterator[MissingEvidence] | None:
+def _api(phase: GateSource) -> Iterator[MissingEvidence] | None:
     if not phase.facts.of_kind("api-contracts"):
         return None
     return _all(phase, _contract_agreed, _false_claims("api-contracts"))
 
 
-def _design(phase: Phase) -> Iterator[MissingEvidence] | None:
+def _design(phase: GateSource) -> Iterator[MissingEvidence] | None:
     if not phase.facts.of_kind("design-handoff"):
         return None
     return _all(phase, _design_handover, _component_specs, _false_claims("design-handoff"))
 
 
-def _handoffs(phase: Phase) -> Iterator[MissingEvidence] | None:
+def _handoffs(phase: GateSource) -> Iterator[MissingEvidence] | None:
     if not phase.facts.lines_of("dept-handoff"):
         return None
     return _all(phase, _blocked_handoffs, _false_claims("dept-handoff"))
 
 
-def _all(phase: Phase, *predicates: Predicate) -> Iterator[MissingEvidence]:
+def _all(phase: GateSource, *predicates: Predicate) -> Iterator[MissingEvidence]:
     for lacks in predicates:
         yield from lacks(phase)
 
@@ -171,7 +151,7 @@ def _all(phase: Phase, *predicates: Predicate) -> Iterator[MissingEvidence]:
 def _false_claims(kind: str) -> Predicate:
     """What a handoff of this kind claims and history does not have."""
 
-    def lacks(phase: Phase) -> Iterator[MissingEvidence]:
+    def lacks(phase: GateSource) -> Iterator[MissingEvidence]:
         for finding in errors(phase.false_claims):
             name = finding.path.rpartition("/")[2]
             if name == f"{kind}.jsonl":
@@ -181,7 +161,7 @@ def _false_claims(kind: str) -> Predicate:
     return lacks
 
 
-def _blocked_handoffs(phase: Phase) -> Iterator[MissingEvidence]:
+def _blocked_handoffs(phase: GateSource) -> Iterator[MissingEvidence]:
     in_force = {
         (line.get("from_dept"), line.get("to_dept")): (number, line)
         for number, line in enumerate(phase.facts.lines_of("dept-handoff"), 1)
@@ -192,19 +172,19 @@ def _blocked_handoffs(phase: Phase) -> Iterator[MissingEvidence]:
             yield MissingEvidence(what, "dept-handoff.jsonl", number, SHOW)
 
 
-def _tests(phase: Phase) -> Iterator[MissingEvidence] | None:
+def _tests(phase: GateSource) -> Iterator[MissingEvidence] | None:
     missing = tuple(_lacks_tests(phase))
     return iter(missing) if missing or phase.facts.of_kind("test-results") else None
 
 
-def _lacks_tests(phase: Phase) -> Iterator[MissingEvidence]:
+def _lacks_tests(phase: GateSource) -> Iterator[MissingEvidence]:
     for one in failing_tests(phase.facts):
         yield MissingEvidence(one.what, one.file, one.line, SHOW)
     if phase.facts.switches.several_departments:
         yield from _lacks_results(phase)
 
 
-def _lacks_results(phase: Phase) -> Iterator[MissingEvidence]:
+def _lacks_results(phase: GateSource) -> Iterator[MissingEvidence]:
     """Where several departments work, each that wrote tests says how they ended."""
     for one in phase.folded.departments:
         wrote_tests = any(
@@ -217,7 +197,7 @@ def _lacks_results(phase: Phase) -> Iterator[MissingEvidence]:
             yield MissingEvidence(what, name, 0, VALIDATE.format(name))
 
 
-CHECKS: Mapping[str, Callable[[Phase], Iterator[MissingEvidence] | None]] = {
+CHECKS: Mapping[str, Callable[[GateSource], Iterator[MissingEvidence] | None]] = {
     "api": _api,
     "design": _design,
     "handoffs": _handoffs,

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from yolo_fs.ids import PhaseId
 from yolo_fs.protocol.gates import (
@@ -33,52 +32,20 @@ from yolo_fs.rules.phase.gate_needs import (
     KINDS,
     NEEDS,
     SHOW,
-    MissingEvidence,
     lacks_completion,
 )
+from yolo_fs.rules.phase.gate_status import CheckResult, GateSource, GateStatus, MissingEvidence
 from yolo_fs.rules.phase.progress import DepartmentStatus
 
-if TYPE_CHECKING:
-    from yolo_fs.rules.phase.phase import Phase
 
-
-@dataclass(frozen=True, slots=True)
-class GateStatus:
-    """One gate of one phase."""
-
-    name: str
-    missing: tuple[MissingEvidence, ...]
-    evidence: tuple[tuple[str, str], ...]
-    """(path, commit) of what it rests on."""
-    blocking: bool = True
-
-    @property
-    def is_open(self) -> bool:
-        """Whether nothing is missing."""
-        return not self.missing
-
-    @property
-    def rests_on(self) -> list[dict[str, str]]:
-        """The evidence with its keys."""
-        return [{"path": path, "commit": commit} for path, commit in self.evidence]
-
-    JSON_KEYS: ClassVar = {
-        "gate": "name",
-        "open": "is_open",
-        "blocking": "blocking",
-        "missing": "missing",
-        "evidence": "rests_on",
-    }
-
-
-def gates_of(phase: Phase) -> tuple[GateStatus, ...]:
+def gates_of(phase: GateSource) -> tuple[GateStatus, ...]:
     """Return the gates that this phase has: those of its departments, and the integration gate."""
     active = phase.facts.switches.departments
     rows = [gate for gate in GATES if set(gate.requires) <= set(active)]
     return (*(_gate(phase, gate) for gate in rows), _integration_gate(phase))
 
 
-def _gate(phase: Phase, gate: Gate) -> GateStatus:
+def _gate(phase: GateSource, gate: Gate) -> GateStatus:
     missing = tuple(lack for need in gate.needs for lack in NEEDS[need](phase))
     kinds = {kind for need in gate.needs for kind in KINDS[need]}
     return GateStatus(gate.name, missing, _evidence(phase.facts, kinds), gate.blocking)
@@ -90,11 +57,7 @@ def _evidence(facts: PhaseFacts, kinds: Collection[str]) -> tuple[tuple[str, str
     return tuple((one.place.path, one.commit) for one in filed if one.commit)
 
 
-CheckResult = tuple[str, tuple[MissingEvidence, ...]]
-"""`pass`, `fail` or `skip`, and what fails the check."""
-
-
-def integration_checks_of(phase: Phase) -> dict[str, CheckResult]:
+def integration_checks_of(phase: GateSource) -> dict[str, CheckResult]:
     """Return each check across departments: pass, fail or skip, with what fails it."""
     wanted = phase.facts.switches.config.integration_gate.checks
     return {
@@ -112,7 +75,7 @@ def _result(lacks: Iterator[MissingEvidence] | None) -> CheckResult:
     return "fail" if missing else "pass", missing
 
 
-def _integration_gate(phase: Phase) -> GateStatus:
+def _integration_gate(phase: GateSource) -> GateStatus:
     """Return the integration gate: open once all departments are done and no check fails."""
     waiting = tuple(lacks_completion(phase))
     failed = tuple(lack for _, lacks in phase.integration_checks.values() for lack in lacks)
@@ -121,12 +84,12 @@ def _integration_gate(phase: Phase) -> GateStatus:
     return GateStatus(INTEGRATION, waiting + failed + recorded, _evidence(phase.facts, kinds))
 
 
-def _recorded_failures(phase: Phase) -> Iterator[MissingEvidence]:
+def _recorded_failures(phase: GateSource) -> Iterator[MissingEvidence]:
     for one in failures_of(phase.facts, "integration_gate"):
         yield MissingEvidence(one.what, one.file, one.line, SHOW)
 
 
-def integration_result(phase: Phase, date: str) -> dict[str, Any]:
+def integration_result(phase: GateSource, date: str) -> dict[str, Any]:
     """Return the line of `integration-gate-result.jsonl`."""
     failures = [
         {"check": key, "detail": lack.what, "file": lack.file}
@@ -141,7 +104,7 @@ def integration_result(phase: Phase, date: str) -> dict[str, Any]:
     }
 
 
-def sign_off(phase: Phase) -> tuple[Decision, str]:
+def sign_off(phase: GateSource) -> tuple[Decision, str]:
     """Return what the Owner is to decide by the matrix, and why."""
     departments = phase.folded.departments
     security = [verdict_of(phase, "security-audit", one) for one in departments]
@@ -158,19 +121,19 @@ def sign_off(phase: Phase) -> tuple[Decision, str]:
     return next((row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
 
 
-def _first_failure(phase: Phase) -> str:
+def _first_failure(phase: GateSource) -> str:
     lacks = (lack for _, lacks in phase.integration_checks.values() for lack in lacks)
     recorded = (one for one in failures_of(phase.facts) if one.step != "security")
     return str(next(chain(lacks, recorded), ""))
 
 
-def verdict_of(phase: Phase, kind: str, department: DepartmentStatus) -> str:
+def verdict_of(phase: GateSource, kind: str, department: DepartmentStatus) -> str:
     """Return `r` of a department's verification or audit; empty while there is none."""
     lines = phase.facts.lines_of(kind, department.department)
     return str(next((line.get("r") for line in lines if "r" in line), ""))
 
 
-def sentinels_of(phase: Phase) -> dict[str, str]:
+def sentinels_of(phase: GateSource) -> dict[str, str]:
     """Return the sentinel files that the evidence proves: file name → exact content.
 
     A sentinel on disk with any other content is stale or forged.
@@ -218,7 +181,7 @@ def _is_piece(
     )
 
 
-def _is_proved(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) -> bool:
+def _is_proved(row: Sentinel, phase: GateSource, open_gates: Mapping[str, GateStatus]) -> bool:
     if row.gate:
         return row.gate in open_gates
     return any(
@@ -227,7 +190,7 @@ def _is_proved(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]
     )
 
 
-def _content(row: Sentinel, phase: Phase, open_gates: Mapping[str, GateStatus]) -> str:
+def _content(row: Sentinel, phase: GateSource, open_gates: Mapping[str, GateStatus]) -> str:
     if row.gate:
         evidence = open_gates[row.gate].evidence
     else:

@@ -33,9 +33,8 @@ from yolo_fs.rules.evidence import (
 from yolo_fs.rules.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.rules.loops.facts import Loop, LoopFacts, LoopProgress
 from yolo_fs.rules.loops.rounds import AFTER_REWORK, PATCH_FAILED, loop_of, loops
+from yolo_fs.rules.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.rules.phase.gates import (
-    CheckResult,
-    GateStatus,
     gates_of,
     integration_checks_of,
     sentinels_of,

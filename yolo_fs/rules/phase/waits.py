@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.protocol.departments import (
@@ -40,19 +40,15 @@ from yolo_fs.rules.evidence import (
     plans_of,
     texts,
 )
-from yolo_fs.rules.phase.gate_needs import MissingEvidence
+from yolo_fs.rules.phase.gate_status import GateSource, MissingEvidence
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.phase.waves import dispatched, waves
-
-if TYPE_CHECKING:
-    from yolo_fs.rules.phase.phase import Phase
-
 
 CONFIG = "config.json"
 """Where the waves are configured."""
 
 
-def waits_of(phase: Phase) -> tuple[Wait, ...]:
+def waits_of(phase: GateSource) -> tuple[Wait, ...]:
     """Return who waits for what, sorted, in whatever order artifacts arrived."""
     sources = _WaitSources(phase)
     found = {
@@ -67,7 +63,7 @@ def waits_of(phase: Phase) -> tuple[Wait, ...]:
     return tuple(sorted(found, key=BY_NAME))
 
 
-def suppliers(phase: Phase) -> frozenset[str]:
+def suppliers(phase: GateSource) -> frozenset[str]:
     """Return the names that somebody supplies, now or when their turn comes."""
     facts = phase.facts
     active = facts.switches.departments
@@ -101,7 +97,7 @@ def _plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
 class _WaitSources:
     """Yields the waits of a phase, one method for each kind of evidence."""
 
-    phase: Phase
+    phase: GateSource
 
     @cached_property
     def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:

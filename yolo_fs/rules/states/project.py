@@ -22,7 +22,8 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.gates import GATE_BY_NAME, GATE_TIMEOUT_MINUTES
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.evidence import Filed, PhaseFacts
-from yolo_fs.rules.phase.gates import GateStatus, integration_result
+from yolo_fs.rules.phase.gate_status import GateStatus
+from yolo_fs.rules.phase.gates import integration_result
 from yolo_fs.rules.phase.phase import Phase, Phases
 from yolo_fs.rules.phase.progress import DepartmentStatus, StepStanding
 from yolo_fs.rules.phase.waves import Routing, dispatched, waves

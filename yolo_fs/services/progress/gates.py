@@ -19,7 +19,7 @@ from yolo_fs.json_form import to_json
 from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.evidence import Switches
-from yolo_fs.rules.phase.gates import GateStatus
+from yolo_fs.rules.phase.gate_status import GateStatus
 from yolo_fs.rules.phase.phase import Phase, not_begun
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.project import Drift

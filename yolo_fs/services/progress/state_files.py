@@ -47,7 +47,8 @@ from yolo_fs.rules.artifacts.table import HIDDEN
 from yolo_fs.rules.artifacts.verdicts import Rejected, Verdict
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.rules.evidence import Filed, Switches
-from yolo_fs.rules.phase.gates import GateStatus, was_proved
+from yolo_fs.rules.phase.gate_status import GateStatus
+from yolo_fs.rules.phase.gates import was_proved
 from yolo_fs.rules.phase.phase import Phase, Phases, with_filed
 from yolo_fs.rules.phase.progress import DepartmentStatus
 from yolo_fs.rules.states.execution import next_execution_state

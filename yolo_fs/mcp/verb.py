@@ -10,6 +10,7 @@ import click
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.rules.authz.actors import check_agent
 
 
 @verb("mcp", example="yolo-fs mcp --as yolo-dev")
@@ -52,18 +53,3 @@ def _root(start: str) -> str:
         return os.path.abspath(start)
     os.chdir(root)
     return root
-
-
-def check_agent(name: str) -> None:
-    """Do nothing where a name, unless it is empty, is that of somebody who has rights.
-
-    Raises:
-        YoloError: UNKNOWN_NAME.
-    """
-    from yolo_fs.protocol.handoffs import DirectiveRole
-    from yolo_fs.protocol.roster import bare_name
-    from yolo_fs.rules.authz.actors import find_actor
-
-    bare = bare_name(name)
-    if bare and bare not in set(DirectiveRole):
-        find_actor(bare)

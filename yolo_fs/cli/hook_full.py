@@ -1,0 +1,40 @@
+"""The answer to a hook where something of ours is touched: what `hook_fast` leaves to the rest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from yolo_fs.cli.hook_question import root_of
+from yolo_fs.reasons import YoloError, safe
+from yolo_fs.rules.hooks.hosts import HookAnswer, HookOutput, output_of, parse_input
+
+
+def fully(
+    event: str, host: str, cwd: str, told: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], str, int]:
+    """Return what goes to stdout and stderr and the exit code, where ours is touched."""
+    given = _output(event, host, cwd, told)
+    return given.said, given.complaint, given.exit_code
+
+
+def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOutput:
+    if "-tool-use" in event:  # around each tool, and needs less than the others do
+        from yolo_fs.services.hooks.tool_use import answer
+    else:
+        from yolo_fs.services.hooks.agenthooks import answer
+    try:
+        asked = parse_input(event, host, cwd, told, os.environ)
+        return output_of(event, host, answer(asked._replace(root=_elsewhere(told, cwd))))
+    except YoloError as error:
+        note = (
+            f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"
+        )
+        return output_of(event, host, HookAnswer(note=note))
+
+
+def _elsewhere(told: Mapping[str, Any], cwd: str) -> str:
+    """Return the repository that is meant where the agent does not stand in it, or nowhere."""
+    root = root_of(told, cwd)
+    return "" if os.path.isdir(cwd) and f"{cwd}/".startswith(f"{root}/") else root
