@@ -204,7 +204,7 @@ def test_the_map_names_only_rooms_that_exist() -> None:
     named = set(
         re.findall(
             r"(?<!tests/)\b(?:protocol|schemas|rules|edges|services|cli)/[a-z_/]*",
-            (ROOT / "docs/architecture.md").read_text(),
+            (ROOT / "docs/dev/architecture.md").read_text(),
         )
     )
     assert len(named) > 30

@@ -9,7 +9,7 @@ import pytest
 
 from tools.references import ROOT, anchors, broken_citations, broken_links, citing_files
 
-PAGES = (*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md")))
+PAGES = (*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md")))
 
 
 def test_no_file_cites_what_is_not_here() -> None:
@@ -29,7 +29,7 @@ def test_every_link_and_every_test_of_a_page_exists(page: Path) -> None:
 
 
 def test_every_fault_names_a_test_that_shows_it() -> None:
-    page = (ROOT / "docs/faults.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/dev/faults.md").read_text(encoding="utf-8")
     faults = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
 
     assert len(faults) == 62
@@ -41,7 +41,7 @@ def test_every_fault_names_a_test_that_shows_it() -> None:
     "text",
     [
         "(F38)",
-        "See docs/faults.md#f05 and #f99.",
+        "See docs/dev/faults.md#f05 and #f99.",
         "See docs/nothing.md.",
         'document 002 ("No Such Section")',
         "document 005",
@@ -57,10 +57,10 @@ def test_a_citation_that_leads_nowhere_is_found(text: str) -> None:
     "text",
     [
         "(F05, F24)",
-        "See docs/faults.md#f05, #f21\nand #f24.",
+        "See docs/dev/faults.md#f05, #f21\nand #f24.",
         'document 002 ("Escalation Chain", "Rules")',
         'document 000 ("dev_blocker")',
-        "(docs/sources.md#c09)",
+        "(docs/dev/sources.md#c09)",
     ],
 )
 def test_a_citation_that_leads_somewhere_is_none(text: str) -> None:
@@ -68,5 +68,5 @@ def test_a_citation_that_leads_somewhere_is_none(text: str) -> None:
 
 
 def test_anchors_are_those_of_headings_and_of_marks() -> None:
-    assert {"f05", "crashes-and-storage"} <= anchors(ROOT / "docs/faults.md")
-    assert {"document-002", "c09", "reference-scripts"} <= anchors(ROOT / "docs/sources.md")
+    assert {"f05", "crashes-and-storage"} <= anchors(ROOT / "docs/dev/faults.md")
+    assert {"document-002", "c09", "reference-scripts"} <= anchors(ROOT / "docs/dev/sources.md")

@@ -1,4 +1,4 @@
-"""Which test proves which statement of the documents: `docs/coverage.md`.
+"""Which test proves which statement of the documents: `docs/dev/coverage.md`.
 
 The statements stand in `fixtures/statements/`, a file for each document; a test claims some of them
 by `@pytest.mark.proves("002:59a", "002:94-105")`, where a range means all statements of those
@@ -122,7 +122,7 @@ def unproved() -> list[str]:
 
 
 def coverage() -> str:
-    """Return `docs/coverage.md`."""
+    """Return `docs/dev/coverage.md`."""
     proved = tests_by_statement(proofs())
     parts = [_HEAD, _counts(proved)]
     for document, title in DOCUMENTS.items():
@@ -156,7 +156,7 @@ def _counts(proved: Mapping[str, list[Proof]]) -> str:
 
 
 def _proof(one: Statement, proved: Mapping[str, list[Proof]]) -> str:
-    tests = [f"[{test.test}](../{test.path})" for test in proved.get(one.id, ())]
+    tests = [f"[{test.test}](../../{test.path})" for test in proved.get(one.id, ())]
     parts = [f"**Differs.** {_cell(one.differs)}"] if one.differs else []
     return "<br>".join(parts + tests) or "**Not proved.**"
 

@@ -1,5 +1,5 @@
 """Writes what follows from the code and from measurements: schemas/, docs/protocol.md,
-docs/schemas.md, docs/cli.md, docs/coverage.md, docs/hosts-payloads.md, the manual page
+docs/schemas.md, docs/cli.md, docs/dev/coverage.md, docs/dev/hosts-payloads.md, the manual page
 docs/yolo-fs.1, and the tables of figures.
 
 Run it as `tools/docs`; with --check it writes nothing and ends with 1 when a file is not what it
@@ -69,8 +69,8 @@ def generated() -> dict[str, str]:
         "docs/schemas.md": schema_tables(),
         "docs/cli.md": commands(),
         "docs/yolo-fs.1": manual(),
-        "docs/coverage.md": coverage(),
-        "docs/hosts-payloads.md": payloads(),
+        "docs/dev/coverage.md": coverage(),
+        "docs/dev/hosts-payloads.md": payloads(),
         **dict(pages()),
     }
 

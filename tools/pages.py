@@ -1,4 +1,4 @@
-"""Measured figures in the pages come from kept outputs: `docs/measurements/NAME.txt`.
+"""Measured figures in the pages come from kept outputs: `docs/dev/measurements/NAME.txt`.
 
 A table is written by `tools/docs` below a comment that names where it was printed:
 
@@ -22,13 +22,13 @@ from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-KEPT = ROOT / "docs" / "measurements"
+KEPT = ROOT / "docs/dev/measurements"
 PAGES = (
     "README.md",
     "docs/guarantees.md",
     "docs/hosts.md",
-    "docs/machines.md",
-    "docs/performance.md",
+    "docs/dev/machines.md",
+    "docs/dev/performance.md",
 )
 
 _TABLE = re.compile(

@@ -1,4 +1,4 @@
-"""`docs/hosts-payloads.md`: what the real hosts sent, what we answer to each, and why; written from
+"""`docs/dev/hosts-payloads.md`: what the real hosts sent, what we answer to each, and why; written from
 `fixtures/hosts`, which the ordinary suite replays.
 """
 
@@ -23,7 +23,7 @@ _HEAD = """\
 
 Each file of `fixtures/hosts` is a payload that Claude Code 2.1.330 or Codex 0.169.0 really sent, with the answer that it
 gets and the reason. `tests/cli/test_host_payloads.py` replays every one in a repository with a committed plan and an
-invalid `critique.jsonl`, so this page cannot say what is not so. [hosts.md](hosts.md) has the rest.
+invalid `critique.jsonl`, so this page cannot say what is not so. [hosts.md](../hosts.md) has the rest.
 """
 
 

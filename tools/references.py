@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 CITING = ("yolo_fs", "tests", "bench", "tools", "scripts")
 
 _FAULT = re.compile(r"(?<![\w#])F\d\d\b")
-_ANCHOR = re.compile(r"\b(docs/[\w-]+\.md)((?:#[\w-]+(?:, | and | to )?)+)")
-_PAGE = re.compile(r"\bSee (docs/[\w-]+\.md)")
+_ANCHOR = re.compile(r"\b(docs/[\w/-]+\.md)((?:#[\w-]+(?:, | and | to )?)+)")
+_PAGE = re.compile(r"\bSee (docs/[\w/-]+\.md)")
 _SECTION = re.compile(r"[Dd]ocument (00\d) \(((?:\"[^\"]+\"(?:, )?)+)")
 _DOCUMENT = re.compile(r"[Dd]ocuments? (00\d)")
 _TEST = re.compile(r"\btests/[\w/]+\.py::(\w+)")
@@ -67,7 +67,7 @@ def _slug(head: str) -> str:
 
 
 def _broken_faults(text: str) -> Iterator[str]:
-    known = anchors(ROOT / "docs/faults.md")
+    known = anchors(ROOT / "docs/dev/faults.md")
     yield from (code for code in _FAULT.findall(text) if code.lower() not in known)
 
 
@@ -91,7 +91,7 @@ def _broken_sections(text: str) -> Iterator[str]:
                 yield f'document {number} ("{name}")'
 
 
-_SOURCES = ROOT / "docs/sources.md"
+_SOURCES = ROOT / "docs/dev/sources.md"
 
 
 @functools.cache

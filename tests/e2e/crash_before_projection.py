@@ -1,5 +1,5 @@
 """Runs `yolo-fs` so that it dies at a chosen moment between a commit and its projection. See
-docs/faults.md#f01.
+docs/dev/faults.md#f01.
 
 A process of its own that has everything imported forks a child for each order, a line of JSON on stdin, and answers
 with the child's exit code. The child notes every moment it comes to in a file; at the one it is to die at, it ends as

@@ -1,4 +1,4 @@
-"""A thousand artifacts at once, again and again. See docs/faults.md#f60.
+"""A thousand artifacts at once, again and again. See docs/dev/faults.md#f60.
 
 `YOLO_BURST=50000` is the full line, fifty times a thousand; every run writes 300.
 """

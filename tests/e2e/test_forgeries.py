@@ -1,5 +1,5 @@
 """Fifty attempts to open a gate by hand: none opens one, and each is named,
-or taken away where the daemon itself wrote it once. See docs/faults.md#f58.
+or taken away where the daemon itself wrote it once. See docs/dev/faults.md#f58.
 
 One company, one daemon, and one process that waits at each gate of the phase that is attacked.
 """

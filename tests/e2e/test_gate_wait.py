@@ -1,6 +1,6 @@
 """`gate wait` wakes by event with any number of waiters, and finds out by itself when nobody tells.
 
-See docs/faults.md#f58. `scripts/bench gates` measures how soon.
+See docs/dev/faults.md#f58. `scripts/bench gates` measures how soon.
 """
 
 from __future__ import annotations

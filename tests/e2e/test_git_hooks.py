@@ -1,6 +1,6 @@
 """The user's own git with our hooks in it: what breaks the rules is refused with the way out, and what went past is shown.
 
-See docs/faults.md#f63.
+See docs/dev/faults.md#f63.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """While it is the user's turn nothing is committed; afterwards it is, by itself. See
-docs/faults.md#f23, #f25, #f26, #f33, #f35, #f62 and #f63.
+docs/dev/faults.md#f23, #f25, #f26, #f33, #f35, #f62 and #f63.
 
 Each case: the user begins something, an artifact is written meanwhile and waits with its reason, the user
 ends what they began, and it succeeds; then the artifact is committed.

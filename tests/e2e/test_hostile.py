@@ -1,4 +1,4 @@
-"""Hostile trees, names, contents, configurations and environments. See docs/faults.md#f48, #f50,
+"""Hostile trees, names, contents, configurations and environments. See docs/dev/faults.md#f48, #f50,
 #f52, #f53, #f56, #f57 and #f60.
 """
 

@@ -1,5 +1,5 @@
 """SIGKILL at random moments loses nothing, repeats nothing and leaves nothing behind. See
-docs/faults.md#f01 to #f03, #f05 and #f24.
+docs/dev/faults.md#f01 to #f03, #f05 and #f24.
 
 `YOLO_TORTURE=50` kills fifty times during two hundred writes; the seed is printed and may be given as `YOLO_SEED`.
 """

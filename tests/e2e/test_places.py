@@ -1,4 +1,4 @@
-"""Wherever a repository lies and however it was made. See docs/faults.md#f27, #f29, #f31, #f32 and
+"""Wherever a repository lies and however it was made. See docs/dev/faults.md#f27, #f29, #f31, #f32 and
 #f37.
 """
 

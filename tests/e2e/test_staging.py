@@ -1,4 +1,4 @@
-"""The user's staging stays theirs, byte for byte. See docs/faults.md#f21 and #f22."""
+"""The user's staging stays theirs, byte for byte. See docs/dev/faults.md#f21 and #f22."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ The phase is played in four parts. For each part, and each moment that the coord
 it, the repository as it was before the part is restored, the coordinator is killed at that moment
 and started again; then history has to be the very same. As each part ends where the next begins,
 that covers the phase. Every moment with `YOLO_TORTURE=1`; else every seventh one. See
-docs/faults.md#f01.
+docs/dev/faults.md#f01.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Right with every event dropped, one daemon per work tree, and never against the user. See
-docs/faults.md#f10 to #f13, #f28, #f36 and #f40 to #f44.
+docs/dev/faults.md#f10 to #f13, #f28, #f36 and #f40 to #f44.
 """
 
 from __future__ import annotations

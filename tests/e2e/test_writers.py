@@ -1,4 +1,4 @@
-"""Many writers, and every manner of writing. See docs/faults.md#f14 to #f18."""
+"""Many writers, and every manner of writing. See docs/dev/faults.md#f14 to #f18."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_each_stage_is_passed_at_exactly_one_place_and_each_place_has_a_stage() 
 
 
 def test_each_stage_is_documented() -> None:
-    documented = (ROOT / "docs/torture.md").read_text()
+    documented = (ROOT / "docs/dev/torture.md").read_text()
     assert [
         stage for stage, meaning in STAGES.items() if f"| `{stage}` | {meaning} |" not in documented
     ] == []

@@ -1,4 +1,4 @@
-"""A note says what was written last, or nothing. See docs/faults.md#f05 and #f24."""
+"""A note says what was written last, or nothing. See docs/dev/faults.md#f05 and #f24."""
 
 from __future__ import annotations
 

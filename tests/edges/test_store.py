@@ -1,4 +1,4 @@
-"""No update is lost, no reader sees half a file, one holder at a time. See docs/faults.md#f40 to
+"""No update is lost, no reader sees half a file, one holder at a time. See docs/dev/faults.md#f40 to
 #f47.
 """
 

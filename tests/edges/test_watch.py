@@ -1,4 +1,4 @@
-"""The watcher tells of every change, or says that it cannot. See docs/faults.md#f10 to #f13."""
+"""The watcher tells of every change, or says that it cannot. See docs/dev/faults.md#f10 to #f13."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ product code.
     file  = "---" LF blank* head member+ "---" LF body          member = indent key " "* ":" [" "+ value] " "* LF
     head  = " "* "handoff" " "* ":" " "* LF                     key, value = plain | 'single' | "double"
 
-See docs/faults.md#f54.
+See docs/dev/faults.md#f54.
 """
 
 from __future__ import annotations

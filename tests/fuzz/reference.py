@@ -1,7 +1,7 @@
 """A second opinion on JSONL files: which lines are strict objects, and whether the file has a fault. No product code.
 
 Bytes are split at LF alone and each line is taken by itself; whether it is an object is said by a
-recogniser of RFC 8259 that was written by hand. See docs/faults.md#f16 and #f53.
+recogniser of RFC 8259 that was written by hand. See docs/dev/faults.md#f16 and #f53.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How much a file may ask. See docs/faults.md#f50 and #f53."""
+    """How much a file may ask. See docs/dev/faults.md#f50 and #f53."""
 
     line_bytes: int = 1 << 20
     file_bytes: int = 8 << 20

@@ -1,6 +1,6 @@
 """The small tier of the fuzzing: a few thousand trials, and proof that the second opinion is one.
 
-`scripts/fuzz` runs a million. See docs/faults.md#f53 and #f54.
+`scripts/fuzz` runs a million. See docs/dev/faults.md#f53 and #f54.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The model is a map of path → bytes and a list of commits for each branch. What the user's own git
 does is read back; what the engine does is predicted and looked for with `git log`, `git ls-files`,
-`git diff` and `git fsck` alone. See docs/faults.md#f05, #f22 and #f28.
+`git diff` and `git fsck` alone. See docs/dev/faults.md#f05, #f22 and #f28.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Escalations over random histories: none is ever lost, none fires twice, and a decision only goes down.
 
-See docs/faults.md#f19.
+See docs/dev/faults.md#f19.
 """
 
 from __future__ import annotations

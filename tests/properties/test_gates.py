@@ -1,6 +1,6 @@
 """Gates over random histories: an open gate always rests on committed evidence, and nothing keeps it open without.
 
-See docs/faults.md#f58.
+See docs/dev/faults.md#f58.
 """
 
 from __future__ import annotations

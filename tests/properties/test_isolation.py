@@ -1,7 +1,7 @@
 """No spelling makes a denied path readable: `..`, doubled slashes, absolute paths, links, another case, bare names.
 
 Both sides are asked: the rules (`may read`), and the reader that opens files. See
-docs/faults.md#f50 and #f51.
+docs/dev/faults.md#f50 and #f51.
 """
 
 from __future__ import annotations

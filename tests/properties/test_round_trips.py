@@ -1,6 +1,6 @@
 """What is written is read again as it was: TOON, the two texts of a packet, and commit subjects.
 
-See docs/faults.md#f55.
+See docs/dev/faults.md#f55.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Canaries: one row for each way in which a repository can name a command that git runs.
 
 A canary that runs leaves a file of its name. `sing` is what a user would do with stock git to make
-it run; the environment names the hooks' folder, and what else they need. See docs/faults.md#f57.
+it run; the environment names the hooks' folder, and what else they need. See docs/dev/faults.md#f57.
 """
 
 from __future__ import annotations

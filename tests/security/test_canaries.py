@@ -1,4 +1,4 @@
-"""Nothing that a repository names ever runs, whatever we do in it. See docs/faults.md#f57."""
+"""Nothing that a repository names ever runs, whatever we do in it. See docs/dev/faults.md#f57."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Whatever `GIT_*` says, our work lands in the repository that was meant, and in no other. See
-docs/faults.md#f48.
+docs/dev/faults.md#f48.
 """
 
 from __future__ import annotations

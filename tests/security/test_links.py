@@ -1,5 +1,5 @@
 """A link leads us nowhere: neither out of `.git/yolo-fs` nor out of the planning tree. See
-docs/faults.md#f45 and #f50.
+docs/dev/faults.md#f45 and #f50.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """No byte of a hostile name or content reaches a terminal as it is, whatever shows it. See
-docs/faults.md#f52 and #f56.
+docs/dev/faults.md#f52 and #f56.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A credential in an artifact is held back, is stored nowhere, and is shown nowhere. See
-docs/faults.md#f59.
+docs/dev/faults.md#f59.
 """
 
 from __future__ import annotations

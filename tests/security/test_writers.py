@@ -1,5 +1,5 @@
 """Whatever we write lands where it is meant to: through no link, in no git directory by any spelling, and where only
-this user can have put the folder. See docs/faults.md#f45 and #f50.
+this user can have put the folder. See docs/dev/faults.md#f45 and #f50.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The wall clock jumps while artifacts are written: by hours and by years, forth and back. See
-docs/faults.md#f19.
+docs/dev/faults.md#f19.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Real file systems that are full, and that turn read-only. See docs/faults.md#f06 and #f07."""
+"""Real file systems that are full, and that turn read-only. See docs/dev/faults.md#f06 and #f07."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More events than the kernel keeps, and fewer watches than folders. See docs/faults.md#f10, #f11
+"""More events than the kernel keeps, and fewer watches than folders. See docs/dev/faults.md#f10, #f11
 and #f60.
 """
 

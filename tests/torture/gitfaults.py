@@ -1,5 +1,5 @@
 """Errors and kills inside git itself: a system call that fails, or is the last. See
-docs/faults.md#f02, #f03, #f07, #f08 and #f24.
+docs/dev/faults.md#f02, #f03, #f07, #f08 and #f24.
 """
 
 from __future__ import annotations

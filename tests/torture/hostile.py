@@ -1,5 +1,5 @@
 """What hostile and careless hands do: odd streams, limits and places, damaged files of ours, credentials
-in disguise, forbidden acts in every spelling. See docs/torture.md.
+in disguise, forbidden acts in every spelling. See docs/dev/torture.md.
 """
 
 from __future__ import annotations

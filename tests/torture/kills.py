@@ -1,5 +1,5 @@
 """SIGKILL of the process group, and of every git below it, at random moments and at every named
-one. See docs/faults.md#f01 to #f03 and #f05.
+one. See docs/dev/faults.md#f01 to #f03 and #f05.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Others at work in the same object store: what collects garbage, in loops, and four work trees
-with a daemon each. See docs/faults.md#f09 and #f29.
+with a daemon each. See docs/dev/faults.md#f09 and #f29.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The power fails: every state that the recorded writes may leave on the disk is recovered from.
-See docs/faults.md#f04.
+See docs/dev/faults.md#f04.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """What the operating system refuses, at every named moment, once and for as long as the process
-lives. See docs/faults.md#f06 to #f08.
+lives. See docs/dev/faults.md#f06 to #f08.
 """
 
 from __future__ import annotations

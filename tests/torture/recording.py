@@ -1,5 +1,5 @@
 """What a program asked of the file system, in order, and the states that a power loss may leave of
-it. See docs/faults.md#f04.
+it. See docs/dev/faults.md#f04.
 
 Written, synced and named are three things. A file's bytes survive once the file is synced, its name once the folder is;
 until then either may be there or not. Within a folder changes reach the disk in their order; between folders, in any.

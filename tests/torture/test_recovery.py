@@ -1,4 +1,4 @@
-"""What the torture found, each as the one case that showed it. See docs/faults.md#f04, #f05, #f06
+"""What the torture found, each as the one case that showed it. See docs/dev/faults.md#f04, #f05, #f06
 and #f07.
 """
 

@@ -1,5 +1,5 @@
 """A user at work in the same repository: random states of index and work tree, and branches that
-move under the writers. See docs/faults.md#f21, #f22, #f25 to #f28 and #f63.
+move under the writers. See docs/dev/faults.md#f21, #f22, #f25 to #f28 and #f63.
 """
 
 from __future__ import annotations

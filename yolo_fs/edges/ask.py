@@ -3,7 +3,7 @@
 A request is text: arguments, folder, environment, the width of the terminal, and the input of a
 command that reads one. The answer is text: what goes to stdout and stderr, and the exit code.
 Whatever is odd, the command runs in this process as if nobody had been asked. Nothing but built-in
-modules is imported here, since this decides what each command costs. See docs/faults.md#f64.
+modules is imported here, since this decides what each command costs. See docs/dev/faults.md#f64.
 """
 
 from __future__ import annotations

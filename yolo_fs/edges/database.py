@@ -5,7 +5,7 @@ fits: a keyed hash of what the system says of the file (number, size, times), wi
 user's own state folder. Whoever hands a git directory over knows no such key, and no copy, archive
 or change by another program keeps these facts. Whatever does not fit is made anew. The seal file
 carries the lock as well: shared by everybody who has the database open, exclusive for whoever
-makes it anew. See docs/threats.md and docs/faults.md#f42.
+makes it anew. See docs/threats.md and docs/dev/faults.md#f42.
 
 A *durable* database holds what nothing else tells. It is made once, and never removed or emptied
 here; what cannot be read is named.

@@ -131,7 +131,7 @@ def _fault(part: str) -> Injection:
         raise _refusal(
             part,
             f"no stage is called {safe(stage)!r}",
-            "one of docs/torture.md, such as objects.synced",
+            "one of docs/dev/torture.md, such as objects.synced",
         )
     if name not in _ACTIONS:
         raise _refusal(part, f"no action is called {safe(name)!r}", f"one of {', '.join(_ACTIONS)}")

@@ -2,7 +2,7 @@
 nothing half-written; and a tree that is walked again, at the price of what changed in it.
 
 Every path is walked folder by folder from the root's descriptor and no link is ever followed, so
-that a folder which is swapped for a link under our hands leads nowhere. See docs/faults.md#f14,
+that a folder which is swapped for a link under our hands leads nowhere. See docs/dev/faults.md#f14,
 #f16, #f18, #f50 and #f52.
 """
 
@@ -38,7 +38,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHUNK_BYTES = 1 << 20
 RACY_NS = 2_000_000_000
 """A file younger than this when it was read may change without its stamp showing it. See
-docs/faults.md#f18."""
+docs/dev/faults.md#f18."""
 _SET_LEASE_SIGNAL = 10
 """F_SETSIG of Linux, which the standard library does not name."""
 

@@ -3,7 +3,7 @@ else of YAML.
 
 Only PyYAML's event stream is used, so `no` stays "no", `0123` stays "0123" and no value refers to
 another; then every character of the front matter must belong to a key or its value, so that nothing
-hides in a comment. See docs/faults.md#f54.
+hides in a comment. See docs/dev/faults.md#f54.
 """
 
 from __future__ import annotations

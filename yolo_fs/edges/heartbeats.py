@@ -3,7 +3,7 @@ compacted sessions.
 
 Hooks append to it before and after each tool of each agent, so nothing is imported here but the
 standard library and what finds the observer, and no typing either. Appending never waits and
-never syncs: a full disk costs heartbeats, never work. See docs/faults.md#f06 and #f53.
+never syncs: a full disk costs heartbeats, never work. See docs/dev/faults.md#f06 and #f53.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A log is appended to one at a time, whole lines only, on the disk before it counts. The lock is
 flock(2) on the log itself, so there is nothing to clean up. Agents append without it: what they
-left torn is never continued. See docs/faults.md#f42 to #f47 and #f53.
+left torn is never continued. See docs/dev/faults.md#f42 to #f47 and #f53.
 
 A note is written often, read after a crash, and done without where it is damaged. It is written
 over: to replace a file by renaming makes ext4 write it out at once, which costs more than the

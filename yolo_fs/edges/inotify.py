@@ -73,7 +73,7 @@ class _Reader(InotifyFD):
         self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
     ) -> WatchDescriptor:
         # The base class warns when a directory is added twice, which `mkdir -p` does each time,
-        # takes EACCES for success, and its caller swallows ENOSPC. See docs/faults.md#f11.
+        # takes EACCES for success, and its caller swallows ENOSPC. See docs/dev/faults.md#f11.
         if not os.access(path, os.R_OK):
             code = errno.EACCES if os.path.lexists(path) else errno.ENOENT
             raise OSError(code, os.strerror(code))

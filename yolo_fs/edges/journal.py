@@ -2,7 +2,7 @@
 
 The daemon writes, and so do commands for what happens in them; they take turns by flock(2), and
 anybody reads. Nothing is true because it stands here: a full disk costs events, never work. See
-docs/faults.md#f06.
+docs/dev/faults.md#f06.
 """
 
 from __future__ import annotations

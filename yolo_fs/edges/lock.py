@@ -1,6 +1,6 @@
 """A lock held for a process's life. The kernel's flock decides; the file's content only informs.
 
-See docs/faults.md#f40, #f41 and #f43 to #f45.
+See docs/dev/faults.md#f40, #f41 and #f43 to #f45.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SLOW_PROBE_S = 2.0
 class Holder(NamedTuple):
     """The process that the lock file names.
 
-    Only the lock itself proves anything. See docs/faults.md#f41.
+    Only the lock itself proves anything. See docs/dev/faults.md#f41.
     """
 
     pid: int
@@ -63,7 +63,7 @@ class Holder(NamedTuple):
     def is_alive(self) -> bool:
         """Return whether this very process still runs; if not, a child holds the lock.
 
-        See docs/faults.md#f02.
+        See docs/dev/faults.md#f02.
         """
         return (
             self.boot_id == boot_id()
@@ -91,7 +91,7 @@ class HeldLock:
     def still_mine(self) -> bool:
         """Return whether the path still names the locked file; if not, the holder must end.
 
-        See docs/faults.md#f40 and docs/faults.md#f44.
+        See docs/dev/faults.md#f40 and docs/dev/faults.md#f44.
         """
         try:
             return self.fd >= 0 and is_same_file(self.fd, self.path)
@@ -137,7 +137,7 @@ def _is_another_alive(named: Holder) -> bool:
 def _open_own(path: str, root: str | None) -> int:
     """Open a file that is ours alone, since our name will replace its content.
 
-    See docs/faults.md#f45.
+    See docs/dev/faults.md#f45.
     """
     descriptor = open_regular(path, os.O_RDWR | os.O_CREAT, root=root)
     status = os.fstat(descriptor)

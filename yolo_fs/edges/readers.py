@@ -6,7 +6,7 @@ close look at the rest; jsonlines reads the lines, with our decoder.
 
 The close look never raises: it returns the value, or every fault with its place. The standard
 decoder alone accepts NaN, overflow, duplicate keys and lone surrogates, and dies of deep nesting.
-See docs/faults.md#f53.
+See docs/dev/faults.md#f53.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@ put into a work tree or into `.git/yolo-fs`.
 
 The one importer of filelock. A file changes only by a rename, so a reader needs no lock; a lock
 stands on a separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's
-shell scripts uses it. See docs/faults.md#f42 to #f47.
+shell scripts uses it. See docs/dev/faults.md#f42 to #f47.
 
 Whoever writes names a file, and the folder `root` that it lies below: from there each folder on the
 way is opened by itself, no link is followed, and no part may spell `.git`. Without a root the file
-lies in a folder of our own, which has to be a real folder of this user. See docs/faults.md#f50.
+lies in a folder of our own, which has to be a real folder of this user. See docs/dev/faults.md#f50.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _open_private(place: str) -> int:
 
 
 def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None) -> int:
-    """Open without following a link or waiting for a pipe. See docs/faults.md#f45 and #f50.
+    """Open without following a link or waiting for a pipe. See docs/dev/faults.md#f45 and #f50.
 
     What is opened for writing is reached as `opened` says.
     """
@@ -224,7 +224,7 @@ def code_stamp() -> int:
 def private_directory(path: str) -> None:
     """Make the directory, or make it private; never its parents, which are not ours.
 
-    See docs/faults.md#f36.
+    See docs/dev/faults.md#f36.
 
     Raises:
         YoloError: NOT_REGULAR, FOREIGN_OWNER, STORAGE_FAILED.
@@ -423,7 +423,10 @@ def _sync(directory: int) -> None:
 
 
 def reap_temporaries(directory: str, older_than_s: float) -> int:
-    """Remove what killed writers left, and only that; return how many. See docs/faults.md#f47."""
+    """Remove what killed writers left, and only that; return how many.
+
+    See docs/dev/faults.md#f47.
+    """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         folder = os.open(directory, flags)

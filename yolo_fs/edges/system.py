@@ -20,7 +20,7 @@ from yolo_fs.reasons import Exit, Reason, YoloError, safe
 NETWORK_FILESYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs"}
 )
-"""Where flock cannot be trusted. See docs/faults.md#f46."""
+"""Where flock cannot be trusted. See docs/dev/faults.md#f46."""
 _FIRST_SPACE = "pid:[4026531836]"
 """The space of process ids that all others lie in: the kernel gives it this number for good."""
 
@@ -238,7 +238,7 @@ def open_locked(path: str, opener: Callable[[str], int]) -> int | None:
     """Open and lock a file; None when it is locked already, or was replaced meanwhile.
 
     Whoever replaces a lock file would let two processes lock "the same" path. See
-    docs/faults.md#f44.
+    docs/dev/faults.md#f44.
     """
     try:
         descriptor = opener(path)

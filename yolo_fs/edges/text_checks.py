@@ -1,7 +1,7 @@
 """What every text file must be before it is parsed: small, UTF-8, LF, without NUL, mark or merge
 debris.
 
-See docs/faults.md#f16, #f53 and #f56.
+See docs/dev/faults.md#f16, #f53 and #f56.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LISTED_LINES = 10
 
 
 class Limits(NamedTuple):
-    """How much a file may ask of its reader. See docs/faults.md#f50 and #f53."""
+    """How much a file may ask of its reader. See docs/dev/faults.md#f50 and #f53."""
 
     max_line_bytes: int = 1 << 20
     max_file_bytes: int = 8 << 20

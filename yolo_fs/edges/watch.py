@@ -5,7 +5,7 @@ this path", a `Doubt` means "look at everything". The periodic scan is what make
 
 On Linux watchdog's reader of inotify is made to tell what it loses. Elsewhere, and where a release
 of watchdog differs inside, its public observer serves, and only the scan tells what it has missed.
-See docs/faults.md#f10 to #f13 and #f36.
+See docs/dev/faults.md#f10 to #f13 and #f36.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ class Watcher:
 
     def _heed(self, event: FileSystemEvent) -> None:
         # An exception here would end watchdog's thread for good, and silently. See
-        # docs/faults.md#f13.
+        # docs/dev/faults.md#f13.
         try:
             if event.is_directory:
                 self._heed_directory(event)

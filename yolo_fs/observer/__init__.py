@@ -1,3 +1,3 @@
 """The process beside the daemon that answers questions: the text of a command, from the text of a
-request. See docs/faults.md#f64.
+request. See docs/dev/faults.md#f64.
 """

@@ -1,7 +1,7 @@
 """Authority: what each role may decide, and what it must hand up, topic by topic; and where each
 command enters, whom it spawns, and how it escalates.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

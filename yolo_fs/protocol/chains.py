@@ -1,7 +1,7 @@
 """The chains of the other commands of the routing table: the Lead first, then whom the Lead sends.
 
 What a stage leaves is an artifact like any other, and the next stage begins once the branch has it.
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

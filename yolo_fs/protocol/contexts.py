@@ -1,7 +1,7 @@
 """Compiled contexts: which sections each role gets, what feeds them, in which form, and what goes
 first when too large.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

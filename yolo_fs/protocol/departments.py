@@ -2,7 +2,7 @@
 the departments: their agents, prefixes and files, and which Leads are spawned in which waves.
 
 A new department is a member of `Dept` and a row here; everything else follows from the row. See
-docs/sources.md#document-002.
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

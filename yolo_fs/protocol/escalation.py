@@ -1,6 +1,6 @@
 """Escalation: who escalates to whom and why, level by level up, and the resolution back down.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gates between departments and phases: what opens them, what their verdicts mean, and the chains
 of repair that follow a failed QA or a code review.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

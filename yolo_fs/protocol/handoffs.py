@@ -1,7 +1,7 @@
 """Handoffs: between roles, who hands over to whom on which trigger; in the product workflow, its
 agents, what they hand each other, and where their files lie.
 
-See docs/sources.md#document-001 and #document-003.
+See docs/dev/sources.md#document-001 and #document-003.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Context isolation: what each role, and each department, receives and never receives.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 what is a sign of an agent's health, what counts for and against a department, when its breaker
 turns.
 
-See docs/sources.md#document-000 and #document-002.
+See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

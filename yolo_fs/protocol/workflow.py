@@ -1,7 +1,7 @@
 """The workflow: every step with its gates, artifacts, commits and skips; effort, complexity and
 limits. Every artifact is committed immediately after it was made.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class EntryGate(StrEnum):
     SECURITY_DONE = "security-audit.jsonl or security skipped"
     SIGNED_OFF = "steps.signoff complete"
     """Document 002 lets the integration gate follow security at once; both states open it
-    (docs/sources.md#c06)."""
+    (docs/dev/sources.md#c06)."""
     INTEGRATION_DONE = "integration_gate complete or skipped"
 
 

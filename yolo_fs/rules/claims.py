@@ -1,7 +1,8 @@
 """Tasks that Devs claim: who has which files, and whose turn comes next. Pure.
 
 Claims are met in the order in which they came. One that overlaps with an earlier one waits, and so
-does whatever overlaps with one that waits: nobody is overtaken. See docs/sources.md#document-000.
+does whatever overlaps with one that waits: nobody is overtaken. See
+docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

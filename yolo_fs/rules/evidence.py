@@ -3,7 +3,7 @@ true. The fold reads nothing else. Pure.
 
 A summary counts only when its commits exist, touch the plan, and its tests agree. Evidence that
 says FAIL outweighs whatever else says that a step or a phase is done: no skip and no sign-off goes
-past it. See docs/sources.md#document-002.
+past it. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

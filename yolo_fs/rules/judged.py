@@ -2,7 +2,7 @@
 
 A verdict counts for what the branch had when it was given. A plan, source or summary that comes
 later opens its step again, by name. What is committed to mend a failed step is judged by that step,
-once more, and by the steps behind it: not by those before it. See docs/sources.md#document-002.
+once more, and by the steps behind it: not by those before it. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

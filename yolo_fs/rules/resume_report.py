@@ -1,7 +1,7 @@
 """What a new session is told: where the team stands, who does what next, and what of the work tree
 needs a hand. Pure.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ long each holder has had an escalation, by a clock that nobody sets.
 
 The wall clock may jump, and agents write what they like; the time since the machine started does
 not. What a line says counts only for the time before we first saw it, and never for more than is
-possible. See docs/sources.md#document-002.
+possible. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The handoff packet between roles, the HANDOFF.md that holds one, and the handoff.json of an
 agent.
 
-See docs/sources.md#document-001 and #document-004.
+See docs/dev/sources.md#document-001 and #document-004.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class HandoffJson(Wire):
         (.summary | type == "string")
 
     so an empty text passes, `next` may be any JSON value, null too, and further keys are free. See
-    docs/sources.md#document-004.
+    docs/dev/sources.md#document-004.
     """
 
     status: str

@@ -1,7 +1,7 @@
 """Decisions that evidence rests on: a record with fields, appended to `decisions.jsonl` by whoever
 may take it. No free text is ever read for one.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

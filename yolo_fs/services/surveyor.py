@@ -536,7 +536,7 @@ class QuietTimer:
     """Remembers since when each path has had the content that it has.
 
     Measured per path, never globally, so that no stream of writes delays another file.
-    See docs/faults.md#f14, #f15 and #f19.
+    See docs/dev/faults.md#f14, #f15 and #f19.
     """
 
     def __init__(self) -> None:

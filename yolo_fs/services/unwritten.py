@@ -1,5 +1,5 @@
 """What nobody has written since is not new: HEAD, the index and the files of a work tree also move
-without a writer. See docs/faults.md#f28.
+without a writer. See docs/dev/faults.md#f28.
 
 A file that differs from the branch is held while one of these says that it is old: what it was
 when it was last seen to agree with the branch, or to be old; the reflog; a commit that is younger

@@ -52,7 +52,7 @@ ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
 """Holds the slug of the milestone that the team works on, where there are milestones."""
 
 RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
-"""Mirrors the execution state of the running phase, where it exists (docs/sources.md#c12)."""
+"""Mirrors the execution state of the running phase, where it exists (docs/dev/sources.md#c12)."""
 
 LINES = "refs/yolo-fs/lines/"
 """Below it, the branches of the team's other clones: the commits that their summaries name."""
@@ -163,7 +163,7 @@ def own_phase_folder(root: str, phase: PhaseId) -> str:
     Raises:
         YoloError: NOT_REGULAR, when only a link leads to it: what is written there would lie
             elsewhere.
-            See docs/faults.md#f50 and #f51.
+            See docs/dev/faults.md#f50 and #f51.
     """
     folder = phase_folder(root, phase)
     if os.path.realpath(folder) != os.path.join(

@@ -98,7 +98,8 @@ class Gatekeeper:
             port = self.port  # the address of a forwarded port looks like that of a rebound name
             why = (
                 f"The board answers only as {LOOPBACK}:{port} or localhost:{port}. "
-                f"Where it is forwarded, use one port at both ends: 'yolo-fs board --no-open --port {port}' there, "
+                "Where it is forwarded, use one port at both ends: "
+                f"'yolo-fs board --no-open --port {port}' there, "
                 f"'ssh -L {port}:{LOOPBACK}:{port} HOST' here."
             )
             return RefusedRequest(421, why)

@@ -1,6 +1,6 @@
 """Each artifact its own commit, durable, on top of what was seen, in every kind of repository.
 
-See docs/faults.md#f04, #f08 and #f27 to #f32.
+See docs/dev/faults.md#f04, #f08 and #f27 to #f32.
 """
 
 from __future__ import annotations
@@ -369,7 +369,7 @@ def test_a_tip_that_moved_meanwhile_leaves_all_as_it_is(user: User, engine: Engi
 def test_a_head_that_went_to_another_branch_meanwhile_leaves_all_as_it_is(
     user: User, engine: Engines
 ) -> None:
-    """The tip is the same, so that comparing it alone proves nothing. See docs/faults.md#f28."""
+    """The tip is the same, so that comparing it alone proves nothing. See docs/dev/faults.md#f28."""
     one = engine(user)
     head = one.repository.head()
     user.git("checkout", "--quiet", "-b", "other")

@@ -1,4 +1,4 @@
-"""The log and the reflog are read whole, whatever the user has configured. See docs/faults.md#f04,
+"""The log and the reflog are read whole, whatever the user has configured. See docs/dev/faults.md#f04,
 #f05 and #f28.
 """
 

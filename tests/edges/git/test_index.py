@@ -1,4 +1,4 @@
-"""The user's index keeps all that is theirs and follows our path. See docs/faults.md#f05, #f21,
+"""The user's index keeps all that is theirs and follows our path. See docs/dev/faults.md#f05, #f21,
 #f22, #f23 and #f32.
 """
 

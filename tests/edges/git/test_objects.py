@@ -1,5 +1,5 @@
 """Objects made in process are git's own, stored whole, and young enough for a running prune. See
-docs/faults.md#f04 and #f09.
+docs/dev/faults.md#f04 and #f09.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """While the user is at work on the repository nothing is committed, and it is said why. See
-docs/faults.md#f04, #f23 to #f28, #f35 and #f63.
+docs/dev/faults.md#f04, #f23 to #f28, #f35 and #f63.
 """
 
 from __future__ import annotations

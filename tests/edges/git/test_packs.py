@@ -1,6 +1,6 @@
 """Packs of ours are merged, whoever else works in the store, and nothing else is touched.
 
-See docs/faults.md#f09.
+See docs/dev/faults.md#f09.
 """
 
 from __future__ import annotations

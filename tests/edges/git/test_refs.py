@@ -1,6 +1,6 @@
 """A branch moves only from where it was seen, and only locks that are provably ours are removed.
 
-See docs/faults.md#f02, #f08, #f24 and #f27.
+See docs/dev/faults.md#f02, #f08, #f24 and #f27.
 """
 
 from __future__ import annotations

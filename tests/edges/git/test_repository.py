@@ -1,5 +1,5 @@
 """Where the repository is and which branch stands out, in every layout that git has. See
-docs/faults.md#f26 to #f31 and #f37.
+docs/dev/faults.md#f26 to #f31 and #f37.
 """
 
 from __future__ import annotations

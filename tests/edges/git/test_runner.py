@@ -1,7 +1,7 @@
 """Git is run hardened: nothing that a repository or an environment names takes part.
 
 Each canary first fires under plain git, so that its silence under ours means something. See
-docs/faults.md#f02, #f03, #f31, #f34, #f48 and #f57.
+docs/dev/faults.md#f02, #f03, #f31, #f34, #f48 and #f57.
 """
 
 from __future__ import annotations

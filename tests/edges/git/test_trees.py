@@ -1,4 +1,4 @@
-"""A spliced tree is the tree that git writes for the same change. See docs/faults.md#f32."""
+"""A spliced tree is the tree that git writes for the same change. See docs/dev/faults.md#f32."""
 
 from __future__ import annotations
 

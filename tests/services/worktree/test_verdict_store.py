@@ -1,6 +1,6 @@
 """How long a file has been left alone: by its own clock, whatever happens to other files.
 
-See docs/faults.md#f14 and #f19.
+See docs/dev/faults.md#f14 and #f19.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 no other clone is to know.
 
 A `.gitignore` would be one more file of the user's that we change, or one more that git shows.
-Lines of ours alone are ever added or taken away. See docs/faults.md#f33.
+Lines of ours alone are ever added or taken away. See docs/dev/faults.md#f33.
 """
 
 from __future__ import annotations

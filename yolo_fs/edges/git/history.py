@@ -1,4 +1,4 @@
-"""What the log and the reflog say. See docs/faults.md#f04, #f05 and #f28."""
+"""What the log and the reflog say. See docs/dev/faults.md#f04, #f05 and #f28."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 nothing else.
 
 Moving a branch without this leaves a staged *reverse* of the artifact, which the user's next commit
-would carry out. See docs/faults.md#f05, #f21, #f22 and #f32.
+would carry out. See docs/dev/faults.md#f05, #f21, #f22 and #f32.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 For what git does over the network and when it merges: there a repository could name too many
 programs, proxies and places to switch each of them off. What is left is the user's own
-configuration, and the few values below, none of which names a program. See docs/faults.md#f57.
+configuration, and the few values below, none of which names a program. See docs/dev/faults.md#f57.
 """
 
 from __future__ import annotations

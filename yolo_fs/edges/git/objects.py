@@ -2,7 +2,7 @@
 
 `git gc`, `git repack -ad` and `git prune` spare what a pack with a `.keep` beside it holds, so
 nothing of ours is taken before a branch names it, and nothing has to wait for them. See
-docs/faults.md#f04 and #f09.
+docs/dev/faults.md#f04 and #f09.
 """
 
 from __future__ import annotations
@@ -325,7 +325,7 @@ class ObjectStore:
 
         It lists the folder in pieces. Where it finds an index, and the pack got its name behind
         its back, it takes index and note for litter. A repack may have listed the pack without its
-        note by then, so it is written under another name. See docs/faults.md#f09.
+        note by then, so it is written under another name. See docs/dev/faults.md#f09.
 
         Raises:
             YoloError: NO_SPACE or STORAGE_FAILED; it is tried again with the next call.

@@ -1,8 +1,8 @@
 """Why something may not be committed: the states of a repository in which it is the user's turn,
 and what git's own rules say of a path: ignored, rewritten by a filter, or another repository's.
 
-Nothing of git's filters is ever run. See docs/faults.md#f06, #f07, #f23, #f25, #f26, #f30, #f33,
-#f35, #f62 and #f63.
+Nothing of git's filters is ever run. See docs/dev/faults.md#f06, #f07, #f23, #f25, #f26, #f30,
+#f33, #f35, #f62 and #f63.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def _is_marked(path: str) -> bool:
 
 
 def _stores_nothing(folder: str) -> Reason | None:
-    """Return why the file system can store nothing at all. See docs/faults.md#f06 and #f07."""
+    """Return why the file system can store nothing at all. See docs/dev/faults.md#f06 and #f07."""
     facts = os.statvfs(folder)
     if facts.f_flag & os.ST_RDONLY:
         return Reason.STORAGE_FAILED

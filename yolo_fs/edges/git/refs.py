@@ -3,8 +3,8 @@ user's git remote: the one place where a git of ours uses the network.
 
 At a remote credentials, ssh and proxies are those of the user's own configuration, and of the
 repository's nothing counts but the address; nothing ever prompts, no hook runs, every call has a
-time limit, and nothing is ever forced on a ref of others. See docs/faults.md#f02, #f03, #f08, #f24
-and #f57.
+time limit, and nothing is ever forced on a ref of others. See docs/dev/faults.md#f02, #f03, #f08,
+#f24 and #f57.
 """
 
 from __future__ import annotations

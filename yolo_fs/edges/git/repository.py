@@ -1,6 +1,6 @@
 """Repository location, current branch and object lookup; read-only.
 
-See docs/faults.md#f26, #f27, #f29, #f30 and #f37.
+See docs/dev/faults.md#f26, #f27, #f29, #f30 and #f37.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 GitPython does the running; we decide the arguments and the environment. Nothing that the repository
 contains or names (hooks, filters, drivers, fsmonitor, aliases, replace refs) takes part, and no
 inherited `GIT_*` variable reaches a child. With helpers that run on, such as `cat-file --batch`, it
-converses. See docs/faults.md#f02, #f03, #f48 and #f57.
+converses. See docs/dev/faults.md#f02, #f03, #f48 and #f57.
 """
 
 from __future__ import annotations

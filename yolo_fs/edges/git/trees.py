@@ -1,6 +1,6 @@
 """Trees spliced along one path: everything beside the path stays byte for byte as it was.
 
-See docs/faults.md#f32.
+See docs/dev/faults.md#f32.
 """
 
 from __future__ import annotations

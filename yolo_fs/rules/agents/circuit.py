@@ -1,5 +1,6 @@
 """A circuit breaker for each department, and the outcomes that turn it: closed, open after failures
-in a row, half-open after a time. Pure; nothing of it is stored. See docs/sources.md#document-000.
+in a row, half-open after a time. Pure; nothing of it is stored. See
+docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The record of what agents and their hosts reported, the health of each agent that follows from
 it, and who was asked to stop, has answered, or is late. Pure; nobody is ever made to stop.
 
-See docs/sources.md#document-000.
+See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 and whether a task that is reported complete is so. Pure.
 
 Nothing is counted here that the fold has not proved: a task is complete when a commit names it. See
-docs/sources.md#document-000.
+docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

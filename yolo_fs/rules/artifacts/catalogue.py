@@ -1,7 +1,7 @@
 """Every kind of file and message, artifacts included: its name, its shapes, and how it is read.
 
 Shapes are slow to import, so only what is asked for is: one artifact, one line of it, all others.
-See docs/sources.md#document-000.
+See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

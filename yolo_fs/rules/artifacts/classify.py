@@ -36,7 +36,7 @@ _REMEMBERED = 10_000
 """Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
 
 
-# Artifacts outside the planning tree: handoffs of the product, docs/sources.md#document-003.
+# Artifacts outside the planning tree: handoffs of the product, docs/dev/sources.md#document-003.
 _SUBJECT = (Subject("docs(handoffs): {artifact}"),)
 
 ENVELOPE = Artifact(
@@ -65,7 +65,7 @@ DOCUMENTS = (ENVELOPE, CHOICE)
 
 _ROLE_HANDOFF = next(row for row in ARTIFACTS if row.kind == "handoff")
 _OF_SESSION = re.compile(rf"(?:.+/)?{GUID}/{re.escape(_ROLE_HANDOFF.file)}")
-"""A role's handoff in the folder of its directive session, docs/sources.md#document-001."""
+"""A role's handoff in the folder of its directive session, docs/dev/sources.md#document-001."""
 
 
 def _unnamed(pattern: re.Pattern[str]) -> str:

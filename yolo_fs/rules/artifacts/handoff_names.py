@@ -3,7 +3,7 @@ right. Pure.
 
 The documents leave the form of `[timestamp]` open: we write UTC in ISO 8601's basic form, since a
 colon is no part of a portable name, and read the extended form too. See
-docs/sources.md#document-003.
+docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 was for; and how a person's is judged. Pure.
 
 Every historical spelling of the scope is understood. A source commit names its task by id (`T3 …`)
-or by the task's own words, which is what the document prescribes. See docs/sources.md#document-002.
+or by the task's own words, which is what the document prescribes. See
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The artifacts: which file is which, what its lines are, and under which subject it is committed.
 
 One row per kind. Everything else (watching, validation, commit, schema export, docs, tests) follows
-from the row. See docs/sources.md#document-002.
+from the row. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ department's own area, the files of the active plan.
 
 Paths are given resolved and relative to the repository, so that no link and no `..` leads around a
 rule. What the tables never let a role receive is refused, and so is writing it; what they do not
-mention is nobody's secret. See docs/sources.md#document-002.
+mention is nobody's secret. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 whatever the message; and the form of the answer. Pure.
 
 Only neighbours in the chain speak with each other, Leads across departments, and the Owner's proxy
-with the user. See docs/sources.md#document-002.
+with the user. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 authority. Pure.
 
 A topic is that of the matrix when its words are. What the matrix does not name is nobody's to
-guess: it goes up. See docs/sources.md#document-000 and #document-002.
+guess: it goes up. See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

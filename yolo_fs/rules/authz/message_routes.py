@@ -1,7 +1,7 @@
 """Who may send which message to whom, and what files show to have gone another way. Pure.
 
 A message may go where document 000 sends its type: within a department, but for those between
-Leads. See docs/sources.md#document-000 and #document-002.
+Leads. See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

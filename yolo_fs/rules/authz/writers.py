@@ -2,7 +2,7 @@
 role that has no tool for it, whom that one reports to. Pure.
 
 Nobody approves their own work: what judges it is written by the role that the tables give the
-judgement to. See docs/sources.md#document-002.
+judgement to. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ proves what was written. Pure.
 The same sources give the same bytes. Sections are cut in the documented order first, then at whole
 lines; the context itself says what was cut. Every line names its origin. The text of a value is
 asked of the caller, for only the house's TOON library knows what has to be quoted. See
-docs/sources.md#document-002.
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 place where isolation is asked. Pure.
 
 No feed ever sees a source that `may ROLE read PATH` denies, nor a key that the filters leave out.
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

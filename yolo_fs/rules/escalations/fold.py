@@ -3,7 +3,7 @@
 hand.
 
 A line of the log that breaks a rule changes nothing and is a finding; the rest goes on counting.
-Silence never decides: it only hands the question up. See docs/sources.md#document-002.
+Silence never decides: it only hands the question up. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 leave each level, and messages as what is to be logged. Pure.
 
 A move has neither id nor time yet: both are known only once the log is locked. See
-docs/sources.md#document-000 and #document-002.
+docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ and the state of one escalation: who holds it, since when, what is owed, and how
 Pure.
 
 Whatever is written is read: a line that cannot be timed, or names a role that nobody knows, is a
-finding and still a station, for an escalation is never lost. See docs/sources.md#document-002.
+finding and still a station, for an escalation is never lost. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

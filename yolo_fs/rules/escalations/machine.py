@@ -3,7 +3,7 @@ resolved. Pure.
 
 A line that breaks a rule leaves the escalation where it was, and is a finding that names the rule
 and whom to ask. Whatever is wrong with a first line, it opens the escalation: none is ever lost.
-See docs/sources.md#document-000 and #document-002.
+See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether what a handoff says is true: the files, contracts, components and counts that it names,
 against the facts.
 
-A schema cannot know any of it. See docs/sources.md#document-000.
+A schema cannot know any of it. See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 it. Pure.
 
 Shapes, enumerations and sizes are `schemas.envelope`'s; what earlier handoffs say is
-`consistency`'s. See docs/sources.md#document-003.
+`consistency`'s. See docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ it needs no further confirmation. Nothing records the other stages; files and co
 handoff is delivered by its commit. It is read when the receiver's context is compiled with it, or
 when the log of reads says that the receiver has ended a turn; acknowledged when the receiver begins
 its part, or agrees; acted upon by the receiver's first artifact, or by an implemented contract. A
-later stage proves the earlier ones. See docs/sources.md#document-000 and #document-001.
+later stage proves the earlier ones. See docs/dev/sources.md#document-000 and #document-001.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two texts of a handoff packet, the one in a chat and the front matter of HANDOFF.md: found,
 read, written. Pure.
 
-See docs/sources.md#document-001.
+See docs/dev/sources.md#document-001.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A handoff is condensed, so prose may be retold and lists shortened. It may not be contradicted:
 names, choices and figures are the same everywhere, and nothing appears that nobody said before. See
-docs/sources.md#document-003.
+docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

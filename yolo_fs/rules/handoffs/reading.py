@@ -3,7 +3,7 @@ lines amount to.
 
 A read leaves one line that says why the file was or was not used, and, after a text fallback, a
 second one that says how that ended; both in the form of the document. Pure. See
-docs/sources.md#document-004.
+docs/dev/sources.md#document-004.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How far a session is: the line of the dashboard, and the ways that lead on after an error. Pure.
 
-See docs/sources.md#document-003.
+See docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A session's handoffs in order: which is an attempt, which a repeat, and which contradicts an
 earlier one. Pure.
 
-See docs/sources.md#document-003.
+See docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 to each: one object on stdout, or exit 2 where a host knows no other refusal. Pure.
 
 Fields that nobody knows do no harm; only fields that the host's closed schema has are ever used in
-an answer. See docs/sources.md#document-002.
+an answer. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is known of the team's loops, and how far one of them is.
 
 A file that is written anew in each round says nothing of the rounds before; its versions in history
-do. See docs/sources.md#document-002.
+do. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

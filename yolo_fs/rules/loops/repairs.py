@@ -2,7 +2,7 @@
 remediation, the gates after a task and a plan, and the Product Owner's verdict. Pure; the one truth
 for the loop and for the step.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -222,8 +222,8 @@ def unfinished_reviews(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
 
-    Every verdict line counts, not the first alone (docs/sources.md#c21); a plan's last verdict is
-    the one in force. A plan that was withdrawn takes its review with it.
+    Every verdict line counts, not the first alone (docs/dev/sources.md#c21); a plan's last verdict
+    is the one in force. A plan that was withdrawn takes its review with it.
     """
     known = LoopFacts(facts, 0, facts.versions, facts.work)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
@@ -339,7 +339,7 @@ def _qa_state(
 
 LIMIT_REACHED = "limit reached"
 TASK_FAILURES = 2
-"""Failures of a task at which the Dev escalates (docs/sources.md#document-002)."""
+"""Failures of a task at which the Dev escalates (docs/dev/sources.md#document-002)."""
 _GATES = (
     (Loop.POST_TASK, "post-task", TASK_FAILURES),
     (Loop.POST_PLAN, "post-plan", int(LIMIT_BY_KEY["post_plan.max_remediations"].value) + 1),

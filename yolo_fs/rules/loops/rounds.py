@@ -1,7 +1,7 @@
 """Where each loop of a phase stands, who is next in it, how many rounds are left, and what whoever
 has to escalate a used-up one would say. Pure.
 
-See docs/sources.md#document-000 and #document-002.
+See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

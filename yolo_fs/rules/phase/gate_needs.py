@@ -1,7 +1,7 @@
 """What a gate needs, and what the integration gate checks: each has its one predicate, which looks
 at the committed evidence of a phase. No file of the work tree opens a gate. Pure.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

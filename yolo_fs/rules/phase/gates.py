@@ -2,7 +2,7 @@
 named. Pure.
 
 A sentinel file never opens anything here; it is a cache for
-others, bound to the evidence it rests on. See docs/sources.md#document-002.
+others, bound to the evidence it rests on. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

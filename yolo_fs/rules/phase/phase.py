@@ -3,7 +3,7 @@ all who has to act. Pure.
 
 Whoever shows or decides where the team is asks a `Phase`. Each answer is computed when it is first
 asked for, and kept. The fold names the first open step; a loop, an escalation or a stop says who in
-it has to move. See docs/sources.md#document-002.
+it has to move. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The fold: from the facts of a phase to where it stands. Pure; everything that shows or decides
 progress calls it.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

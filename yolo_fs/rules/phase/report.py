@@ -3,7 +3,7 @@ done, what waits for what. Pure.
 
 A brief has sections in the order of their weight, and is cut whole to a budget. What does not fit
 is left out and named. Nothing in it is an age or a clock's time, so the same state gives the same
-bytes. See docs/sources.md#document-002.
+bytes. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 its predicate.
 
 A predicate yields what is missing, sentence by sentence; nothing means met. See
-docs/sources.md#document-002.
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

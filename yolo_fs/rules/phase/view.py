@@ -1,7 +1,7 @@
 """A phase as one department sees it: its own artifacts, the shared ones, and the steps that a rule
 skips.
 
-See docs/sources.md#document-002.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

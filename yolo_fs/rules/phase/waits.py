@@ -5,7 +5,7 @@ Names of the graph: departments (`frontend`: its part is done), plans (`01-02`),
 gates (`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests
 (`research:fe-research.jsonl:3`) and agents (`fe-lead`: somebody of that name is there and free to
 answer). A wait is met only when what it waits for is there. The graph work is linear but for one
-sort, without recursion. See docs/sources.md#document-000 and #document-002.
+sort, without recursion. See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ be a commit.
 
 Times are those of the commits that prove a step, so the same history gives the same file. What
 cannot be derived (the current task, a step that somebody says has begun, keys that we do not know)
-stays as it is. See docs/sources.md#document-002.
+stays as it is. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

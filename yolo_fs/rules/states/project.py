@@ -6,7 +6,7 @@ What can be computed is computed; what only its writer knows (`started_at`, `blo
 declared failure, keys that we do not know) survives. What we derive carries a checksum of the whole
 file. As long as it fits, every value is ours and may be replaced; once somebody edits the file it
 does not, and what they said that the evidence does not bear out is kept under `declared`, beside
-what the evidence says, and shown as drift. See docs/sources.md#document-002.
+what the evidence says, and shown as drift. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 `ROADMAP.md` say afterwards. Pure.
 
 Nothing is asked that the fold does not ask: the phase is looked at as it would be with both files
-committed. See docs/sources.md#document-002.
+committed. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The master envelope, the table of the payload that each route carries, and what was chosen after
 an error handoff.
 
-See docs/sources.md#document-003.
+See docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

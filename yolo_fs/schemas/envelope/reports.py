@@ -2,7 +2,7 @@
 them.
 
 Every text of a `…_summary` is a summary, so fewer than 500 characters long. See
-docs/sources.md#document-003.
+docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Payloads that go out: the user's concept, and what the orchestrator asks of each agent.
 
-See docs/sources.md#document-003.
+See docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The log of escalations. See docs/sources.md#document-002.
+"""The log of escalations. See docs/dev/sources.md#document-002.
 
 The nine keys of the protocol come first; the optional ones after them say what each level of the
 round trip adds.

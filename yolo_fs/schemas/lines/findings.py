@@ -1,7 +1,7 @@
 """What agents found, concluded and decided: critique, debug reports, decisions; what Scouts found,
 what agents asked for, and what is kept for later phases.
 
-See docs/sources.md#document-000 and #document-002.
+See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 tokens, components, flows; and the contracts between departments.
 
 The documents name few of the product layer's keys; those are required and the rest is free. See
-docs/sources.md#document-000 and #document-002.
+docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

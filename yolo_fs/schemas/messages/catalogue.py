@@ -1,6 +1,6 @@
 """The messages of document 000: the catalogue in the document's order, and its reader.
 
-A new message is one class in one of the family modules. See docs/sources.md#document-000.
+A new message is one class in one of the family modules. See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

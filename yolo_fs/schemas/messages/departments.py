@@ -2,7 +2,7 @@
 after integration, what follows from it, and the user's feedback included; and messages that are
 left as files, from phase to phase and from department to department.
 
-See docs/sources.md#document-000.
+See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What every message has in common, and the catalogue in which each message enters itself.
 
-See docs/sources.md#document-000.
+See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Message(Wire):
 
     @classmethod
     def matches(cls, value: Mapping[str, Any]) -> bool:
-        """Tell a message from bare lines in its place (docs/sources.md#c09 and #c10)."""
+        """Tell a message from bare lines in its place (docs/dev/sources.md#c09 and #c10)."""
         return "type" in value
 
     @invariant

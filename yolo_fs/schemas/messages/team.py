@@ -3,7 +3,7 @@ what the Debugger concluded; escalations, up one level at a time, their resoluti
 the warning when one waits too long; and what a Lead and its teammates tell each other, or the Lead
 notes for itself.
 
-See docs/sources.md#document-000 and #document-002.
+See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations

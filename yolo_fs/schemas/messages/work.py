@@ -1,7 +1,7 @@
 """What the working chain tells its next level: critique, the Dev's own reports, what a review asks
 to change, and the verification of a plan, of its code and of its security.
 
-See docs/sources.md#document-000.
+See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads the record of the crew, and adds to it what was said to somebody: a request, an answer, a
 report.
 
-See docs/faults.md#f19 and #f53.
+See docs/dev/faults.md#f19 and #f53.
 """
 
 from __future__ import annotations

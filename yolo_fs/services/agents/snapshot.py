@@ -3,7 +3,7 @@ and why.
 
 What is looked at is the record of the crew, the branch and the verdicts on the work tree; what is
 timed is timed by the clock that nobody sets (`rules/timestamps`). The same look serves the
-daemon, the board and the commands. See docs/faults.md#f19.
+daemon, the board and the commands. See docs/dev/faults.md#f19.
 """
 
 from __future__ import annotations

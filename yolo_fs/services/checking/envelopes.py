@@ -2,7 +2,7 @@
 of it, and parses messages.
 
 Whatever lies in `documents/handoffs/` is read strictly, and no link is followed. See
-docs/faults.md#f50, #f51 and #f53.
+docs/dev/faults.md#f50, #f51 and #f53.
 """
 
 from __future__ import annotations

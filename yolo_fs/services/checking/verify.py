@@ -3,7 +3,7 @@ prescribes.
 
 Each commit is checked on its own: one artifact, and what may come beside it; the content in the
 strict reader, the references in its own tree, the subject and the trailers that path and content
-give. See docs/faults.md#f55.
+give. See docs/dev/faults.md#f55.
 
 Also which commit subjects fit here and now: that of a staged artifact, and the right one nearest to
 a wrong one; and which commits of people break the rules although hooks stand guard, made with

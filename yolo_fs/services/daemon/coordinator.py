@@ -320,7 +320,7 @@ class Coordinator:
         return self._repository.head() != self._reconciled
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:
-        """Remove ref locks that a dead helper of ours left. See docs/faults.md#f24."""
+        """Remove ref locks that a dead helper of ours left. See docs/dev/faults.md#f24."""
         return self._branches.clear_own_stale_locks()
 
     def renew_helpers(self) -> None:

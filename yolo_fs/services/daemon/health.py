@@ -1,7 +1,7 @@
 """How the daemon of a work tree is: what it says of itself in one file, and what its lock proves;
 and how a process becomes that one daemon.
 
-See docs/faults.md#f13, #f40, #f41 and #f46.
+See docs/dev/faults.md#f13, #f40, #f41 and #f46.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def health(repository: Repository) -> DaemonHealth:
     """Return how the daemon of this work tree is.
 
     The lock is the truth and the file only adds to it: what is malformed in it counts as absent.
-    See docs/faults.md#f41.
+    See docs/dev/faults.md#f41.
     """
     held_by = holder(lock_path(repository))
     if held_by is None:

@@ -1,7 +1,7 @@
 """The daemon's side of its observer: starts it, tells it what changes, and hears what it has done.
 
 An observer that ends, or is stopped, is replaced; whatever it was doing follows from the branch and
-is done again. See docs/faults.md#f64.
+is done again. See docs/dev/faults.md#f64.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a start repairs after a crash or a power loss: only what is provably ours.
 
-See docs/faults.md#f04, #f05 and #f24.
+See docs/dev/faults.md#f04, #f05 and #f24.
 """
 
 from __future__ import annotations

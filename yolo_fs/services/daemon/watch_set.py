@@ -1,6 +1,6 @@
 """The watched folders, and the queue between the watchers' threads and the one worker.
 
-See docs/faults.md#f13 and #f60.
+See docs/dev/faults.md#f13 and #f60.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Both clocks, and what another run of the program knew of how long each turn has lasted.
 
 What is kept lies in `state.db` and only makes timing better: without it the moments in the log
-count. See docs/faults.md#f19.
+count. See docs/dev/faults.md#f19.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the user's own command when a person is asked, and never waits for it.
 
 The command stands in the user's own configuration alone: a repository may not choose what runs
-here. What happens while it runs is told together when it has ended. See docs/faults.md#f56.
+here. What happens while it runs is told together when it has ended. See docs/dev/faults.md#f56.
 """
 
 from __future__ import annotations

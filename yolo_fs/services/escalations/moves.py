@@ -3,7 +3,7 @@ once.
 
 The log of the work tree, committed or not, is the memory: under its lock it is read again before a
 line is added, so that however many processes tick at once, each level of each attempt is handed up
-by one line. See docs/faults.md#f19, #f47 and #f53.
+by one line. See docs/dev/faults.md#f19, #f47 and #f53.
 """
 
 from __future__ import annotations
@@ -143,7 +143,10 @@ class PhaseLog:
         return f"{self.folder}/{ENTRIES}", f"{PLANNING_ROOT}/{ENTRIES}"
 
     def _read_entries(self) -> tuple[tuple[Mapping[str, Any], ...], tuple[Finding, ...]]:
-        """Return the execution state's entries; the phase's own file wins (docs/sources.md#c12)."""
+        """Return the execution state's entries; the phase's own file wins.
+
+        See docs/dev/sources.md#c12.
+        """
         wrong: tuple[Finding, ...] = ()
         for path in self._states():
             content = read(self._root, path, self._settings.policy.max_file_bytes)

@@ -1,7 +1,7 @@
 """Opens the escalation of a loop that is used up, hands up what a level is silent about, and closes
 what goes on again: one look a second, next to nothing when idle.
 
-See docs/faults.md#f19 and docs/sources.md#document-002.
+See docs/dev/faults.md#f19 and docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations

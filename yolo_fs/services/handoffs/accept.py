@@ -1,7 +1,7 @@
 """Takes handoffs over: finds the packet, gathers what is around it, and says what the receiver is
 now, or must mend.
 
-See docs/faults.md#f50 and #f51.
+See docs/dev/faults.md#f50 and #f51.
 """
 
 from __future__ import annotations

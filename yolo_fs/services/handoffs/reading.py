@@ -2,7 +2,7 @@
 through a link.
 
 The log lies in the planning tree, beside the other logs of a session: document 004 names the file
-and no folder. See docs/faults.md#f50, #f53 and #f56.
+and no folder. See docs/dev/faults.md#f50, #f53 and #f56.
 """
 
 from __future__ import annotations

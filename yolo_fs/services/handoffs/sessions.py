@@ -1,7 +1,7 @@
 """Directive sessions: the folders that hold a HANDOFF.md beside the README that names the session's
 branch.
 
-See docs/faults.md#f50 and #f51.
+See docs/dev/faults.md#f50 and #f51.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes handoffs: envelopes of document 003 with the orchestrator's choice after an error, and
 packets of document 001.
 
-Each is written complete and once, under a lock, or not at all. See docs/faults.md#f45, #f47 and
+Each is written complete and once, under a lock, or not at all. See docs/dev/faults.md#f45, #f47 and
 #f50.
 """
 

@@ -2,7 +2,7 @@
 calls.
 
 The script tells in a few milliseconds, with the shell and git alone, whether a hook has anything to
-do with us, and starts Python only then. See docs/faults.md#f63.
+do with us, and starts Python only then. See docs/dev/faults.md#f63.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The daemon in the background: a detached `run`, found again through its lock, or a service of the
 user's session: a systemd unit or a launchd job, as text and as a file.
 
-Never enables or starts a service: that is one command, which is told. See docs/faults.md#f41 and
-#f42.
+Never enables or starts a service: that is one command, which is told. See docs/dev/faults.md#f41
+and #f42.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is wrong with a repository or its daemon, and what would mend it. A mend is reversible or it
 is not offered.
 
-See docs/faults.md#f04, #f05, #f11, #f24 and #f46.
+See docs/dev/faults.md#f04, #f05, #f11, #f24 and #f46.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OLDEST_GIT = (2, 34)
 _SCAN_S = 10.0
 """How long a scan may take before a daemon that has not ended one stands still."""
 OLD_LOCK_S = 300.0
-"""Age from which a foreign lock is worth a word. See docs/faults.md#f24."""
+"""Age from which a foreign lock is worth a word. See docs/dev/faults.md#f24."""
 
 
 class Symptom(NamedTuple):

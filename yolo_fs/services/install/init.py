@@ -2,7 +2,7 @@
 
 Never overwrites, and a second time does nothing.
 
-See docs/faults.md#f33 and #f62.
+See docs/dev/faults.md#f33 and #f62.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ up.
 An allow-list decides what is removed, so that no plan, summary or other artifact can be touched;
 what is an artifact all the same, `.phase-orchestration.json`, goes only while the branch has the
 very same content. A lock that somebody holds is left, for two holders would follow. See
-docs/faults.md#f44, #f47 and #f51.
+docs/dev/faults.md#f44, #f47 and #f51.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 sentinels that are forged.
 
 Only the present has a work tree, so `status --at` shows none of this. The disk is judged by the
-configuration in force, which the daemon writes by. See docs/faults.md#f58.
+configuration in force, which the daemon writes by. See docs/dev/faults.md#f58.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ judged the gates again. A waiter polls that file's stamp. The notice only saves 
 the branch, which it takes itself when no daemon runs or the daemon stays silent.
 
 There may be hundreds of waiters, so each stays small: a look needs git and the whole rule book, and
-runs in a process of its own. See docs/faults.md#f58.
+runs in a process of its own. See docs/dev/faults.md#f58.
 """
 
 from __future__ import annotations

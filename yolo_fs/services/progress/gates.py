@@ -1,6 +1,6 @@
 """The gates of a phase: open or closed now, and why. `gate_wait` runs this as a process of its own.
 
-See docs/faults.md#f58.
+See docs/dev/faults.md#f58.
 """
 
 from __future__ import annotations

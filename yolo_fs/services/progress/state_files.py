@@ -6,7 +6,7 @@ transition at a time, and a crash at any point heals at the next look. One that 
 beside it: it follows from artifacts, so a clone makes its own, and history tells the same without
 it. A file that somebody is writing is left alone until it is committed. A project with one
 department has no sentinels and no orchestration. Sentinels made by hand open nothing. See
-docs/faults.md#f58.
+docs/dev/faults.md#f58.
 """
 
 from __future__ import annotations
