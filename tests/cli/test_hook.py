@@ -15,7 +15,7 @@ import pytest
 from tests.support import forked
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli import hook_fast, hook_question
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, HOSTS, TOOLS, Act
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, HOSTS, TOOLS, ToolAct
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.hooks.hosts import LONGEST, HookAnswer, output_of
@@ -465,7 +465,7 @@ def test_while_the_configuration_is_broken_the_last_good_one_holds(team: Team) -
 def test_the_fast_path_knows_every_event_and_the_same_names() -> None:
     assert set(hook_fast.NEEDS) == set(AGENT_HOOK_BY_NAME)
     assert {row.role for row in AGENT_BY_NAME.values()} == hook_question.AGENTS
-    assert set(hook_fast._READERS) == {name for name, act in TOOLS.items() if act is Act.READ}
+    assert set(hook_fast._READERS) == {name for name, act in TOOLS.items() if act is ToolAct.READ}
 
 
 FREE: list[dict[str, Any]] = [

@@ -15,7 +15,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli import hook_fast, hook_late, hook_question
-from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, TOOLS, Act
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, TOOLS, ToolAct
 from yolo_fs.rules.hooks.hosts import GUARDED
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -160,7 +160,7 @@ def test_its_table_is_that_of_the_whole_check() -> None:
     assert guarded and all(hook_late.GUARDED_NAME.match(name) for name in guarded)
     states = [name for row in GUARDED if row.is_state for name in row.names]
     assert not any(hook_late.GUARDED_NAME.match(name) for name in states)
-    assert set(hook_late.WRITERS) == {name for name, act in TOOLS.items() if act is Act.WRITE}
+    assert set(hook_late.WRITERS) == {name for name, act in TOOLS.items() if act is ToolAct.WRITE}
     assert 5 <= AGENT_HOOK_BY_NAME["pre-tool-use"].timeout_s - hook_question.LIMIT_S <= 15
 
 

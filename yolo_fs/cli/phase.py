@@ -13,7 +13,7 @@ from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
 from yolo_fs.services.agents.access import Access
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
-from yolo_fs.services.progress.signoff import SignedOff, SignOff
+from yolo_fs.services.progress.signoff import PhaseSignOff, SignedOff
 from yolo_fs.services.progress.workflow import phase_named
 from yolo_fs.services.workspace import load
 
@@ -122,7 +122,7 @@ def sign_off(asked: Invocation, *, number: str, agent: str, dry_run: bool) -> Re
         team = Team(repository, settings)
         chosen = phase_named(repository, settings, team, number)
         by = Access(repository, settings, team).actor(agent) if agent else None
-        done = SignOff(repository, settings, team).sign(chosen, by, dry_run=dry_run)
+        done = PhaseSignOff(repository, settings, team).sign(chosen, by, dry_run=dry_run)
     code = Exit.FINDINGS if done.missing else Exit.DONE
     return Reply(done, done.findings, code, lambda console: _show_sign_off(console, done))
 

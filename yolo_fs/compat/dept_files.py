@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from yolo_fs.compat.script_io import (
-    Given,
+    ScriptInput,
     UsageError,
     folder_to_write,
     now,
@@ -83,7 +83,7 @@ def _read(folder: str, name: str) -> int:
     raise YoloError(data.reason, f"Status file refused: {folder}/{name}: {data.message}")
 
 
-def _write(folder: str, dept: str, given: Given) -> int:
+def _write(folder: str, dept: str, given: ScriptInput) -> int:
     fresh = {
         "dept": dept,
         "status": given.choose("--status", STATUSES),
@@ -115,7 +115,7 @@ def _step(step: str) -> str:
     return step
 
 
-def _count(given: Given, flag: str) -> int:
+def _count(given: ScriptInput, flag: str) -> int:
     """Return a counter; 0 when it is omitted, whatever the file said before."""
     text = given.values.get(flag, "0")
     if text.isascii() and text.isdigit() and len(text) < 10:

@@ -15,8 +15,8 @@ from typing import Any
 
 from yolo_fs.compat.script_io import (
     Folder,
-    Given,
     Row,
+    ScriptInput,
     UsageError,
     object_of,
     parse,
@@ -174,7 +174,7 @@ def dept_gate(arguments: Sequence[str]) -> int:
     return _wait(GATE_BY_NAME[name], folder, timeout_s, poll_s)
 
 
-def _seconds(given: Given, flag: str, default: float) -> float:
+def _seconds(given: ScriptInput, flag: str, default: float) -> float:
     text = given.values.get(flag, "")
     try:
         value = float(text) if flag in given.values else default
@@ -370,7 +370,7 @@ def has_handed_over(folder: Folder, department: Dept) -> bool:
     return any(folder.stands(row.file) for row in SENTINELS if row.department is department)
 
 
-def _timeout(given: Given, settings: Mapping[str, Any]) -> int:
+def _timeout(given: ScriptInput, settings: Mapping[str, Any]) -> int:
     configured = settings.get("timeout_seconds")
     text = given.values.get(
         "--timeout", str(configured) if isinstance(configured, int) else str(INTEGRATION_TIMEOUT_S)

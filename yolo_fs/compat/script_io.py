@@ -30,7 +30,7 @@ class UsageError(YoloError):
         super().__init__(Reason.BAD_NAME, message, hint=more, exit_code=Exit.USAGE)
 
 
-class Given(NamedTuple):
+class ScriptInput(NamedTuple):
     """The arguments of one call."""
 
     usage: str
@@ -104,7 +104,7 @@ def parse(
     joined: Collection[str] = (),
     most: int = 0,
     names_flag: bool = True,
-) -> Given:
+) -> ScriptInput:
     """Return the arguments by their meaning.
 
     `joined`: those of `valued` that may be written `--name=value` as well. `most`: how many
@@ -135,7 +135,7 @@ def parse(
             raise UsageError(f"Usage: {usage} (unknown flag: {argument})")
         else:
             rest.append(argument)
-    return Given(usage, values, frozenset(switched), tuple(rest))
+    return ScriptInput(usage, values, frozenset(switched), tuple(rest))
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:

@@ -17,7 +17,7 @@ _IN_TAIL = re.compile(rb'"id"\s*:\s*("[^"\\]{0,1000}"|-?[0-9]{1,18})\s*\}\s*\Z')
 _Id = int | str
 
 
-class Line(NamedTuple):
+class ClientLine(NamedTuple):
     """One line of the client."""
 
     data: bytes
@@ -44,20 +44,20 @@ class Line(NamedTuple):
         return _place_of_id(self.data[:_HEAD]) is not None
 
 
-def read_line(stream: BinaryIO) -> Line | None:
+def read_line(stream: BinaryIO) -> ClientLine | None:
     """Return the next line, of which no more is kept than the longest may have; None at the end."""
     data = stream.readline(LONGEST + 1)
     if not data:
         return None
     if len(data) <= LONGEST or data.endswith(b"\n"):
-        return Line(data)
+        return ClientLine(data)
     tail, more = b" ", data[-_TAIL:]
     while more:
         tail = (tail + more)[-_TAIL:]
         if more.endswith(b"\n"):
             break
         more = stream.readline(1 << 20)
-    return Line(data, tail)
+    return ClientLine(data, tail)
 
 
 def _id_in(data: bytes) -> _Id | None:

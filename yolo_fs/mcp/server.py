@@ -36,7 +36,7 @@ from yolo_fs.edges.files import read
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json, visible
-from yolo_fs.mcp.framing import LONGEST, Line, read_line
+from yolo_fs.mcp.framing import LONGEST, ClientLine, read_line
 from yolo_fs.mcp.parameters import PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import Tools, told
@@ -236,14 +236,14 @@ class _Requests:
             elif text.strip():
                 await self._refuse(line, fault)
 
-    async def _refuse(self, line: Line, fault: ErrorData) -> None:
+    async def _refuse(self, line: ClientLine, fault: ErrorData) -> None:
         await self._can_answer.wait()
         assert self._send is not None
         answer = JSONRPCError(jsonrpc="2.0", id=line.id, error=fault)
         await self._send(SessionMessage(answer))
 
 
-def _fault_of(line: Line, text: str) -> ErrorData | None:
+def _fault_of(line: ClientLine, text: str) -> ErrorData | None:
     """Return why a line is no message; None when it is one."""
     what = "expected one JSON-RPC 2.0 message as an object on one line"
     if line.tail:

@@ -129,7 +129,7 @@ class _Given(io.RawIOBase):
         return self._given.readinto(room)
 
 
-class Request(NamedTuple):
+class CommandRequest(NamedTuple):
     """One command, and what it reads of the process that asks."""
 
     package: str
@@ -144,7 +144,7 @@ class Request(NamedTuple):
     environment: dict[bytes, bytes]
 
     @classmethod
-    def parse(cls, text: bytes) -> Request:
+    def parse(cls, text: bytes) -> CommandRequest:
         """Return what a client sent.
 
         Raises:
@@ -219,7 +219,7 @@ class Answerer:
         """Return the parts of an answer; that the client runs the command, where it is odd."""
         self._answered += 1
         try:
-            request = Request.parse(text)
+            request = CommandRequest.parse(text)
             is_ours = bool(request.verb) and request.package == package_folder()
             return self._run(request) if is_ours else REFUSAL
         except (Exception, InputWantedError):
@@ -227,7 +227,7 @@ class Answerer:
         finally:
             os.chdir("/")
 
-    def _run(self, request: Request) -> bytes:
+    def _run(self, request: CommandRequest) -> bytes:
         os.chdir(request.folder)
         here = os.stat(os.curdir)
         if b"%d,%d" % (here.st_dev, here.st_ino) != request.place:

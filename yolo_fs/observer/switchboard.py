@@ -52,7 +52,7 @@ Serve = Callable[[socket.socket], NoReturn]
 """What a worker does with its end of the line."""
 
 
-class Line:
+class Connection:
     """One end of a connection: what is still to be sent, and what has come."""
 
     def __init__(self, connection: socket.socket):
@@ -85,7 +85,7 @@ class Line:
             self.unsent.clear()
 
 
-class Client(Line):
+class Client(Connection):
     """Somebody with one question."""
 
     def __init__(self, connection: socket.socket):
@@ -112,7 +112,7 @@ class Client(Line):
         return True
 
 
-class Worker(Line):
+class Worker(Connection):
     """A process that answers one question after the other."""
 
     def __init__(self, pid: int, connection: socket.socket):

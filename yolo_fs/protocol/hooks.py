@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Act(StrEnum):
+class ToolAct(StrEnum):
     """What a tool does with what it is given."""
 
     READ = "read"
@@ -21,23 +21,23 @@ class Act(StrEnum):
     """Writes to another agent."""
 
 
-TOOLS: Mapping[str, Act] = {
-    "Read": Act.READ,
-    "NotebookRead": Act.READ,
-    "Grep": Act.READ,
-    "Glob": Act.READ,
-    "Write": Act.WRITE,
-    "Edit": Act.WRITE,
-    "MultiEdit": Act.WRITE,
-    "NotebookEdit": Act.WRITE,
-    "StrReplace": Act.WRITE,
-    "Delete": Act.WRITE,
-    "Bash": Act.RUN,
-    "Shell": Act.RUN,
-    "shell": Act.RUN,
-    "exec_command": Act.RUN,
-    "apply_patch": Act.RUN,
-    "SendMessage": Act.TELL,
+TOOLS: Mapping[str, ToolAct] = {
+    "Read": ToolAct.READ,
+    "NotebookRead": ToolAct.READ,
+    "Grep": ToolAct.READ,
+    "Glob": ToolAct.READ,
+    "Write": ToolAct.WRITE,
+    "Edit": ToolAct.WRITE,
+    "MultiEdit": ToolAct.WRITE,
+    "NotebookEdit": ToolAct.WRITE,
+    "StrReplace": ToolAct.WRITE,
+    "Delete": ToolAct.WRITE,
+    "Bash": ToolAct.RUN,
+    "Shell": ToolAct.RUN,
+    "shell": ToolAct.RUN,
+    "exec_command": ToolAct.RUN,
+    "apply_patch": ToolAct.RUN,
+    "SendMessage": ToolAct.TELL,
 }
 """Tools of every host that reach files or other agents; the rest are none of our business."""
 
@@ -178,18 +178,20 @@ AGENT_HOOKS = (
         "pre-tool-use",
         "PreToolUse",
         may_block=True,
-        matcher="|".join(name for name, act in TOOLS.items() if act is not Act.TELL),
+        matcher="|".join(name for name, act in TOOLS.items() if act is not ToolAct.TELL),
     ),
     AgentHook(
         "post-tool-use",
         "PostToolUse",
         may_block=True,
-        matcher="|".join(name for name, act in TOOLS.items() if act in (Act.WRITE, Act.RUN)),
+        matcher="|".join(
+            name for name, act in TOOLS.items() if act in (ToolAct.WRITE, ToolAct.RUN)
+        ),
     ),
     AgentHook(
         "post-tool-use-failure",
         "PostToolUseFailure",
-        matcher="|".join(name for name, act in TOOLS.items() if act is Act.RUN),
+        matcher="|".join(name for name, act in TOOLS.items() if act is ToolAct.RUN),
     ),
     AgentHook("subagent-start", "SubagentStart"),
     AgentHook("stop", "Stop", may_block=True),

@@ -39,7 +39,7 @@ _FAILS = frozenset({"FAIL", "changes_requested"})
 _SENT_BACK = frozenset({"patch", "major"})
 
 
-class Later(NamedTuple):
+class JudgedFact(NamedTuple):
     """Something that verdicts judge, and where in the order of the branch it stands."""
 
     what: str
@@ -62,7 +62,7 @@ def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterato
 
 def later_than(
     facts: PhaseFacts, kind: str, position: int, department: Dept | None, plan: str = ""
-) -> Iterator[Later]:
+) -> Iterator[JudgedFact]:
     """Yield what came after a verdict of a kind that judges it; `plan`: of this one, of all if
     empty.
 
@@ -116,7 +116,7 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
             yield f"{filed.place.name} ({filed.commit[:7]})"
 
 
-def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[Later, ...]]:
+def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
     """Return what each department has made, each thing with the first step that judges it."""
     return {
         department: tuple(chain(_sources(facts, department), _papers(facts, department)))
@@ -124,7 +124,7 @@ def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[Later, ...]]:
     }
 
 
-def _sources(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
+def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     named: dict[str, list[Plan]] = {}
     for plan in plans_of(facts):
         named.setdefault(str(plan.id), []).append(plan)
@@ -132,16 +132,16 @@ def _sources(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
         if work.position != NOWHERE and is_work_of(work, department, named.get(work.plan, ())):
             commit = f" ({work.commit[:7]})" if work.commit else ""
             first = _mended(facts, department, work.position)
-            yield Later(f"source of {work.plan}{commit}", work.position, first, work.plan)
+            yield JudgedFact(f"source of {work.plan}{commit}", work.position, first, work.plan)
 
 
-def _papers(facts: PhaseFacts, department: Dept) -> Iterator[Later]:
+def _papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
     """Yield plans and summaries, which nobody judges before the verification."""
     for kind in ("plan", "summary"):
         for filed in facts.of_kind(kind, department):
             plan = str(filed.place.plan)
             first = max(_QA, _mended(facts, department, filed.position))
-            yield Later(f"{kind} {plan} ({filed.commit[:7]})", filed.position, first, plan)
+            yield JudgedFact(f"{kind} {plan} ({filed.commit[:7]})", filed.position, first, plan)
 
 
 def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:

@@ -11,7 +11,7 @@ from yolo_fs.reasons import Level, Reason
 from yolo_fs.rules.handoffs.lifecycle import (
     Around,
     DirectiveSession,
-    Later,
+    LaterCommit,
     branch_lines,
     discretionary_work,
     faults_around,
@@ -190,8 +190,8 @@ def test_branch_of_a_readme_is_found_below_meta_alone(
 # --- afterwards ------------------------------------------------------------------------------------------------------
 
 
-def later(author: str, *paths: str, by: str = "") -> Later:
-    return Later("a" * 40, author, (("Executed-By", by),) if by else (), paths)
+def later(author: str, *paths: str, by: str = "") -> LaterCommit:
+    return LaterCommit("a" * 40, author, (("Executed-By", by),) if by else (), paths)
 
 
 @pytest.mark.proves("001:67")
@@ -209,7 +209,9 @@ def later(author: str, *paths: str, by: str = "") -> Later:
         (later("architect", "d/HANDOFF.md"), []),
     ],
 )
-def test_work_of_a_sender_that_has_stopped_is_told(commit: Later, expected: list[str]) -> None:
+def test_work_of_a_sender_that_has_stopped_is_told(
+    commit: LaterCommit, expected: list[str]
+) -> None:
     found = list(discretionary_work(packet(), [commit]))
     assert [finding.path for finding in found] == expected
     assert {(finding.reason, finding.level) for finding in found} <= {

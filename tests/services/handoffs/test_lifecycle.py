@@ -19,7 +19,7 @@ from yolo_fs.rules.handoffs.reading import Diagnosis, Read
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.timestamps import iso
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
-from yolo_fs.services.history.index import Change, HistoryIndex
+from yolo_fs.services.history.index import HistoryIndex, PathChange
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.workspace import load
 
@@ -181,7 +181,7 @@ def test_the_handoffs_of_a_complete_phase_are_history(
 
 
 class NoHistory:
-    def touches(self, folder: str) -> dict[str, list[Change]]:
+    def touches(self, folder: str) -> dict[str, list[PathChange]]:
         return {}
 
 

@@ -25,7 +25,7 @@ Entry = Mapping[str, Any]
 """One escalation of an execution state."""
 
 
-class Change(Enum):
+class EscalationChange(Enum):
     """What became of an escalation."""
 
     RECEIVED = "received"
@@ -37,7 +37,7 @@ class Changed(NamedTuple):
     """One escalation that a version of the state takes in or closes."""
 
     id: str
-    change: Change
+    change: EscalationChange
 
 
 def entries_in(state: Mapping[str, Any]) -> tuple[Entry, ...]:
@@ -52,7 +52,9 @@ def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed
     for one in after:
         name = str(one.get("id"))
         if _is_open(one) is not was_open.get(name):
-            yield Changed(name, Change.RECEIVED if _is_open(one) else Change.RESOLVED)
+            is_open = _is_open(one)
+            change = EscalationChange.RECEIVED if is_open else EscalationChange.RESOLVED
+            yield Changed(name, change)
 
 
 def without(
@@ -105,7 +107,9 @@ def _of_escalation(
     known, said = (entries_in(version[0].value) if version else () for version in (before, records))
     received, resolved = place.artifact.subjects[2:4]
     first = next(changes(known, said), None)
-    return {Change.RECEIVED: received, Change.RESOLVED: resolved}[first.change] if first else None
+    if first is None:
+        return None
+    return received if first.change is EscalationChange.RECEIVED else resolved
 
 
 KIND = "Yolo-Artifact"

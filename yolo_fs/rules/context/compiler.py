@@ -58,13 +58,13 @@ class LeftOut:
 class Fitted(NamedTuple):
     """A context within its budget."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ContextLine, ...]
     cut: Cut
     """How far it had to be cut."""
     left_out: tuple[LeftOut, ...]
 
 
-def fit(head: Sequence[Line], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
+def fit(head: Sequence[ContextLine], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
     """Return the context cut no further than the budget asks.
 
     `budget`: tokens of the whole file, the note included.
@@ -78,7 +78,7 @@ def fit(head: Sequence[Line], blocks: Sequence[Block], budget: int, write: Write
     return _by_lines(head, blocks, budget, write)
 
 
-def _fits(lines: Sequence[Line], budget: int) -> bool:
+def _fits(lines: Sequence[ContextLine], budget: int) -> bool:
     return tokens(text_of(lines)) <= budget
 
 
@@ -89,7 +89,7 @@ def _least_bytes(blocks: Iterable[Block]) -> int:
 
 
 def _written(
-    head: Sequence[Line],
+    head: Sequence[ContextLine],
     blocks: Iterable[Block],
     left_out: tuple[LeftOut, ...],
     cut: Cut,
@@ -99,11 +99,11 @@ def _written(
     return Fitted((*head, *body, *_note(left_out, write)), cut, left_out)
 
 
-def _note(left_out: Sequence[LeftOut], write: Write) -> Iterator[Line]:
+def _note(left_out: Sequence[LeftOut], write: Write) -> Iterator[ContextLine]:
     if left_out:
-        yield Line(f"left_out[{len(left_out)}]{{section,what,why}}:", rule=_SAID)
+        yield ContextLine(f"left_out[{len(left_out)}]{{section,what,why}}:", rule=_SAID)
     for one in left_out:
-        yield Line(f"  {write(one.section)},{write(one.what)},{write(one.why)}", rule=_SAID)
+        yield ContextLine(f"  {write(one.section)},{write(one.what)},{write(one.why)}", rule=_SAID)
 
 
 def _lost_to(blocks: Iterable[Block], cut: Cut) -> Iterator[LeftOut]:
@@ -126,7 +126,9 @@ def _difference(before: Block, after: Block | None) -> str:
     return f"{lost} of {len(before.rows)} lines" if lost else ""
 
 
-def _by_lines(head: Sequence[Line], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
+def _by_lines(
+    head: Sequence[ContextLine], blocks: Sequence[Block], budget: int, write: Write
+) -> Fitted:
     """Return as much as fits after each documented cut: vital sections first, line by line."""
     last = Cut.PRIOR
     lost = tuple(_lost_to(blocks, last))
@@ -168,9 +170,9 @@ def _most(block: Block, kept: dict[str, int], fits: Callable[[], bool]) -> None:
     kept[block.section.key] = low
 
 
-def _only_told(head: Sequence[Line], left_out: tuple[LeftOut, ...], budget: int) -> Fitted:
+def _only_told(head: Sequence[ContextLine], left_out: tuple[LeftOut, ...], budget: int) -> Fitted:
     """Return what is left of a budget too small for the note: the head, and how many notes."""
-    counted = Line(f"left_out: {len(left_out)}", rule=_SAID)
+    counted = ContextLine(f"left_out: {len(left_out)}", rule=_SAID)
     lines = (*head, counted)
     while lines and not _fits(lines, budget):
         lines = lines[:-1]
@@ -189,7 +191,7 @@ class CompiledContext(NamedTuple):
 
     agent: str
     """Short name, such as `fe-lead`."""
-    lines: tuple[Line, ...]
+    lines: tuple[ContextLine, ...]
     budget: int
     """Tokens."""
     cut: Cut
@@ -240,13 +242,13 @@ def agent_of(actor: Actor) -> str:
     return actor.name
 
 
-def _head(gathered: ContextSources, write: Write) -> Iterator[Line]:
-    yield Line(f"phase: {write(str(gathered.phase))}", rule=_HEADER)
+def _head(gathered: ContextSources, write: Write) -> Iterator[ContextLine]:
+    yield ContextLine(f"phase: {write(str(gathered.phase))}", rule=_HEADER)
     if gathered.plan:
-        yield Line(f"plan: {write(str(gathered.plan))}", rule=_HEADER)
+        yield ContextLine(f"plan: {write(str(gathered.plan))}", rule=_HEADER)
     agent = AGENT_BY_NAME[gathered.actor.name]
     if agent.department in _SHORT_NAMES:
-        yield Line(f"department: {_SHORT_NAMES[agent.department]}", rule=_HEADER)
+        yield ContextLine(f"department: {_SHORT_NAMES[agent.department]}", rule=_HEADER)
 
 
 def _blocks(gathered: ContextSources) -> tuple[list[Block], list[Withheld]]:
@@ -276,7 +278,7 @@ Write = Callable[[Scalar], str]
 INDENT = "  "
 
 
-class Line(NamedTuple):
+class ContextLine(NamedTuple):
     """One line of a context."""
 
     text: str
@@ -319,7 +321,7 @@ def _once(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(first.values())
 
 
-def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[Line]:
+def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[ContextLine]:
     """Yield the lines of a block that was cut this far."""
     section, key = block.section, block.section.key
     is_cut = section.cut is not None and cut >= section.cut
@@ -331,11 +333,11 @@ def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[Line]:
             if not row.values
             else f"{key}: {write(row.values[0])}"
         )
-        yield Line(text, row.origins, row.rule, row.values)
+        yield ContextLine(text, row.origins, row.rule, row.values)
         return
-    yield Line(_HEADS[form](block), rule=section.source)
+    yield ContextLine(_HEADS[form](block), rule=section.source)
     for row in block.rows:
-        yield Line(INDENT + _BODIES[form](row, write), row.origins, row.rule, row.values)
+        yield ContextLine(INDENT + _BODIES[form](row, write), row.origins, row.rule, row.values)
 
 
 _HEADS: Mapping[SectionForm, Callable[[Block], str]] = {
@@ -352,7 +354,7 @@ _BODIES: Mapping[SectionForm, Callable[[Row, Write], str]] = {
 }
 
 
-def text_of(lines: Sequence[Line]) -> str:
+def text_of(lines: Sequence[ContextLine]) -> str:
     """Return the file that the lines make."""
     return "".join(f"{line.text}\n" for line in lines)
 
@@ -402,7 +404,7 @@ def _doubt(number: int, message: str) -> Finding:
     return Finding(Reason.CONTEXT_UNPROVED, line=number, message=message)
 
 
-def _unsaid(line: Line, fetch: Fetch) -> Scalar | None:
+def _unsaid(line: ContextLine, fetch: Fetch) -> Scalar | None:
     """Return the first value of a line that no origin of it says."""
     texts = [text for origin in line.origins if (text := fetch(origin)) is not None]
     if not texts:

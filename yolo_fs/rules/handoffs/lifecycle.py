@@ -265,7 +265,7 @@ def _meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int
     return found
 
 
-class Later(NamedTuple):
+class LaterCommit(NamedTuple):
     """A commit that was made after a packet."""
 
     oid: str
@@ -275,7 +275,7 @@ class Later(NamedTuple):
     paths: tuple[str, ...]
 
 
-def discretionary_work(packet: Packet, later: Iterable[Later]) -> Iterator[Finding]:
+def discretionary_work(packet: Packet, later: Iterable[LaterCommit]) -> Iterator[Finding]:
     """Yield the artifacts that the sender went on to write in that directive."""
     for commit in later:
         for path in commit.paths:
@@ -290,7 +290,7 @@ def discretionary_work(packet: Packet, later: Iterable[Later]) -> Iterator[Findi
                 )
 
 
-def _writers(commit: Later, path: str) -> set[str]:
+def _writers(commit: LaterCommit, path: str) -> set[str]:
     """Return the roles that wrote a path: the commit's, else its author and the artifact's."""
     said = {_role(value) for key, value in commit.trailers if key == EXECUTED_BY}
     return said or {_role(commit.author), *_roles_of(path)}

@@ -20,7 +20,7 @@ from yolo_fs.protocol.hooks import (
     PATH_KEYS,
     RECIPIENT_KEYS,
     TOOLS,
-    Act,
+    ToolAct,
 )
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
 from yolo_fs.rules.hooks.mcp_calls import is_mcp, speaks_for, touches_of
@@ -124,13 +124,13 @@ def _given(told: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _recipient(told: Mapping[str, Any]) -> str:
     given = told.get("tool_input")
-    if _act(told) is not Act.TELL or not isinstance(given, Mapping):
+    if _act(told) is not ToolAct.TELL or not isinstance(given, Mapping):
         return ""
     return next(filter(None, (_text(given, key) for key in RECIPIENT_KEYS)), "")
 
 
 def _message(told: Mapping[str, Any]) -> str:
-    if _act(told) is not Act.TELL:
+    if _act(told) is not ToolAct.TELL:
         return ""
     found = (_given(told).get(key) for key in CONTENT_KEYS)
     told_there = next((value for value in found if value), "")
@@ -146,11 +146,11 @@ def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> Command
     if is_mcp(tool):
         ran = _ran(_command(given), environment)
         return ran._replace(touches=(*ran.touches, *touches_of(tool, given)))
-    if act in (None, Act.TELL):
+    if act in (None, ToolAct.TELL):
         return CommandReading()
-    if act is Act.RUN:
+    if act is ToolAct.RUN:
         return _ran(_command(given), environment)
-    effect = Effect.WRITE if act is Act.WRITE else Effect.READ
+    effect = Effect.WRITE if act is ToolAct.WRITE else Effect.READ
     named = (_text(given, key) for key in PATH_KEYS)
     return CommandReading(tuple(Touch(path, effect) for path in named if path))
 
@@ -169,17 +169,17 @@ def _command(given: Mapping[str, Any]) -> str:
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
-def _act(told: Mapping[str, Any]) -> Act | None:
+def _act(told: Mapping[str, Any]) -> ToolAct | None:
     """Return what the tool does; events of one host that are bound to one tool do not name it."""
     if name := _text(told, "tool_name"):
         return TOOLS.get(name)
     match _text(told, "hook_event_name"):
         case "beforeShellExecution":
-            return Act.RUN
+            return ToolAct.RUN
         case "beforeReadFile":
-            return Act.READ
+            return ToolAct.READ
         case "afterFileEdit":
-            return Act.WRITE
+            return ToolAct.WRITE
     return None
 
 

@@ -52,7 +52,7 @@ from yolo_fs.services.escalations.moves import Escalations
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.moments.inbox import InboxItem
 from yolo_fs.services.moments.moment import StatusObserver
-from yolo_fs.services.progress.signoff import SignOff
+from yolo_fs.services.progress.signoff import PhaseSignOff
 from yolo_fs.services.progress.workflow import facts_of
 from yolo_fs.services.reports.status import Candidate, CandidateState, report
 from yolo_fs.services.workspace import Settings, company_lock_path, load
@@ -460,7 +460,7 @@ class Runner:
         assert self._phase is not None
         by = Access(self._repository, self._settings, self._team).actor(act.agent)
         try:
-            done = SignOff(self._repository, self._settings, self._team).sign(self._phase, by)
+            done = PhaseSignOff(self._repository, self._settings, self._team).sign(self._phase, by)
             state, lacking = done.state, "; ".join(map(str, done.findings)) if done.missing else ""
         except YoloError as error:
             state, lacking = "refused", f"{error.reason.value}: {error.message}"

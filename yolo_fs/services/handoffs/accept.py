@@ -30,7 +30,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
     README,
     Around,
     DirectiveSession,
-    Later,
+    LaterCommit,
     discretionary_work,
     faults_around,
 )
@@ -519,7 +519,7 @@ class DirectiveHandoffs:
             return ""
         return "; ".join(dict.fromkeys(each.message for each in found if isinstance(each, Finding)))
 
-    def _commits_after(self, source: PacketSource, at_s: float, tip: str) -> Iterator[Later]:
+    def _commits_after(self, source: PacketSource, at_s: float, tip: str) -> Iterator[LaterCommit]:
         """Yield what was committed after the file got its content, else after it was written."""
         oid = self._repository.object_format.hash_object("blob", source.data).oid
         is_committed = self._repository.blob_at(tip, source.path) == oid
@@ -533,7 +533,7 @@ class DirectiveHandoffs:
         for commit in log(self._repository, revisions, limit=_COMMITS_LOOKED_AT):
             if since or commit.at_s > at_s:
                 paths = tuple(path for _, path in commit.changes)
-                yield Later(commit.oid, authors.get(commit.oid, ""), commit.trailers, paths)
+                yield LaterCommit(commit.oid, authors.get(commit.oid, ""), commit.trailers, paths)
 
     def _authors(self, revisions: str) -> dict[str, str]:
         said = self._repository.git.run(

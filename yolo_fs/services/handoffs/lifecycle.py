@@ -25,7 +25,7 @@ from yolo_fs.rules.handoffs.lifecycle import (
 )
 from yolo_fs.rules.handoffs.reading import Read
 from yolo_fs.rules.phase.phase import Phases
-from yolo_fs.services.history.index import Change, HistoryIndex
+from yolo_fs.services.history.index import HistoryIndex, PathChange
 
 _DELIVERING = frozenset({"phase-handoff", "dept-handoff", "design-handoff", "api-contracts"})
 """Kinds that hand something over."""
@@ -66,7 +66,7 @@ class _Known:
         self._reads = reads
         self._history_index = history_index
         self._listed: dict[str, frozenset[str]] = {}
-        self._touched: dict[str, dict[str, list[Change]]] = {}
+        self._touched: dict[str, dict[str, list[PathChange]]] = {}
 
     def _touches(self, place: Place) -> list[tuple[Moment, str]]:
         """Return (moment, commit) of each commit of ours that changed an artifact, oldest first."""

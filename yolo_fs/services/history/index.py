@@ -66,7 +66,7 @@ class IndexedCommit(NamedTuple):
         return frozenset(path for _, path in self.changes)
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     """A commit that changed a path, and when."""
 
     oid: str
@@ -75,7 +75,7 @@ class Change(NamedTuple):
     position: int
 
 
-NO_CHANGE = Change("", 0, 0, NOWHERE)
+NO_CHANGE = PathChange("", 0, 0, NOWHERE)
 
 
 class HistoryIndex:
@@ -97,7 +97,7 @@ class HistoryIndex:
         """Whether nothing beyond the tip is known."""
         self._others: tuple[str, ...] = ()
         """The tips that `read_beyond` has read up to."""
-        self._last: dict[str, Change] = {}
+        self._last: dict[str, PathChange] = {}
         """Path → its last change up to the tip, where somebody has asked."""
         repository.ends_with_it(self)
 
@@ -225,7 +225,7 @@ class HistoryIndex:
         found = self._rows("select height from commits where oid = ? and +position <= ?", oid)
         return int(found[0][0]) if found else 0
 
-    def last_change(self, path: str) -> Change:
+    def last_change(self, path: str) -> PathChange:
         """Return the last commit that changed a path below the planning root; an empty one without
         any.
         """
@@ -237,7 +237,7 @@ class HistoryIndex:
                 " order by h.height desc, h.at_s desc, c.oid desc limit 1"
             )
             found = self._rows(asked, _bytes(path))
-            self._last[path] = Change(*found[0]) if found else NO_CHANGE
+            self._last[path] = PathChange(*found[0]) if found else NO_CHANGE
         return self._last[path]
 
     def of_task(self, task: str) -> str:
@@ -279,7 +279,7 @@ class HistoryIndex:
         """Return the commit that recorded the sign-off of a phase; nothing when there is none."""
         return self._last_named("signoff", str(phase))
 
-    def past_of(self, path: str, after: Change = NO_CHANGE) -> list[Change]:
+    def past_of(self, path: str, after: PathChange = NO_CHANGE) -> list[PathChange]:
         """Return the commits that changed a path below the planning root, oldest first. `after`:
         only later ones than this.
         """
@@ -290,7 +290,7 @@ class HistoryIndex:
             " order by h.height, h.at_s, c.oid"
         )
         values = _bytes(path), after.height, after.at_s, after.oid
-        return [Change(*row) for row in self._rows(asked, *values)]
+        return [PathChange(*row) for row in self._rows(asked, *values)]
 
     def mark_of(self, path: str) -> tuple[str, int]:
         """Return what is another value whenever `past_of` may say something else: the last change,
@@ -344,7 +344,7 @@ class HistoryIndex:
         )
         return tuple(self._commits(asked))
 
-    def touches(self, folder: str) -> dict[str, list[Change]]:
+    def touches(self, folder: str) -> dict[str, list[PathChange]]:
         """Return path → each coordination commit that changed what lies in a folder, oldest first.
         A path whose last change somebody else committed has that commit as well.
         """
@@ -354,12 +354,12 @@ class HistoryIndex:
             " where p.path >= ? and p.path < ? and +c.position <= ?"
             " order by p.path, h.height, h.at_s, c.oid"
         )
-        found: dict[str, list[Change]] = {}
+        found: dict[str, list[PathChange]] = {}
         below = _bytes(f"{folder}/"), _bytes(f"{folder}0")
         for name, changes in groupby(self._rows(asked, *below), key=itemgetter(0)):
             every = list(changes)
             counted = [row for row in every[:-1] if row[1]] + every[-1:]
-            found[_text(name)] = [Change(*row[2:]) for row in counted]
+            found[_text(name)] = [PathChange(*row[2:]) for row in counted]
         return found
 
     def warnings(self) -> dict[str, int]:

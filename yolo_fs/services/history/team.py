@@ -54,7 +54,7 @@ from yolo_fs.rules.loops.facts import (
 from yolo_fs.rules.loops.rounds import loops
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.history.index import NO_CHANGE, Change, HistoryIndex
+from yolo_fs.services.history.index import NO_CHANGE, HistoryIndex, PathChange
 from yolo_fs.services.workspace import (
     ACTIVE,
     BESIDE,
@@ -85,7 +85,7 @@ class _Past:
 
     mark: tuple[str, int]
     """What `HistoryIndex.mark_of` said: the last change, and how many there are."""
-    last: Change
+    last: PathChange
     blob: str
     versions: tuple[Version, ...]
 
@@ -372,7 +372,7 @@ class Team:
     def _forget_made(self) -> None:
         self._made, self._made_asked = {}, 0
 
-    def _made_by(self, changes: Sequence[Change], path: str) -> dict[str, str | None]:
+    def _made_by(self, changes: Sequence[PathChange], path: str) -> dict[str, str | None]:
         """Return the blob that each of these commits made of a path. After a few, git is asked at
         once for all that is not read yet: trees cost more.
         """
@@ -387,8 +387,8 @@ class Team:
             made[one.oid] = at
         return made
 
-    def _read_made(self, changes: Sequence[Change], path: str) -> None:
-        wanted: dict[str, Sequence[Change]] = {path: changes}
+    def _read_made(self, changes: Sequence[PathChange], path: str) -> None:
+        wanted: dict[str, Sequence[PathChange]] = {path: changes}
         for other in self._blobs:
             place = classify(other)
             if other != path and place and place.artifact.kind in WITH_ROUNDS:

@@ -52,7 +52,7 @@ class SignedOff(NamedTuple):
         )
 
 
-class SignOff:
+class PhaseSignOff:
     """Signs off the phases of one repository."""
 
     def __init__(self, repository: Repository, settings: Settings, team: Team):
