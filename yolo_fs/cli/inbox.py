@@ -1,25 +1,16 @@
-"""`yolo-fs inbox`: what waits for a person; and `yolo-fs answer`: the decision on an escalation."""
+"""`yolo-fs inbox`: what waits for a person."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-
-import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.ids import EscalationId
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.escalations.log import as_json
-from yolo_fs.services.escalations.answering import answer as answers
-from yolo_fs.services.escalations.moves import Escalations, MoveResult
+from yolo_fs.reasons import Exit, safe
 from yolo_fs.services.moments.inbox import InboxItem
 from yolo_fs.services.moments.moment import StatusObserver
-from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,88 +24,18 @@ def inbox(asked: Invocation) -> Reply:
     the user holds, decisions that only the user may take, deadlocks, and files that are held until
     somebody acts. Exit 0 when nothing waits, 1 otherwise.
     """
-    items = _items(asked)
+    items = items_of(asked)
     code = Exit.FINDINGS if items else Exit.DONE
     return Reply([one.as_json() for one in items], (), code, lambda console: _show(console, items))
 
 
-@verb("answer", example="yolo-fs answer ESC-01-02-T3 2 --text 'customers know it'")
-@click.argument("name", metavar="ID")
-@click.argument("choice", default="")
-@click.option("--text", default="", help="Why; or the decision itself, where no option fits.")
-def answer(asked: Invocation, *, name: str, choice: str, text: str) -> Reply:
-    """Decide what an escalation asks: by an option, by its number, or in words.
-
-    The decision goes down the chain at once, with a line of the log for each level, to whoever is
-    blocked. Typed again, it goes on where it stopped.
-    """
-    found = EscalationId.parse(name)
-    if found is None:
-        raise _no_question(name, _items(asked))
-    with Repository(asked.start) as repository:
-        settings = load(repository.root)
-        service = Escalations(repository, settings)
-        with contextlib.closing(_journal(repository)) as journal:
-            moves = []
-            for done in answers(service, repository.root, found, choice, text):
-                moves.append(done)
-                _note(journal, done)
-    return _told(moves)
-
-
-def _items(asked: Invocation) -> tuple[InboxItem, ...]:
+def items_of(asked: Invocation) -> tuple[InboxItem, ...]:
+    """Return everything that waits for a person, the most urgent first."""
     with (
         Repository(asked.start) as repository,
         contextlib.closing(StatusObserver(repository)) as observer,
     ):
         return observer.look().inbox
-
-
-def _no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
-    """Return why there is nothing to answer, with the command that settles it instead."""
-    item = next((one for one in items if one.id == name), None)
-    if item is None:
-        message = f"nothing of that name waits for a person: {safe(name)!r}"
-        hint = "'yolo-fs inbox' lists what does."
-        return YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
-    message = f"{safe(item.question, 300)} An answer does not settle that"
-    hint = f"Run: {safe(item.command, 300)}"
-    return YoloError(Reason.STATE_CONFLICT, message, hint=hint, exit_code=Exit.FINDINGS)
-
-
-def _journal(repository: Repository) -> Journal:
-    return Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
-
-
-def _note(journal: Journal, done: MoveResult) -> None:
-    if done.is_refused or done.already or done.progress is None:
-        return
-    one = done.progress
-    about = {"id": str(one.id), "holder": one.agent, "line": dict(done.line)}
-    journal.append(f"escalation.{done.line['st']}", done.path, about)
-
-
-def _told(moves: Sequence[MoveResult]) -> Reply:
-    last = moves[-1]
-    data = {
-        "escalation": as_json(last.progress) if last.progress else None,
-        "lines": [dict(one.line) for one in moves if one.line and not one.is_refused],
-        "message": last.message,
-        "already": all(one.already for one in moves),
-        "log": last.path,
-    }
-    code = Exit.FINDINGS if last.is_refused else Exit.DONE
-    return Reply(data, last.findings, code, lambda console: _show_moves(console, moves))
-
-
-def _show_moves(console: Console, moves: Sequence[MoveResult]) -> None:
-    for done in moves:
-        if done.line and not done.is_refused:
-            to = f"{done.line['agent']} → {done.line['tgt']}"
-            console.print(safe(f"{to}: {done.line.get('dec', '')}", 300))
-    one = moves[-1].progress
-    if one and not moves[-1].is_refused:
-        console.print(safe(f"{one.agent} knows: {one.decision}. {one.id} ends with its commit."))
 
 
 def lines_of(items: Sequence[InboxItem]) -> Iterator[tuple[str, str]]:

@@ -57,10 +57,7 @@ VERBS = (
     Verb("status", "the team on one screen", group="Look"),
     Verb("inbox", "what waits for a person, each with the command that settles it", group="Look"),
     Verb(
-        "answer",
-        "decide what an escalation asks; the decision goes down the chain",
-        "inbox",
-        group="Look",
+        "answer", "decide what an escalation asks; the decision goes down the chain", group="Look"
     ),
     Verb("board", "the team in the browser, live and back in time", "page", group="Look"),
     Verb("report", "a whole phase as one HTML file", "page", group="Look"),

@@ -15,7 +15,6 @@ from yolo_fs.edges.text_checks import Limits
 from yolo_fs.protocol.departments import name_in
 from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.forms import normalise
 from yolo_fs.rules.artifacts.records import (
     LostRecord,
     keeps_records,
@@ -140,6 +139,8 @@ def _commits_that_added(
 
 def _values(place: Place, data: bytes) -> list[dict[str, Any]]:
     """Return the records as everybody reads them: what is only put in order is not lost."""
+    from yolo_fs.rules.artifacts.forms import normalise  # shapes, where a record is really missing
+
     raw = READERS[place.artifact.format](data, place.path, Limits()).records
     read = normalise(place, raw).records
     return [one.value for one in (read if len(read) == len(raw) else raw)]  # one for each line

@@ -49,8 +49,6 @@ from yolo_fs.rules.escalations.log import (
 from yolo_fs.rules.escalations.machine import advance, begin, wanting
 from yolo_fs.rules.evidence import Switches
 from yolo_fs.rules.timestamps import AHEAD
-from yolo_fs.schemas.base import check
-from yolo_fs.schemas.lines.escalation import EscalationLine
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.escalations.clock import read_clock
 from yolo_fs.services.workspace import Settings, find_phase
@@ -217,6 +215,9 @@ def add_line(
     log: Appending, line: Mapping[str, Any], path: str, settings: Settings
 ) -> tuple[Finding, ...]:
     """Append a line that passes the schema; else return what is wrong, and append nothing."""
+    from yolo_fs.schemas.base import check  # only who writes a line checks one
+    from yolo_fs.schemas.lines.escalation import EscalationLine
+
     _, faults = check(EscalationLine, line, settings.mode)
     wrong = tuple(fault.as_finding(path) for fault in faults)
     if not errors(wrong):

@@ -51,23 +51,25 @@ def _warn(findings: Iterable[Finding]) -> bool:
 
 def pre_commit(_: Sequence[str]) -> bool:
     """Judge what is staged: its content, the role that commits it, the branch that it goes to."""
-    from yolo_fs.services.checking.fix import fixable_of
     from yolo_fs.services.checking.validate import Validator
 
-    paths = staged_paths()
+    paths, mends = staged_paths(), ""
     validator = Validator(".")
     try:
         files = [judged for judged in validator.staged() if judged.findings]
         found = [finding for judged in files for finding in judged.findings]
-        mends = fixable_of(validator, files)
+        if files:
+            from yolo_fs.services.checking.fix import fixable_of  # most commits need no repair
+
+            mends = fixable_of(validator, files).sentence
     finally:
         validator.close()
     with _repository() as repository:
         settings = _settings(repository)
         found += [*of_role(repository, settings, paths), *_of_branch(repository, settings)]
     passed = _conclude(found, settings, "the commit is refused; what is staged is as it was")
-    if mends.fixable:
-        print(f"{mends.sentence}, then 'git add' it", file=sys.stderr)
+    if mends:
+        print(f"{mends}, then 'git add' it", file=sys.stderr)
     return passed
 
 
