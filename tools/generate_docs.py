@@ -1,9 +1,9 @@
 """Writes what follows from the code and from measurements: schemas/, docs/protocol.md,
-docs/schemas.md, docs/cli.md, docs/dev/coverage.md, docs/dev/hosts-payloads.md, the manual page
+docs/cli.md, docs/dev/coverage.md, docs/dev/hosts-payloads.md, the manual page
 docs/yolo-fs.1, and the tables of figures.
 
 Run it as `tools/docs`; with --check it writes nothing and ends with 1 when a file is not what it
-should be.
+should be; with --release FOLDER it writes schemas.md there.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ def generated() -> dict[str, str]:
     }
     return schemas | {
         "docs/protocol.md": protocol(),
-        "docs/schemas.md": schema_tables(),
         "docs/cli.md": commands(),
         "docs/yolo-fs.1": manual(),
         "docs/dev/coverage.md": coverage(),
@@ -83,7 +82,14 @@ def stale(root: Path = ROOT) -> list[str]:
 
 
 def main() -> int:
-    """Write what is stale, or only say so."""
+    """Write what is stale, or only say so; or the page of a release that the repository does not
+    keep, since it repeats `schemas/`.
+    """
+    if "--release" in sys.argv[1:-1]:
+        folder = Path(sys.argv[sys.argv.index("--release") + 1])
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "schemas.md").write_text(schema_tables(), encoding="utf-8")
+        return 0
     wrong = stale()
     if "--check" in sys.argv[1:]:
         for path in wrong:

@@ -1,6 +1,6 @@
 """The exported JSON Schemas and the program give the same verdict on every line, save for what is listed.
 
-What a schema cannot say is `BEYOND_JSON_SCHEMA`, printed in docs/schemas.md; and 1.0 is an integer
+What a schema cannot say is `BEYOND_JSON_SCHEMA`, printed by `schema show`; and 1.0 is an integer
 to JSON Schema alone.
 """
 
