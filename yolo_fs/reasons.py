@@ -291,8 +291,8 @@ class Finding:
         place = ":".join(part for part in (safe(self.path), str(self.line or "")) if part)
         pointer = f" at {safe(self.at)}" if self.at else ""
         said = safe(self.message) or self.reason.sentence
-        expected = f"; expected {safe(self.expected)}" if self.expected else ""
-        hint = f". {safe(self.hint)}" if self.hint else ""
+        expected = f"; expected {safe(self.expected, _OWN_LENGTH)}" if self.expected else ""
+        hint = f". {safe(self.hint, _OWN_LENGTH)}" if self.hint else ""
         return f"{place or '-'}{pointer}: {self.reason.value}: {said}{expected}{hint}"
 
     def as_json(self) -> dict[str, Any]:
@@ -370,6 +370,8 @@ class YoloError(Exception):
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SHOWN_LENGTH = 200
+_OWN_LENGTH = 600
+"""Of what we say, examples included: half an example helps nobody."""
 
 
 def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.edges.files import Content, read
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, make_folders, write_atomic
+from yolo_fs.reasons import YoloError
 from yolo_fs.rules.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
 from yolo_fs.rules.artifacts.export import all_schemas, file_of, schemas_of, written
-from yolo_fs.services.checking.examples import example_of
+from yolo_fs.services.checking.examples import example_for
 from yolo_fs.services.workspace import output_place
 
 if TYPE_CHECKING:
@@ -48,11 +51,24 @@ def show(asked: Invocation, *, kind: str) -> Reply:
 
 
 @verb("example", example="yolo-fs schema example plan", parent=schema)
-@click.argument("kind")
+@click.argument("kind", metavar="KIND|FILE")
 def example(asked: Invocation, *, kind: str) -> Reply:
-    """Print one valid artifact of a kind; 'yolo-fs new KIND' writes the skeleton of one."""
-    text = example_of(kind)
+    """Print one valid artifact of a kind, or for the file of a name, such as 01-02.plan.jsonl.
+
+    'yolo-fs new KIND' writes the skeleton of one.
+    """
+    text = example_for(kind, _newest_commit(asked.start))
     return Reply({"kind": kind, "text": text}, show=lambda console: _write(console, text))
+
+
+def _newest_commit(start: str) -> str:
+    """Return a hash for an example that names commits; empty where there is none."""
+    with suppress(YoloError), Repository(start) as repository:
+        return (repository.head().tip or "")[:_ABBREVIATED]
+    return ""
+
+
+_ABBREVIATED = 12
 
 
 @verb("export", example="yolo-fs schema export schemas", parent=schema)

@@ -117,6 +117,9 @@ def _short(max_digits: int) -> Callable[[str], int]:
 
 # --- the close look ---
 
+NO_VALUE = "Expecting value at column 1"
+"""What is found of a line that does not begin like JSON."""
+
 
 class _Object(list[tuple[str, Any]]):
     """The members of an object, duplicates too."""

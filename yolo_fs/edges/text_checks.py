@@ -17,6 +17,8 @@ MAX_FINDINGS = 100
 """A file shows this many findings, and one more that says there were others."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+"""How a file begins that Windows writes as UTF-16."""
 CONFLICT = re.compile(r"(?:<{7}|\|{7}|>{7})(?: |$)")
 """The lines of a git conflict, except the middle one, which may underline a Markdown heading."""
 
@@ -99,9 +101,12 @@ class FindingList:
         *,
         at: str = "",
         level: Level = Level.ERROR,
+        advice: tuple[str, str] | None = None,
     ) -> None:
-        """List a finding with the advice that belongs to its reason."""
-        expected, hint = _ADVICE.get(reason, ("", ""))
+        """List a finding. `advice`: what is expected, and what to do, where it is not that of the
+        reason.
+        """
+        expected, hint = advice or _ADVICE.get(reason, ("", ""))
         self._keep(Finding(reason, self.path, line, at, message, expected, hint, level))
 
     def add_lines(self, reason: Reason, numbers: Sequence[int], level: Level = Level.ERROR) -> None:
@@ -152,6 +157,9 @@ def decode(data: bytes, limits: Limits, report: FindingList) -> Text | None:
         return None
     if data.count(b"\n") > limits.max_lines:
         report.add(Reason.FILE_TOO_LARGE, 0, f"more lines than the limit of {limits.max_lines}")
+        return None
+    if data.startswith(WIDE_MARKS):
+        report.add(Reason.NUL_BYTE, 1, "the file is UTF-16", advice=("UTF-8", "save it as UTF-8"))
         return None
     return _at_once(data, limits) or _line_by_line(data, limits, report)
 
@@ -259,7 +267,8 @@ _ADVICE = {
     Reason.FILE_TOO_LARGE: ("a file within the limit", "split it, or refer to the data instead"),
     Reason.LINE_TOO_LONG: ("lines within the limit", ("split the record, or refer to the data "
                                                      "instead")),
-    Reason.NOT_UTF8: ("UTF-8", "save the file as UTF-8"),
+    Reason.NOT_UTF8: ("UTF-8", ("save the file as UTF-8; 'iconv -f LATIN1 -t UTF-8 FILE' prints a "
+                                 "Latin-1 file so")),
     Reason.BYTE_ORDER_MARK: ("UTF-8 without a byte order mark", "save the file as plain UTF-8"),
     Reason.NUL_BYTE: ("text without NUL", "write the file again: it was torn, or is UTF-16"),
     Reason.CARRIAGE_RETURN: ("lines that end in LF alone", ("convert the file, for instance with "
@@ -268,19 +277,18 @@ _ADVICE = {
                                                                   "as \\u001b in JSON")),
     Reason.CONFLICT_MARKER: ("one version of the content", ("resolve the conflict and remove the "
                                                            "markers")),
-    Reason.UNTERMINATED: ("a newline after the last line", ("end the file with a newline, once "
-                                                           "its last line is whole")),
+    Reason.UNTERMINATED: ("a newline after the last line", ("write the rest of the last line, if "
+                                                           "any, and a newline")),
     Reason.FENCED_JSON: ("bare JSON", "remove the Markdown fence"),
     Reason.BLANK_LINE: ("no blank lines", "remove them"),
-    Reason.JSON_PARSE_ERROR: ("one JSON object, such as {\"id\":\"C1\"}", ("one whole object "
-                                                                          "a line")),
+    Reason.JSON_PARSE_ERROR: ("one JSON object", "write one whole object a line"),
     Reason.NESTING_TOO_DEEP: ("less nesting", "flatten the value, or write it as text"),
     Reason.NUMBER_TOO_LARGE: ("a number of ordinary size", "write it as a string"),
     Reason.NOT_FINITE: ("a finite number", "leave the key out, or write a string"),
     Reason.DUPLICATE_KEY: ("each key once", "keep one of the two"),
     Reason.LONE_SURROGATE: ("whole characters", ("write the character itself instead of half an "
                                                 "escape pair")),
-    Reason.NOT_AN_OBJECT: ("an object, such as {\"id\":\"C1\"}", "wrap the value in an object"),
+    Reason.NOT_AN_OBJECT: ("one JSON object", "write one whole object a line"),
     Reason.FRONT_MATTER_MISSING: ("`---` as the first line", ("begin the file with the front "
                                                              "matter")),
     Reason.FRONT_MATTER_UNCLOSED: ("a line `---` after the last key", "close the front matter"),

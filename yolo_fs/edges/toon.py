@@ -18,6 +18,8 @@ from yolo_fs.reasons import Level, Reason, safe
 from yolo_fs.schemas.layout import Record
 
 _INDENT = 2
+_PROSE = "the text has no section"
+_SECTIONS = "TOON, sections such as `risks[1]: it is late`", "write it with a TOON library"
 
 
 def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
@@ -35,7 +37,7 @@ def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
         return finish(report, text)
     value = _value("\n".join(lines), limits, report)
     if value is not None and not isinstance(value, dict):
-        report.add(Reason.NOT_AN_OBJECT, 1)
+        report.add(Reason.NOT_AN_OBJECT, 1, _PROSE, advice=_SECTIONS)
     return finish(report, text, [Record(1, value)] if isinstance(value, dict) else [])
 
 
@@ -99,7 +101,7 @@ def _value(text: str, limits: Limits, report: FindingList) -> Any:
         report.add(Reason.TOON_INVALID, 0, f"{type(error).__name__} while reading it")
         return None
     if value is None:
-        report.add(Reason.NOT_AN_OBJECT, 1)
+        report.add(Reason.NOT_AN_OBJECT, 1, _PROSE, advice=_SECTIONS)
     return value
 
 

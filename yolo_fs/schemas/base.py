@@ -357,6 +357,8 @@ def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
         message = f"{location[-1]!r} is absent"
     elif reason is Reason.WRONG_TYPE and not isinstance(seen, (list, dict)):
         message = f"got {_JSON_NAMES.get(type(seen), 'a value')} {_shown(seen)}"
+    elif detail["loc"][-1] == "[key]":
+        message = f"got the key {_shown(seen)}"
     else:
         message = f"got {_shown(seen)}"
     return Fault(reason, at, message, _expected(field, detail), grade=_grade(field, detail, reason))
@@ -469,7 +471,8 @@ def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
     if field is None:
         return str(detail["msg"])
     if detail["loc"][-1] == "[key]" and detail["type"] == "literal_error":
-        return str(detail["ctx"]["expected"]).replace("'", "")  # of the key, not of what it maps to
+        # of the key, not of what it maps to
+        return f"one of the keys {str(detail['ctx']['expected']).replace(chr(39), '')}"
     if detail["type"] in _OF_A_WHOLE_LIST and (member := _member_of(field.annotation)):
         return _expected_list(field, member)
     if values := _literals(field.annotation):
@@ -482,7 +485,17 @@ def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
         )
     if described.examples:
         parts.append(f"such as {described.examples[0]}")
+    elif example := _written_example(field.annotation):
+        parts.append(f"such as {example}")
     return ", ".join(parts)
+
+
+def _written_example(annotation: Any) -> str:
+    """Return an object or a number that a field takes, as JSON; empty for other values."""
+    example = _example_of(annotation)
+    text = json.dumps(example, ensure_ascii=False)
+    is_told = isinstance(example, dict | int) and not isinstance(example, bool)
+    return text if is_told and len(text) <= _LONGEST_EXAMPLE else ""
 
 
 _OF_A_WHOLE_LIST = frozenset({"list_type", "missing", "too_short", "too_long"})
@@ -508,7 +521,7 @@ def _expected_list(field: FieldInfo, member: Any) -> str:
     return ", ".join(filter(None, parts))
 
 
-_LONGEST_EXAMPLE = 160
+_LONGEST_EXAMPLE = 320
 _PLURALS = {
     "relative path": "paths",
     "commit hash, 7 digits or more": "commit hashes",

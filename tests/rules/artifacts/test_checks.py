@@ -16,7 +16,7 @@ from yolo_fs.rules.artifacts.examine import (
     run_checks,
 )
 from yolo_fs.rules.artifacts.export import all_schemas
-from yolo_fs.rules.artifacts.table import ARTIFACTS, GRADES, Check
+from yolo_fs.rules.artifacts.table import ARCHITECTURE_SECTIONS, ARTIFACTS, GRADES, Check
 from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.schemas.layout import Record, Strictness
 
@@ -201,5 +201,9 @@ def test_what_a_mild_check_finds_is_a_warning_and_the_schemas_say_so() -> None:
     around = Surroundings(plans=FIRST_WAVE)
     [(_, found)] = run_checks(place("01-02.plan.jsonl"), [same_wave], around)
     assert (found.reason, found.grade) == (Reason.WAVE_ORDER, Grade.SHOULD)
-    empty = run_checks(place("architecture.toon"), [Record(1, {})], around)
-    assert {fault.grade for _, fault in empty} == {Grade.SHOULD}
+    some = run_checks(place("architecture.toon"), [Record(1, {"risks": ["none"]})], around)
+    assert [(fault.at, fault.grade) for _, fault in some] == [
+        (f"/{section}", Grade.SHOULD) for section in ARCHITECTURE_SECTIONS if section != "risks"
+    ]
+    [(_, none)] = run_checks(place("architecture.toon"), [Record(1, {"title": "x"})], around)
+    assert (none.reason, none.grade) == (Reason.SECTION_MISSING, Grade.MUST)

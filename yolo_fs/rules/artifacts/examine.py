@@ -142,8 +142,7 @@ def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Loc
         yield records[1].line, fault._replace(level=Level.WARNING, grade=Grade.SHOULD)
     if artifact.needs_body and len(records) == 1:
         message, expected = "a header without any line below it", "at least one line more"
-        hint = f"'yolo-fs schema example {artifact.kind}' prints a whole one."
-        yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected, hint)
+        yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected)
 
 
 Located = tuple[int, Fault]
@@ -193,8 +192,10 @@ def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iter
     line, header = records[0]
     spelled = f"{header.get('p')}-{header.get('n')}"
     if PlanId.parse(spelled) and spelled != str(place.plan):
-        expected = f"plan {place.plan}, as the file is named"
-        yield line, Fault(Reason.NAME_MISMATCH, "/n", f"the content is plan {spelled}", expected)
+        own, expected = place.plan, f"plan {place.plan}, as the file is named"
+        hint = f'Write "p":"{own.phase}","n":"{own.number}" here, or rename the file.'
+        message = f"the content is plan {spelled}"
+        yield line, Fault(Reason.NAME_MISMATCH, "/n", message, expected, hint)
     yield from _phase_of_name(place)
 
 
@@ -255,8 +256,8 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
         for position, needed in enumerate(_texts(value.get("td"))):
             at = f"/td/{position}"
             if needed == name:
-                message = f"{name} depends on itself"
-                yield line, Fault(Reason.SELF_REFERENCE, at, message, "another task of this plan")
+                message, hint = f"{name} depends on itself", "Take it out of `td`."
+                yield line, Fault(Reason.SELF_REFERENCE, at, message, "another task", hint)
             elif needed.rpartition("/")[0] in _texts(records[0].value.get("d")):
                 seen = f"{needed} is of another plan, which comes first by `d`"
                 yield line, Fault(Reason.UNTIDY_FORM, at, seen, _one_of(tasks), grade=Grade.SHOULD)
@@ -266,9 +267,10 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
             else:
                 graph[name].append(needed)
     if circle := _circle(graph):
-        path = " → ".join(circle)
+        path, (first, second) = " → ".join(circle), circle[:2]
         expected = "an order in which tasks can be done"
-        yield tasks[circle[0]].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, expected)
+        hint = f"Take {first} out of the `td` of {second}, if it does not need it."
+        yield tasks[first].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, expected, hint)
 
 
 def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -287,7 +289,10 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
     }
     if (circle := _circle(graph)) and name in circle:
         expected = "an order in which plans can be done"
-        yield line, Fault(Reason.DEPENDENCY_CYCLE, "/d", " → ".join(circle), expected)
+        needed = circle[circle.index(name, 1) - 1]
+        hint = f"Take {needed} out of the `d` of this plan, if it does not need it."
+        fault = Fault(Reason.DEPENDENCY_CYCLE, "/d", " → ".join(circle), expected, hint)
+        yield line, fault
 
 
 def _wave_order(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
@@ -317,8 +322,9 @@ def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Itera
     for line, value in records:
         for position, name in enumerate(_texts(value.get("ch"))):
             if not around.commits.get(name, False):
-                expected = "the hash of a commit of this repository"
-                yield line, Fault(Reason.UNKNOWN_COMMIT, f"/ch/{position}", f"{name!r}", expected)
+                at, expected = f"/ch/{position}", "the hash of a commit of this repository"
+                hint = "'git log --oneline -9' lists the newest."
+                yield line, Fault(Reason.UNKNOWN_COMMIT, at, f"{name!r}", expected, hint)
 
 
 def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
@@ -337,12 +343,24 @@ def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Itera
 
 def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     for line, value in records[:1]:
+        if not _says_something(value):
+            continue
         for section in ARCHITECTURE_SECTIONS:
-            if not value.get(section):
-                missing = Fault(
-                    Reason.SECTION_MISSING, f"/{section}", f"no {section!r}", "the section"
-                )
+            if section not in value:
+                expected = f"the section, such as {section}[0]: when there is none"
+                missing = Fault(Reason.SECTION_MISSING, f"/{section}", f"no {section!r}", expected)
                 yield line, missing._replace(level=Level.WARNING)
+
+
+def _some_section(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    for line, value in records[:1]:
+        if not _says_something(value):
+            expected = f"the sections {', '.join(ARCHITECTURE_SECTIONS)}"
+            yield line, Fault(Reason.SECTION_MISSING, "", "no section says anything", expected)
+
+
+def _says_something(architecture: Mapping[str, object]) -> bool:
+    return any(architecture.get(section) for section in ARCHITECTURE_SECTIONS)
 
 
 def _contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located]:
@@ -371,6 +389,7 @@ CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterato
     Check.UNIQUE_IDS: _unique_ids,
     Check.RISING_TIME: _rising_time,
     Check.SECTIONS: _sections,
+    Check.SOME_SECTION: _some_section,
     Check.PAYLOAD: _payload,
 }
 

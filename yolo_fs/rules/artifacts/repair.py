@@ -2,9 +2,9 @@
 
 Pure; nothing is written.
 
-Byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline; objects
-that are spread over lines, or share one; control characters and lone backslashes in texts; single
-quotes, bare keys, comments, and prose around the objects, which stays as a `note`.
+UTF-16, byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline;
+objects that are spread over lines, or share one; control characters and lone backslashes in texts;
+single quotes, bare keys, comments, and prose around the objects, which stays as a `note`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ MAX_BYTES = 1 << 20
 """Larger files are left alone: a diff of them is of no use."""
 
 _MARK = b"\xef\xbb\xbf"
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*(?:[}}\]]|\Z))")
 _TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
@@ -63,9 +64,11 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
     if len(data) > MAX_BYTES:
         return None
     try:
-        text = data.removeprefix(_MARK).decode().replace("\r\n", "\n")
+        is_wide = data.startswith(_WIDE_MARKS)
+        text = data.decode("utf-16") if is_wide else data.removeprefix(_MARK).decode()
     except UnicodeDecodeError:
         return None
+    text = text.replace("\r\n", "\n")
     if not text.strip():
         return None
     if kind.format in (Format.JSON, Format.JSONL, Format.TOON):
@@ -90,7 +93,8 @@ def diff(before: bytes, after: bytes, path: str) -> str:
 
 def _lines(data: bytes) -> list[str]:
     """Return the lines with their ends; only LF ends one."""
-    return [piece for piece in re.split(r"(?<=\n)", data.decode()) if piece]
+    text = data.decode(errors="backslashreplace")
+    return [piece for piece in re.split(r"(?<=\n)", text) if piece]
 
 
 def _without_fence(text: str) -> str:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import READERS, read_lines
+from yolo_fs.edges.readers import NO_VALUE, READERS, read_lines
 from yolo_fs.edges.text_checks import FindingList, Limits, Reading, decode
-from yolo_fs.reasons import Finding, Level, Reason
+from yolo_fs.reasons import Finding, Level, Reason, errors
 from yolo_fs.rules.artifacts.classify import PLAN_SUFFIX, place_of_name, plans_named
 from yolo_fs.rules.artifacts.examine import (
     Understood,
@@ -80,6 +80,7 @@ class Checker:
             faults = (*of_sections(place, reading.findings, records), *located)
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
+        faults = tuple(_with_example(finding, place) for finding in _of_prose_once(faults))
         secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
         return Checked(records, faults, secrets, reading.torn)
 
@@ -162,6 +163,36 @@ class Checker:
         if key is not None:
             self._plans[path] = key, facts
         return facts
+
+
+def _of_prose_once(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return one finding for a file of which no line begins like JSON, not one for each line."""
+    wrong = errors(findings)
+    if len(wrong) > 1 and all(map(_is_of_prose, wrong)):
+        return (replace(wrong[0], message="no line is JSON"),)
+    return findings
+
+
+def _is_of_prose(finding: Finding) -> bool:
+    is_told = finding.reason is Reason.JSON_PARSE_ERROR and finding.message == NO_VALUE
+    return is_told or finding.reason is Reason.UNTERMINATED
+
+
+def _with_example(finding: Finding, place: Place) -> Finding:
+    """Return what is wrong with a whole file or line with the command that shows a valid one."""
+    is_whole = not finding.at and finding.level is Level.ERROR and finding.reason in _NEEDS_EXAMPLE
+    is_described = place.artifact.format in (Format.JSON, Format.JSONL, Format.TOON)
+    if not is_whole or not is_described:
+        return finding
+    shown = f"'yolo-fs schema example {place.name}' prints a valid one."
+    hint = f"{finding.hint}; {shown}" if finding.hint else shown
+    return replace(finding, hint=hint)
+
+
+_NEEDS_EXAMPLE = frozenset({
+    Reason.EMPTY_FILE, Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT, Reason.SECTION_MISSING,
+    Reason.TOON_INVALID, Reason.UNTERMINATED, Reason.WRONG_LINE_COUNT,
+})  # fmt: skip
 
 
 def _refused(finding: Finding) -> Finding:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import yolo_fs
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.rules.artifacts.classify import place_of_name
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
+from yolo_fs.schemas.layout import Format
 
 _MOST_BYTES = 720
 """The largest example up to this size shows the most."""
@@ -50,6 +53,28 @@ def example_of(kind: str) -> str:
         min(sizes, key=lambda path: sizes[path])
     ]
     return max(sorted(small), key=lambda path: sizes[path]).read_text(encoding="utf-8")
+
+
+def example_for(name: str, commit: str = "") -> str:
+    """Return the text of one valid artifact of a kind, or for the file of that name.
+
+    `commit`: a hash of this repository, for those that name commits.
+
+    Raises:
+        YoloError: as `example_of`.
+    """
+    place = place_of_name(name)
+    text = example_of(place.artifact.kind if place else name)
+    if place is None or place.plan is None or place.artifact.format is not Format.JSONL:
+        return text
+    own, plan = place.plan, str(place.plan)
+    known = {"p": own.phase, "n": own.number, "plan": plan, **({"ch": [commit]} if commit else {})}
+    lines = (json.loads(line) for line in text.splitlines())
+    return "".join(f"{json.dumps(_filled(line, known), ensure_ascii=False)}\n" for line in lines)
+
+
+def _filled(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: known.get(key, value) for key, value in record.items()}
 
 
 def enriched_plan() -> str:
