@@ -48,9 +48,10 @@ NAMES = (
     "mcp",
     "swarm",
     "faults",
+    "observer",
 )
 OVERVIEW = "goals"
-APART = ("mcp", "swarm", "faults")
+APART = ("mcp", "swarm", "faults", "observer")
 """What measures no goal of the plan, and takes long: run by its own name alone."""
 
 

@@ -24,7 +24,7 @@ class Keeper:
     def __init__(self, root: str, ledger: Ledger, config_home: str):
         self.root = root
         self.kills = 0
-        self._ledger = ledger
+        self.ledger = ledger
         self._config_home = config_home
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
@@ -94,4 +94,4 @@ class Keeper:
         for line in out:
             event = json.loads(line)
             if event.get("event") == COMMITTED:
-                self._ledger.reported(event["path"], event["data"]["blob"])
+                self.ledger.reported(event["path"], event["data"]["blob"])
