@@ -43,7 +43,7 @@ DOORS = {
     "watchdog": ("yolo_fs/edges/watch.py", "yolo_fs/edges/inotify.py"),
     "yaml": "yolo_fs/edges/front_matter.py",
     "toon_format": "yolo_fs/edges/toon.py",
-    "jsonlines": "yolo_fs/edges/readers.py",
+    "jsonlines": ("yolo_fs/edges/readers.py", "yolo_fs/edges/in_place.py"),
     "click": ("yolo_fs/cli/", "yolo_fs/mcp/verb.py"),
     "rich": "yolo_fs/cli/",
     "jinja2": "yolo_fs/services/definitions/texts.py",

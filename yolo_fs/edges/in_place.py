@@ -12,10 +12,11 @@ objects of a commit; here a checksum tells a whole note from a torn one.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -72,6 +73,14 @@ class Appending:
                     Reason.NO_SPACE, f"no room in {safe(self._path)}", exit_code=Exit.TRY_AGAIN
                 )
             os.fsync(self._descriptor)
+
+    def add_record(self, record: Mapping[str, Any]) -> None:
+        """Append one object as a line of JSONL. Raises as `add`."""
+        import jsonlines  # only those who write a record pay for it
+
+        line = io.BytesIO()
+        jsonlines.Writer(line, compact=True).write(record)
+        self.add(line.getvalue().removesuffix(b"\n"))
 
     def _ending(self, size_bytes: int) -> bytes:
         """Return what ends the last line: a whole object may lack its newline, all else is torn."""

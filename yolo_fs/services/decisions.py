@@ -6,7 +6,6 @@ See docs/dev/sources.md#document-002.
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -157,5 +156,5 @@ def record_decision(
         if same and same[-1] == len(records):
             return DecisionMade(path, same[-1], dict(records[same[-1] - 1]), already=True)
         record = {"ts": iso(now.timestamp()), **fields, "reason": reason}
-        log.add(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode())
+        log.add_record(record)
     return DecisionMade(path, len(records) + 1, record, already=False)

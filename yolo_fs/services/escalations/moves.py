@@ -8,7 +8,6 @@ by one line. See docs/dev/faults.md#f19, #f47 and #f53.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -221,7 +220,7 @@ def add_line(
     _, faults = check(EscalationLine, line, settings.mode)
     wrong = tuple(fault.as_finding(path) for fault in faults)
     if not errors(wrong):
-        log.add(json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode())
+        log.add_record(line)
     return errors(wrong)
 
 
