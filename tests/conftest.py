@@ -11,6 +11,10 @@ import time
 
 import pytest
 
+from tests.support.sample import pytest_collection_modifyitems
+
+__all__ = ["pytest_collection_modifyitems"]
+
 # An observer beside each daemon would cost the suite minutes; `tests/e2e/test_observer.py` has them.
 os.environ.setdefault("YOLO_FS_COLD", "1")
 

@@ -192,6 +192,7 @@ def test_a_role_commits_only_what_it_may_write(
     ), said
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("role", ["executor", "pair", "auditor", "yolo-executor", "emperor"])
 def test_no_name_of_a_role_switches_the_check_of_a_commit_off(hooked: Repo, role: str) -> None:
     stage(hooked, GOOD.path, BAD)
@@ -387,6 +388,7 @@ def test_without_a_planning_tree_the_hooks_say_nothing(hooked: Repo) -> None:
 # --- what is none of ours --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("branch", ["main", "other"])
 @pytest.mark.parametrize("subject", ["chore: add yolo", "unrelated work", "bump 2026-02-19"])
 def test_an_agents_ordinary_commit_passes_with_a_hint_at_most(

@@ -314,6 +314,7 @@ def processes_left(company: Company) -> list[str]:
     return [one for one in agents_of(company.repo.root) if "time.sleep" in one]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", sorted({*FAULTS} - {"asks-once", "asks-the-user"}))
 def test_whatever_an_agent_does_wrong_once_the_run_goes_on_without_it(
     company: Company, fault: str

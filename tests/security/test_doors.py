@@ -21,8 +21,8 @@ from tests.security import doors as known
 from tests.security.doors import Door, every_door, rows_of, uncovered
 from tests.security.passage import Fault, Passage, Way
 from tests.security.place import Place
-from tests.security.sample import ALL, sample_of
 from tests.security.things import GROUPS, Thing, own_names
+from tests.support.sample import ALL, sample_of
 from yolo_fs.cli import gate, main
 from yolo_fs.mcp.server import Server
 from yolo_fs.protocol.hooks import HOSTS

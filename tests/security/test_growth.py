@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.security.patterns import Pattern, all_patterns, inputs_for
-from tests.security.sample import ALL, sample_of
+from tests.support.sample import ALL, sample_of
 from yolo_fs.credentials import redact
 from yolo_fs.edges.front_matter import read_front_matter
 from yolo_fs.edges.readers import read_lines, read_object

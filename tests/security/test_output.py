@@ -18,8 +18,8 @@ from tests.e2e.history import History
 from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
 from tests.security.every_verb import NOT_ASKED, lines
-from tests.security.sample import sample_of
 from tests.security.verbs import PHASE, READERS, of_hosts, questions
+from tests.support.sample import sample_of
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
 
 Start = Callable[..., Daemon]

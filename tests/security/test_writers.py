@@ -21,8 +21,8 @@ import pytest
 from tests.e2e.artifacts import artifact, mixed
 from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
-from tests.security.sample import sample_of
 from tests.security.verbs import READERS, of_hosts, questions
+from tests.support.sample import sample_of
 from yolo_fs.edges import heartbeats, in_place, store
 from yolo_fs.edges.database import open_disposable
 from yolo_fs.edges.git.objects import KEEP_NOTE
