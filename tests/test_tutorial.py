@@ -55,15 +55,21 @@ def test_every_command_of_the_tutorial_shows_what_the_page_says(tmp_path: Path) 
     env = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}  # fmt: skip
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = A person\n\temail = a@example.org\n")
     begun, *rest = commands()
+    writers = re.compile(r"cat > (\S+) .*# the (\w+)$", re.MULTILINE)
     subprocess.run(["bash", "-ec", begun.text], cwd=tmp_path, env=env, check=True)
-    shop = tmp_path / "shop"
+    shop, written = tmp_path / "shop", set()
     try:
         for command in rest:
             said = run_until_shown(command, shop, env)
             assert is_shown(said, command.shown), f"{command.text}\n{said}"
+            for path, role in writers.findall(command.text):
+                may = ["yolo-fs", "may", role.lower(), "write", path]
+                assert subprocess.run(may, cwd=shop, env=env, check=False).returncode == 0
+                written.add(path)
     finally:
         subprocess.run(["yolo-fs", "stop", "-q"], cwd=shop, env=env, check=False)
     assert len(rest) > 12
+    assert len(written) == sum("cat > " in command.text for command in rest) - 1  # one is mended
 
 
 def run_until_shown(command: Command, shop: Path, env: dict[str, str]) -> str:

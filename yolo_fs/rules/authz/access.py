@@ -238,7 +238,7 @@ _UNNAMED = "Whoever does not say who they are may touch only what everybody may:
 def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
     """Return whether somebody may read a path.
 
-    `work`: what he does, such as `Code Review`; empty for any of it.
+    `work`: what they do, such as `Code Review`; empty for any of it.
     """
     if actor.role is Role.USER:
         return AccessDecision(True, _PERSON)
@@ -284,7 +284,7 @@ def _received(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
 
 
 def _rows(actor: Actor, work: str) -> Iterator[Scope | Border]:
-    """Yield the rows of a role: the one of what he does, else all of them, of which each may
+    """Yield the rows of a role: the one of what they do, else all of them, of which each may
     refuse; then borders.
     """
     own = [row for row in SCOPES if row.role is actor.role]
@@ -464,7 +464,7 @@ def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _lead_of(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
-    """Return a no that a Lead takes to the other Lead, where he may, others to their report-to."""
+    """Return a no that a Lead takes to the other Lead, where that is allowed, others to their report-to."""
     other = Actor(Role.LEAD, owner, Mode.MULTI)
     is_open = (
         actor.role is Role.LEAD and may_contact(actor._replace(mode=Mode.MULTI), other).allowed

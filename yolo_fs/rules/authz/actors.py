@@ -44,7 +44,7 @@ class AccessDecision(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """Somebody in the company, in the department that he works in."""
+    """Somebody in the company, in a department."""
 
     role: Role
     department: Dept | None = None
@@ -183,7 +183,7 @@ def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SING
 
 
 def meant_by(actor: Actor, name: str) -> Actor:
-    """Return whom an actor means by a name: `senior` is that of his own department, `yolo-senior`
+    """Return whom an actor means by a name: `senior` is that of the same department, `yolo-senior`
     the backend's.
 
     A Lead who says `lead` does not mean himself.
