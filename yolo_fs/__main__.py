@@ -38,6 +38,7 @@ def start() -> int:
 def main() -> int:
     """Run the command line and return its exit code."""
     _open_closed_streams()
+    _hear_signals()
     arguments = sys.argv[1:]
     if arguments[:1] != ["hook"]:  # most of whose answers cost less than to ask for them
         try:
@@ -49,6 +50,14 @@ def main() -> int:
     if arguments[:1] != ["hook"]:
         _end_as_by_ctrl_c()
     return run_here(arguments)
+
+
+def _hear_signals() -> None:
+    """Take back what a parent has blocked or ignored, which its children inherit: whoever ignores
+    that a child ends never learns that git has failed.
+    """
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 
 def _end_as_by_ctrl_c() -> None:

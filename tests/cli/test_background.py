@@ -274,6 +274,65 @@ def test_a_daemon_whose_parent_blocks_its_signals_stops(
     assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
 
 
+def test_a_daemon_begins_with_a_clean_environment(root: Path, tmp_path: Path) -> None:
+    """What a shell, a service or another daemon hands on: none of it is meant for weeks of work."""
+    start = """
+import fcntl, os, resource, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.valid_signals()))
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+resource.setrlimit(resource.RLIMIT_CPU, (600, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+os.set_inheritable(os.open(sys.argv[1], os.O_RDONLY), True)
+os.umask(0o777)
+os.execv(sys.executable, [sys.executable, "-m", "yolo_fs", *sys.argv[2:]])
+"""
+    inherited = tmp_path / "inherited"
+    inherited.write_text("")
+    environment = os.environ | {
+        "NOTIFY_SOCKET": str(tmp_path / "of a service"),
+        "LC_ALL": "C",
+        "PYTHONCOERCECLOCALE": "0",
+        "GIT_DIR": str(tmp_path / "nowhere"),
+    }
+    environment.pop("GIT_INDEX_FILE", None)
+    words = ["start", "--wait", "-C", str(root)]
+    subprocess.run(
+        [sys.executable, "-c", start, str(inherited), *words], env=environment, check=True
+    )
+    pid = pid_of(root)
+    fields = dict(
+        line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().split("\n") if line
+    )
+    limits = Path(f"/proc/{pid}/limits").read_text()
+    ignored = int(fields["SigIgn"], 16)
+    assert int(fields["SigBlk"], 16) == 0
+    assert not ignored & 1 << signal.SIGCHLD - 1
+    assert int(fields["Umask"], 8) == 0o077
+    assert os.readlink(f"/proc/{pid}/cwd") == str(root)
+    open_ = {os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()}
+    assert str(inherited) not in open_
+    for limit in ("Max open files", "Max cpu time"):
+        (row,) = (line for line in limits.splitlines() if line.startswith(limit))
+        soft, hard, *_ = row.removeprefix(limit).split()
+        assert soft == hard, row
+    left = Path(f"/proc/{pid}/environ").read_bytes()
+    assert b"NOTIFY_SOCKET" not in left
+    assert b"GIT_DIR" not in left
+    assert state(cli(root, "stop")) == (Exit.DONE, "stopped")
+
+
+def test_git_that_fails_is_noticed_where_ended_children_are_ignored(root: Path) -> None:
+    """Under `trap '' CHLD`, wait(2) has no answer, which Python takes for success."""
+    (root / ".git/config").write_text("[core\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "yolo_fs", "run", "--once", "-C", str(root)],
+        capture_output=True,
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        check=False,
+    )
+    assert done.returncode != Exit.DONE
+
+
 def test_a_daemon_goes_on_when_nobody_can_hear_it_any_more(root: Path) -> None:
     with open("/dev/full", "wb") as full:
         daemon = subprocess.Popen(

@@ -53,7 +53,7 @@ def test_what_systemd_would_expand_is_plain_text() -> None:
     text = unit_for('/100%/$HOME/"quoted"\\', "", System.SYSTEMD).text
     (command,) = (line for line in text.splitlines() if line.startswith("ExecStart="))
     assert command.endswith('"/100%%/$$HOME/\\"quoted\\"\\\\"')
-    assert f'"{sys.executable}" "-P" "-m" "yolo_fs" "run" "-C"' in command
+    assert f'"{sys.executable}" "-X" "utf8" "-P" "-m" "yolo_fs" "run" "-C"' in command
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
@@ -77,6 +77,8 @@ def test_the_launchd_job_runs_our_command(root: Path) -> None:
     job = plistlib.loads(unit.text.encode())
     assert job["ProgramArguments"] == [
         sys.executable,
+        "-X",
+        "utf8",
         "-P",
         "-m",
         "yolo_fs",

@@ -71,6 +71,59 @@ def test_an_artifact_that_is_executable_on_the_branch_stays_so(place: Place) -> 
     assert place.git("rev-list", "--count", "HEAD", "--", CRITIQUE) == b"3"
 
 
+@pytest.mark.parametrize(("is_looked_at", "mode"), [("true", b"100755 "), ("false", b"100644 ")])
+def test_a_new_artifact_has_the_mode_that_git_add_would_give_it(
+    place: Place, is_looked_at: str, mode: bytes
+) -> None:
+    place.git("config", "core.fileMode", is_looked_at)
+    place.write("one").chmod(0o755)
+    place.commit()
+
+    assert place.git("ls-tree", "HEAD", CRITIQUE).startswith(mode)
+    assert place.git("ls-files", "--stage", CRITIQUE).startswith(mode)
+    assert place.git("status", "--porcelain", "--", CRITIQUE) == b""
+
+
+def test_an_artifact_that_is_no_longer_executable_is_committed_so(place: Place) -> None:
+    file = place.write("one")
+    for mode, expected in ((0o755, b"100755 "), (0o644, b"100644 "), (0o755, b"100755 ")):
+        file.write_text(LINE.format(oct(mode)))
+        file.chmod(mode)
+        file.write_text(LINE.format(f"{expected!r}"))
+        place.commit()
+        assert place.git("ls-tree", "HEAD", CRITIQUE).startswith(expected)
+        assert place.git("status", "--porcelain", "--", CRITIQUE) == b""
+
+
+def test_author_and_committer_of_the_environment_are_those_of_the_commit(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "GIT_AUTHOR_NAME": "Alice",
+        "GIT_AUTHOR_EMAIL": "alice@example.org",
+        "GIT_COMMITTER_NAME": "Robot",
+        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
+    }.items():
+        monkeypatch.setenv(name, value)
+    place.write("one")
+    command = [sys.executable, "-m", "yolo_fs", "run", "--once", "-q", "-C", str(place.root)]
+    subprocess.run(command, check=True)
+    who = place.git("log", "-1", "--format=%an <%ae> %cn <%ce>", "--", CRITIQUE)
+    assert who == b"Alice <alice@example.org> Robot <ada@example.org>"
+    assert not place.git("log", "-1", "--format=%ad", "--date=short").startswith(b"2001")
+    place.write("two")
+    hook = os.environ | {"GIT_DIR": str(place.root / ".git"), "GIT_INDEX_FILE": "elsewhere"}
+    subprocess.run(command, check=True, env=hook)
+    assert place.git("log", "-1", "--format=%an", "--", CRITIQUE) == b"Ada"
+
+
+def test_the_author_that_the_configuration_names_is_the_author(place: Place) -> None:
+    place.git("config", "author.name", "Alice")
+    place.write("one")
+    place.commit()
+    assert place.git("log", "-1", "--format=%an %cn", "--", CRITIQUE) == b"Alice Ada"
+
+
 def test_a_name_in_another_encoding_is_that_of_git_byte_for_byte(place: Place) -> None:
     config = (
         "[user]\n\tname = Jörg\n\temail = j@example.org\n[i18n]\n\tcommitEncoding = ISO-8859-1\n"

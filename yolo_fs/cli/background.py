@@ -274,6 +274,7 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
 
 def _watch(asked: Invocation, repository: Repository, lock: HeldLock, *, once: bool) -> str | None:
     """Run a daemon to its end; return where its work tree has gone meanwhile, if it has."""
+    from yolo_fs.edges.system import begin_clean
     from yolo_fs.services.daemon.daemon import Daemon, stop_on_signals
 
     journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
@@ -290,6 +291,7 @@ def _watch(asked: Invocation, repository: Repository, lock: HeldLock, *, once: b
             return None
         if threading.current_thread() is threading.main_thread():
             stop_on_signals(daemon)
+            begin_clean(repository.root)
         daemon.run(_notify_ready)
         return daemon.moved_to
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -123,6 +124,7 @@ def return_free_memory() -> None:
         trim(0)
 
 
+_DESCRIPTORS = 4_096
 _PR_SET_PDEATHSIG = 1
 
 
@@ -135,6 +137,21 @@ def end_with_parent() -> None:
 
     if IS_LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def begin_clean(folder: str) -> None:
+    """Take back what this process has inherited from a shell and would limit it for weeks: its
+    folder, which may go; soft limits; a umask under which its user cannot read what it writes.
+    """
+    os.chdir(folder)
+    os.umask(os.umask(0o077) & 0o077)
+    for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+        soft, hard = resource.getrlimit(limit)
+        wanted = hard
+        if limit == resource.RLIMIT_NOFILE and hard == resource.RLIM_INFINITY:
+            wanted = max(soft, _DESCRIPTORS)  # macOS refuses more than a limit of its own
+        with suppress(OSError, ValueError):
+            resource.setrlimit(limit, (wanted, hard))
 
 
 def is_stopped(pid: int) -> bool:

@@ -22,6 +22,7 @@ from yolo_fs.edges.system import end_with_parent
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Iterator
 
 
 def main() -> int:
@@ -42,7 +43,8 @@ def observe(folder: str, root: str, line: int) -> int:
         end_with_parent()
         os._exit(_follow(root, line))
     os.close(line)
-    _import_all()
+    with _ended_with(follower):
+        _import_all()
     gc.collect()
     gc.freeze()
     from yolo_fs.observer.switchboard import Switchboard
@@ -53,6 +55,22 @@ def observe(folder: str, root: str, line: int) -> int:
     finally:
         switchboard.close()
     return 0
+
+
+@contextlib.contextmanager
+def _ended_with(child: int) -> Iterator[None]:
+    """End as soon as a child has: the daemon waits for this process, which is not listening yet."""
+
+    def end(*_: object) -> None:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            os._exit(0)
+
+    before = signal.signal(signal.SIGCHLD, end)
+    end()
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def _follow(root: str, line: int) -> int:

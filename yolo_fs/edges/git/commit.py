@@ -75,9 +75,9 @@ class Committer:
         self._branches = branches
         self._follower = follower
         self._now = now
-        self._identity = repository.identity()
+        self._author, self._committer = repository.identity("AUTHOR"), repository.identity()
         encoding = repository.config("i18n.commitEncoding")
-        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in self._identity)
+        is_utf8 = not any("\ud800" <= char <= "\udfff" for char in self._author + self._committer)
         self._encoding = [f"encoding {encoding}"] if encoding and not is_utf8 else []
         """How the name is to be read, as git says it; our own text is plain in any encoding."""
 
@@ -101,7 +101,7 @@ class Committer:
                 OBJECT_MISSING, GIT_FAILED.
         """
         self._repository.evict_caches()
-        chain = self._build(entries, head)
+        chain = self._build(entries, head, self._repository.is_executable_here)
         failpoint.reach("commit.built")
         if chain.tip is not None and chain.tip != head.tip:
             self._follower.expect(chain.follows)
@@ -160,7 +160,13 @@ class Committer:
             self._repository.objects.write(chain.objects)
             yield chain.tip
 
-    def _build(self, entries: Sequence[CommitRequest], head: Head) -> _Chain:
+    def _build(
+        self,
+        entries: Sequence[CommitRequest],
+        head: Head,
+        mode_of: Callable[[str], bool | None] = lambda _path: None,
+    ) -> _Chain:
+        """`mode_of`: whether a file is to be executable; None for as the branch has it."""
         tip, made, objects, follows = head.tip, [], [], []
         for entry in entries:
             blob = self._repository.objects.object_format.hash_object("blob", entry.data)
@@ -170,10 +176,13 @@ class Committer:
             root = self._repository.root_tree(tip) if tip else None
             for path, data in ((entry.path, entry.data), *entry.beside):
                 content = self._repository.objects.object_format.hash_object("blob", data)
-                splice = self._repository.trees.splice(root, path, content.oid)
+                splice = self._repository.trees.splice(
+                    root, path, content.oid, is_executable=mode_of(path)
+                )
                 if splice.root != root:
                     objects += [content, *splice.made]
-                    follows.append(IndexUpdate(path, content.oid, frozenset(splice.displaced)))
+                    displaced = frozenset(splice.displaced)
+                    follows.append(IndexUpdate(path, content.oid, displaced, splice.is_executable))
                 root = splice.root
             commit = self._commit_object(str(root), tip, entry)
             self._repository.cache_commit(commit.oid, str(root), tip)
@@ -184,12 +193,12 @@ class Committer:
 
     def _commit_object(self, tree: str, parent: str | None, entry: CommitRequest) -> GitObject:
         now = (entry.at or self._now()).astimezone()
-        signature = f"{self._identity} {int(now.timestamp())} {now:%z}"
+        moment = f"{int(now.timestamp())} {now:%z}"
         lines = [
             f"tree {tree}",
             *([f"parent {parent}"] if parent else []),
-            f"author {signature}",
-            f"committer {signature}",
+            f"author {self._author} {moment}",
+            f"committer {self._committer} {moment}",
             *(self._encoding if entry.message.isascii() else ()),
         ]
         text = "\n".join([*lines, "", entry.message])

@@ -20,7 +20,6 @@ from yolo_fs.edges.files import Stamp, stamp_at
 from yolo_fs.edges.git.objects import storage_error, storage_errors
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.git.runner import Conversation, GitError
-from yolo_fs.edges.git.trees import EXECUTABLE
 from yolo_fs.edges.in_place import ScratchRecord
 from yolo_fs.reasons import Exit, Reason, YoloError
 
@@ -43,12 +42,16 @@ class IndexUpdate(NamedTuple):
     blob: str
     previous_blobs: frozenset[str | None]
     """Blobs that the branch had here before; any other entry was staged by the user."""
+    is_executable: bool = False
 
     def after(self, earlier: IndexUpdate | None) -> IndexUpdate:
         """Return this step joined with an earlier one that the index has not followed yet."""
         return (
             IndexUpdate(
-                self.path, self.blob, self.previous_blobs | earlier.previous_blobs | {earlier.blob}
+                self.path,
+                self.blob,
+                self.previous_blobs | earlier.previous_blobs | {earlier.blob},
+                self.is_executable,
             )
             if earlier
             else self
@@ -166,7 +169,7 @@ class IndexSync:
         self._listed_at: Stamp | None = None
         """The stamp of that index; None when it is not known to be ours."""
         self._executable: set[str] = set()
-        """Paths whose entries are executable, as they were listed last."""
+        """Paths whose entries are executable, as they are to be put in."""
         self.diverged: set[str] = set()
         """Paths where the user has staged content of their own."""
 
@@ -187,6 +190,9 @@ class IndexSync:
         while self.pending:
             tip = self._repository.head().tip
             entries = dict(self._behind(tip))
+            self._note_modes(
+                {path: self._repository.is_executable_at(tip, path) for path in entries}
+            )
             failpoint.reach("index.begun")
             if not self._put(entries):
                 return False
@@ -256,6 +262,7 @@ class IndexSync:
                 self.diverged.add(path)
         if not entries:
             return DraftFacts(draft, basis, is_changed=False)
+        self._note_modes({path: steps[path].is_executable for path in entries})
         if not self._ended_with(basis, entries):
             self._copy(basis)
             self._put(entries, {"GIT_INDEX_FILE": draft})
@@ -369,15 +376,15 @@ class IndexSync:
             for entry in self._repository.staged(*tops):
                 blob = CONFLICT if entry.is_conflicted else entry.oid
                 listed[_top(entry.path)][entry.path] = blob
-                if entry.mode == EXECUTABLE:
-                    self._executable.add(entry.path)
-                else:
-                    self._executable.discard(entry.path)
         staged = {
             path: listed[_top(path)].get(path) or _file_above(path, listed[_top(path)])
             for path in wanted
         }
         return staged | dict.fromkeys(self._only_intended(staged))
+
+    def _note_modes(self, modes: Mapping[str, bool]) -> None:
+        executable = {path for path, is_executable in modes.items() if is_executable}
+        self._executable = self._executable - modes.keys() | executable
 
     def _only_intended(self, staged: Mapping[str, str | None]) -> list[str]:
         """Return the paths of `add -N`: the index has an empty file for them, and a flag."""

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 import shlex
+import stat
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -24,10 +25,11 @@ from yolo_fs.edges.git.runner import (
     GitOutput,
     config_texts,
     discover,
+    given_identity,
     is_trusted_by_git,
     refuse_endless,
 )
-from yolo_fs.edges.git.trees import Trees
+from yolo_fs.edges.git.trees import EXECUTABLE, Trees
 from yolo_fs.edges.store import private_directory
 from yolo_fs.edges.warm_path import trust_in
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
@@ -309,6 +311,23 @@ class Repository:
         entry = self.trees.find(self.root_tree(commit), path) if commit else None
         return entry.oid if entry and entry.mode.startswith("100") else None
 
+    def is_executable_at(self, commit: str | None, path: str) -> bool:
+        """Return whether a commit has an executable file at a path."""
+        entry = self.trees.find(self.root_tree(commit), path) if commit else None
+        return entry is not None and entry.mode == EXECUTABLE
+
+    def is_executable_here(self, path: str) -> bool | None:
+        """Return whether `git add` would take a file as executable; None where the user has told
+        git not to look at that.
+        """
+        if self.config("core.fileMode").lower() in ("false", "no", "off", "0"):
+            return None
+        try:
+            status = os.lstat(os.path.join(self.root, path))
+        except OSError:
+            return None
+        return bool(status.st_mode & stat.S_IXUSR)
+
     def files_at(self, commit: str | None, folder: str, *, anew: bool = False) -> dict[str, str]:
         """Return the regular files that a commit has below a folder: path → blob id. `anew`: as
         `Trees.files_below` has it.
@@ -348,19 +367,24 @@ class Repository:
         """Whether contents are left out until somebody asks a remote for them."""
         return any(each.key.endswith((".promisor", ".partialclone")) for each in self.settings())
 
-    def identity(self) -> str:
+    def identity(self, who: str = "COMMITTER") -> str:
         """Return `Name <mail>` of the user, or ours when they have configured none (F34).
 
-        Bytes that are not UTF-8 are surrogates in it: git keeps whatever the user has configured.
+        `who`: COMMITTER or AUTHOR; git lets the environment and the configuration name two. Bytes
+        that are not UTF-8 are surrogates: git keeps whatever the user has configured.
         """
-        answer = self.git.run("var", "GIT_COMMITTER_IDENT", ok=(0, 1, 128))
-        if answer.code != 0:
-            self.git.identity = {
-                "GIT_COMMITTER_NAME": "yolo_fs",
-                "GIT_COMMITTER_EMAIL": "yolo_fs@localhost",
-            }
-            return FALLBACK_IDENTITY
-        return answer.out.decode("utf-8", "surrogateescape").rsplit(" ", 2)[0]
+        given = given_identity()
+        own = (f"{who.lower()}.name", f"{who.lower()}.email")
+        asked = who if given or any(map(self.config, own)) else "COMMITTER"
+        answer = self.git.run("var", f"GIT_{asked}_IDENT", ok=(0, 1, 128), more=given)
+        if answer.code == 0:
+            self.git.identity = given
+            return answer.out.decode("utf-8", "surrogateescape").rsplit(" ", 2)[0]
+        self.git.identity = {
+            "GIT_COMMITTER_NAME": "yolo_fs",
+            "GIT_COMMITTER_EMAIL": "yolo_fs@localhost",
+        }
+        return FALLBACK_IDENTITY
 
     def is_ancestor(self, older: str, younger: str) -> bool:
         """Return whether a commit is contained in another's history."""

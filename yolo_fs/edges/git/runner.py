@@ -213,10 +213,19 @@ class Conversation:
         return failure(self.command, GitOutput(self._process.returncode or 0, b"", said))
 
 
+_IDENTITY = frozenset(
+    f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+)
+_KEPT = "YOLO_FS_"
+"""Put before the names of the variables of git that we honour."""
+
+
 def forget_inherited_environment() -> dict[str, str]:
     """Drop every `GIT_*` variable of this process and return what was dropped.
 
-    Called once at the boundary of each command: a hook that started us names *its* repository.
+    Called once at the boundary of each command: a hook that started us names *its* repository. Who
+    the user is stays known to `given_identity`, and to the processes that this one starts; not from
+    a hook, where it is whoever made the commit in hand.
     """
     inherited = {
         name: value
@@ -225,7 +234,16 @@ def forget_inherited_environment() -> dict[str, str]:
     }
     for name in inherited:
         del os.environ[name]
+    if not inherited.keys() & {"GIT_DIR", "GIT_INDEX_FILE"}:
+        for name in inherited.keys() & _IDENTITY:
+            os.environ[f"{_KEPT}{name}"] = inherited[name]
     return inherited
+
+
+def given_identity() -> dict[str, str]:
+    """Return what the user's environment says to git of who they are, by git's names for it."""
+    kept = {name: os.environ.get(f"{_KEPT}{name}") for name in sorted(_IDENTITY)}
+    return {name: value for name, value in kept.items() if value is not None}
 
 
 @contextlib.contextmanager

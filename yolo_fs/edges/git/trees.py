@@ -126,6 +126,7 @@ class Splice(NamedTuple):
 
     root: str
     made: tuple[GitObject, ...]
+    is_executable: bool
     displaced: tuple[str | None, ...]
     """Ids of what had to give way: the file's former content (None: it is new), and before it,
     perhaps, a file where a folder of the path is created."""
@@ -135,6 +136,7 @@ class _Work(NamedTuple):
     """One splice while it is made."""
 
     blob: str
+    is_executable: bool
     made: list[GitObject]
     displaced: list[str | None]
 
@@ -305,14 +307,19 @@ class Trees:
                 old, new = (_read(tree[key]) if key in tree else None for tree in (was, now))
                 yield prefix + key.decode("utf-8", "surrogateescape"), old, new
 
-    def splice(self, root: str | None, path: str, blob: str) -> Splice:
-        """Return the tree `root` (None: an empty one) with the regular file `path` put in; one that
-        is executable there stays so, as for every git.
+    def splice(
+        self, root: str | None, path: str, blob: str, *, is_executable: bool | None = None
+    ) -> Splice:
+        """Return the tree `root` (None: an empty one) with the regular file `path` put in.
+
+        `is_executable`: None leaves that as it is there, as every git does that cannot know.
         """
-        work = _Work(blob, [], [])
-        return Splice(
-            self._splice(root, _parts(path), work), tuple(work.made), tuple(work.displaced)
-        )
+        if is_executable is None:
+            there = self.find(root, path) if root else None
+            is_executable = there is not None and there.mode == EXECUTABLE
+        work = _Work(blob, is_executable, [], [])
+        fresh = self._splice(root, _parts(path), work)
+        return Splice(fresh, tuple(work.made), is_executable, tuple(work.displaced))
 
     def _splice(self, oid: str | None, parts: list[bytes], work: _Work) -> str:
         tree = self.get(oid) if oid else Tree((), ())
@@ -331,8 +338,7 @@ class Trees:
             folder = self._splice(below.oid if below else None, rest, work)
             key, raw = name + b"/", _raw(_FOLDER, name, folder)
         else:
-            is_executable = there is not None and there.mode == EXECUTABLE
-            key, raw = name, _raw(_EXECUTABLE if is_executable else _FILE, name, work.blob)
+            key, raw = name, _raw(_EXECUTABLE if work.is_executable else _FILE, name, work.blob)
         fresh = tree.replace(key, raw)
         stored = self._store.object_format.hash_object("tree", b"".join(fresh.raws), oid or "")
         self._seen[stored.oid] = fresh

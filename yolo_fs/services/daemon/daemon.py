@@ -540,8 +540,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 def stop_on_signals(daemon: Daemon) -> None:
     """Let TERM, INT and a hang-up end the daemon cleanly, and a second one at once.
 
-    A parent may have blocked them, which its children inherit; that of nohup, to ignore a hang-up,
-    is meant.
+    That of nohup, to ignore a hang-up, is meant.
     """
     signals = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
@@ -554,4 +553,3 @@ def stop_on_signals(daemon: Daemon) -> None:
 
     for number in signals:
         signal.signal(number, stop)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -38,6 +38,8 @@ LOCK_PATIENCE_S = 10.0
 POLL_S = 0.02
 FOLLOW_S = 0.2
 _TAIL_BYTES = 1 << 20
+_OF_A_SERVICE = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS")
+"""What systemd tells the one process that it has started."""
 
 
 class Launched(NamedTuple):
@@ -57,7 +59,7 @@ def launch(repository: Repository) -> Launched:
     """Start a daemon of its own session, with nothing of ours but the log.
 
     No double fork: whoever supervises us can still see it, and it is nobody's controlling process
-    anyway.
+    anyway. A service manager that hears of this process does not hear of that one.
     """
     load(repository.root)  # a broken configuration is told here, not in a log
     repository.make_own_dir()
@@ -66,10 +68,11 @@ def launch(repository: Repository) -> Launched:
         log = open_regular(log_path(repository), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         # -P: what lies in the user's repository must not be imported instead of us.
-        command = [sys.executable, "-P", "-m", "yolo_fs", "run", "-C", repository.root]
+        command = _command(repository.root)
         process = subprocess.Popen(
             command,
             cwd=repository.root,
+            env={name: value for name, value in os.environ.items() if name not in _OF_A_SERVICE},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -322,7 +325,10 @@ def _name(root: str) -> str:
 
 
 def _command(root: str) -> list[str]:
-    return [sys.executable, "-P", "-m", "yolo_fs", "run", "-C", root]
+    """Return what runs the daemon: file names are UTF-8 for it, whatever the locale says, as they
+    are for git.
+    """
+    return [sys.executable, "-X", "utf8", "-P", "-m", "yolo_fs", "run", "-C", root]
 
 
 _SYSTEMD = """\
