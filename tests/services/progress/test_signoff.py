@@ -73,6 +73,7 @@ def state(team: Team) -> dict[str, Any]:
 # --- the act ---
 
 
+@pytest.mark.proves("002:79a", "002:265")
 def test_both_files_come_in_one_commit_under_the_prescribed_subject(team: Team, ask: Ask) -> None:
     work(team)
     before = team.head()
