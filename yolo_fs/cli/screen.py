@@ -147,7 +147,8 @@ def _refusal(path: str, verdict: object) -> ScreenLine:
     if isinstance(verdict, Rejected):
         first = verdict.findings[0]
         place = f" line {first.line} {first.at}".rstrip() if first.line else ""
-        why = f"{first.reason.value}: {first.message or first.reason.sentence}"
+        expected = f"; expected {first.expected}" if first.expected else ""
+        why = f"{first.reason.value}: {first.message or first.reason.sentence}{expected}"
         more = len(verdict.findings) - 1
         others = f" (+{more}: yolo-fs validate)" if more else ""
         return ScreenLine(f"  x {name}{place}: {why}{others}", "red")

@@ -23,7 +23,7 @@ from yolo_fs.rules.handoffs.reading import Compliance
 from yolo_fs.rules.kept import KeptEntry
 from yolo_fs.services.history.index import IndexedCommit
 from yolo_fs.services.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
-from yolo_fs.services.reports.status import Candidate, CandidateState, Report
+from yolo_fs.services.reports.status import Candidate, CandidateState, Report, misnamed_in
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,7 +105,13 @@ def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
             draw_machines(console, seen.machines)
         show(console, seen.found, verbose=asked.verbose)
 
-    return Reply(seen.as_json, seen.findings, show=draw)
+    is_shown = (
+        frozenset()
+        if asked.as_json
+        else frozenset((each.reason, each.path) for each in misnamed_in(seen.found.listing))
+    )
+    findings = [each for each in seen.findings if (each.reason, each.path) not in is_shown]
+    return Reply(seen.as_json, findings, show=draw)
 
 
 def _watch(repository: Repository, observer: StatusObserver, asked: Invocation) -> None:

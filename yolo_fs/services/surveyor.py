@@ -26,6 +26,7 @@ from yolo_fs.edges.files import (
     names_in,
     never,
     read,
+    stamp_of,
     walk,
 )
 from yolo_fs.edges.git.obstacles import Obstacles, PathRules
@@ -280,12 +281,14 @@ class Surveyor:
         """Find the same, with a step after each thing that is found."""
         walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
         stamps: dict[str, Stamp | None] = {}
-        others = []
+        others, near = [], []
         known = self._whole.stamps if self._whole else {}
         for entry in walked:
             yield
             if entry.path in known or classify(entry.path):
                 stamps[entry.path] = entry.stamp
+            elif entry.refused is None and misnamed(entry.path):
+                near.append(entry)
             elif beside(entry.path):
                 others.append(entry)
         head = self._refresh_head()
@@ -293,6 +296,9 @@ class Surveyor:
         for path, blob in self._committed(head.tip):
             blobs[path] = blob
             yield
+        # What a person has committed under such a name stays as it is.
+        stamps |= {each.path: each.stamp for each in near if each.path not in blobs}
+        others += [each for each in near if each.path in blobs and beside(each.path)]
         missing = (path for path in blobs if path not in stamps and classify(path))
         return Candidates(head, stamps | dict.fromkeys(missing), blobs, others)
 
@@ -364,7 +370,7 @@ class Surveyor:
     def _look(self, path: str, head: Head, obstacle: Reason | None) -> CachedVerdict:
         read_at_ns = time.time_ns()
         try:
-            seen = self._pipeline.look(path, head, obstacle)
+            seen = self._misnamed(path, head) or self._pipeline.look(path, head, obstacle)
         except YoloError as error:
             seen = Observation(path, Held(error.reason, (error.as_finding(),)))
         except Exception as defect:  # a defect of ours must cost one path, not the daemon
@@ -373,6 +379,16 @@ class Surveyor:
             finding = Finding(Reason.INTERNAL_ERROR, path, message=repr(defect))
             seen = Observation(path, Held(Reason.INTERNAL_ERROR, (finding,)))
         return CachedVerdict(seen, read_at_ns)
+
+    def _misnamed(self, path: str, head: Head) -> Observation | None:
+        """Return what is to be said of a file whose name nearly is an artifact's."""
+        finding = None if classify(path) else misnamed(path)
+        if finding is None or self._repository.blob_at(head.tip, path):
+            return None
+        stamp = stamp_of(self._repository.root, path)
+        return (
+            None if isinstance(stamp, Finding) else Observation(path, Rejected((finding,)), stamp)
+        )
 
     def _refresh_head(self) -> Head:
         head = self._repository.head()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from yolo_fs.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId, Subject
 from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
 from yolo_fs.protocol.handoffs import STORAGE, Stored
-from yolo_fs.reasons import Finding, Reason
+from yolo_fs.reasons import Finding, Level, Reason
 from yolo_fs.rules.artifacts.handoff_names import (
     CHOICES,
     GUID,
@@ -323,8 +323,20 @@ def misnamed(path: str) -> Finding | None:
     meant = intended_path(path) or _intended_handoff(path) or _intended_document(path)
     if meant is None:
         return None
-    message = "nearly the name of an artifact; as it is, nobody reads or commits the file"
+    message = "nobody reads or commits a file of this name"
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, "Rename the file.")
+
+
+def misplaced(path: str) -> Finding | None:
+    """Return the warning about a file outside the planning tree that is named as an artifact."""
+    place = None if path.startswith(f"{PLANNING_ROOT}/") else place_of_name(path)
+    if place is None or place.artifact.format not in (Format.JSONL, Format.TOON):
+        return None
+    folder = f"{PLANNING_ROOT}/{'phases/NN-SLUG/' if place.artifact.home is Home.PHASE else ''}"
+    message = f"nobody reads or commits an artifact outside {PLANNING_ROOT}"
+    expected, hint = f"{folder}{place.name}", "Move the file, if it is one."
+    warning = Level.WARNING
+    return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, expected, hint, warning)
 
 
 def _intended_handoff(path: str) -> str | None:

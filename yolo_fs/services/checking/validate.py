@@ -26,6 +26,7 @@ from yolo_fs.rules.artifacts.classify import (
     kind_of_content,
     kind_of_name,
     misnamed,
+    misplaced,
     name_of_kind,
     place_of_name,
 )
@@ -119,7 +120,8 @@ class Validator:
                 shown = "" if path in (".", "./") else f"{path.rstrip('/')}/"
                 yield from self._folder(full, "", shown)
             else:
-                yield self._file(os.path.dirname(full), os.path.basename(full), path)
+                checked = self._file(os.path.dirname(full), os.path.basename(full), path)
+                yield self._and_misplaced(checked, full)
 
     def staged(self, paths: Sequence[str] = ()) -> Iterator[CheckedFile]:
         """Check what the index would commit, only `paths` if there are any."""
@@ -242,6 +244,16 @@ class Validator:
         lost = lost_from(repository, place, file.data, blob, tip)
         named = tuple(replace(finding, path=file.path) for finding in lost)
         return file._replace(findings=file.findings + named)
+
+    def _and_misplaced(self, file: CheckedFile, full: str) -> CheckedFile:
+        """Say of a file that was named, and lies where nobody looks, where it belongs."""
+        root = self._repository.root if self._repository and not self._kind else ""
+        if not root or not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+            return file
+        path = os.path.relpath(full, root)
+        wrong = None if path.startswith("../") else misplaced(path)
+        added = (replace(wrong, path=file.path),) if wrong else ()
+        return file._replace(findings=file.findings + added)
 
     def _is_own(self, location: InTree) -> bool:
         """Return whether a place is in the repository that it is worked in."""

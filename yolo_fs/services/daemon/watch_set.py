@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from yolo_fs.edges.system import Degraded
 from yolo_fs.edges.watch import Watcher
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
 from yolo_fs.services.workspace import CONFIG
 
 
@@ -110,7 +110,7 @@ class WatchSet:
     def _watcher(self, folder: str) -> Watcher:
         def is_wanted(path: str) -> bool:
             path = f"{folder}/{path}"
-            return path == CONFIG or classify(path) is not None
+            return path == CONFIG or classify(path) is not None or misnamed(path) is not None
 
         return Watcher(
             os.path.join(self._root, folder),

@@ -23,7 +23,7 @@ from yolo_fs.protocol.departments import DEPARTMENTS
 from yolo_fs.protocol.handoffs import directive_role
 from yolo_fs.protocol.verbs import Whose
 from yolo_fs.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.authz.access import Target, personal, sealed
 from yolo_fs.rules.authz.actors import AccessDecision, Actor
@@ -549,21 +549,24 @@ def _after_tool(asked: HookRequest) -> HookAnswer:
     root = asked.repository.root
     writes = (touch for touch in asked.said.touches if touch.writes and touch.is_certain)
     paths = [path for touch in writes for path in asked.paths(touch)]
-    ours = [path for path in paths if _is_judged(path) and os.path.isfile(os.path.join(root, path))]
+    there = [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
+    ours = list(filter(_is_judged, there))
+    elsewhere = "\n".join(str(found) for path in there if (found := misplaced(path)))
     if not ours:
-        return HookAnswer()
+        return HookAnswer(context=elsewhere)
     note_written(asked, ours)
     from yolo_fs.services.checking.validate import Validator
 
     validator = Validator(root)
     try:
-        judged = [one for one in validator.paths(dict.fromkeys(ours)) if one.findings]
+        judged = [one for one in validator.paths(ours) if one.findings]
         wrong = [_faults(validator, root, one) for one in judged if errors(one.findings)]
     finally:
         validator.close()
     if wrong:
-        return HookAnswer(refusal="\n".join(wrong))
-    return HookAnswer(context="\n".join(str(finding) for one in judged for finding in one.findings))
+        return HookAnswer(refusal="\n".join((*wrong, *filter(None, (elsewhere,)))))
+    told = (str(finding) for one in judged for finding in one.findings)
+    return HookAnswer(context="\n".join((*told, *filter(None, (elsewhere,)))))
 
 
 def _after_failure(asked: HookRequest) -> HookAnswer:

@@ -162,6 +162,13 @@ class Report:
         }
 
 
+def misnamed_in(listing: CandidateList) -> tuple[Finding, ...]:
+    """Return what is said of the files that are refused for their names alone."""
+    verdicts = (one.verdict for one in listing.unsettled if isinstance(one.verdict, Rejected))
+    firsts = (verdict.findings[0] for verdict in verdicts)
+    return tuple(each for each in firsts if each.reason is Reason.UNKNOWN_NAME)
+
+
 def report(repository: Repository, settings: Settings) -> Report:
     """Look at everything once and return what was found. Changes nothing."""
     with contextlib.closing(Reporter(repository, settings)) as reporter:
@@ -188,7 +195,7 @@ class Reporter:
             _SHOWN[:] = [(looks, entries, found)]
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
-        near = tuple(misnamed_among(root, self._settings.roots, others))
+        near = (*misnamed_in(found), *misnamed_among(root, self._settings.roots, others))
         return Report(root, head, obstacle, health_now, found, kept, near)
 
     def close(self) -> None:
