@@ -186,7 +186,8 @@ def test_the_flags_say_which_departments_are_awaited(tmp_path: Path) -> None:
     done = integrate(tmp_path, {".dept-status-backend.json": '{"status": "complete"}'}, value)
     assert (done.code, done.json["gate"]) == (1, "timeout")
     assert done.json["departments"] == {"backend": "complete", "frontend": "pending"}
-    assert done.err.startswith("[warn] department_workflow=backend_only")
+    assert done.json["warnings"][0].startswith("department_workflow=backend_only")
+    assert done.err == ""
 
 
 def test_a_status_file_without_a_status_is_unknown(tmp_path: Path) -> None:

@@ -70,13 +70,13 @@ def test_a_time_that_cannot_be_read_counts_as_the_beginning_of_time(
 ) -> None:
     done = escalations(tmp_path, [entry(last)])
     assert (done.code, len(done.json["timed_out"])) == (1, 1)
-    assert done.err.startswith("[warn] ESC-01-01-T1") is bool(last)
+    assert str(done.json.get("warnings", [""])[0]).startswith("ESC-01-01-T1") is bool(last)
 
 
 def test_a_time_from_the_future_waits_and_is_told(tmp_path: Path) -> None:
     done = escalations(tmp_path, [entry(ago(-9000))])
     assert (done.code, done.json["active"][0]["elapsed_seconds"]) == (0, 0)
-    assert "lies in the future" in done.err
+    assert "lies in the future" in done.json["warnings"][0]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_entries_of_another_status_or_kind_are_left_out(tmp_path: Path) -> None:
 def test_a_torn_or_foreign_state_has_no_escalations_and_is_named(tmp_path: Path, text: str) -> None:
     """The exit code 1 would mean that one of them timed out."""
     done = escalations(tmp_path, text)
-    assert (done.code, done.json["timed_out"], STATE in done.err) == (0, [], True)
+    assert (done.code, done.json["timed_out"], STATE in done.json["warnings"][0]) == (0, [], True)
 
 
 # --- generate-execution-state ----------------------------------------------------------------------------------------

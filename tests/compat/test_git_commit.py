@@ -120,6 +120,23 @@ def test_a_lock_that_is_never_free_ends_in_1(repo: Path) -> None:
     assert git(repo, "log", "--format=%s") == "chore(state): begin"
 
 
+def test_the_lock_of_a_reference_without_flock_is_respected(repo: Path) -> None:
+    stage(repo, "a.txt")
+    held = repo / ".git/yolo-commit.lock.d"
+    held.mkdir()
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(commit, repo, "-m", "feat(01-01): a")
+        with pytest.raises(TimeoutError):
+            waiting.result(0.3)
+        assert git(repo, "log", "--format=%s") == "chore(state): begin"
+        held.rmdir()
+        assert waiting.result().code == 0
+    held.mkdir()
+    stage(repo, "b.txt")
+    done = commit(repo, "-m", "feat(01-01): b")
+    assert (done.code, "yolo-commit.lock.d" in done.err, held.exists()) == (1, True, True)
+
+
 def test_a_link_in_the_locks_place_is_refused(repo: Path, tmp_path: Path) -> None:
     (repo / ".git" / "yolo-commit.lock").symlink_to(tmp_path / "victim")
     stage(repo, "a.txt")

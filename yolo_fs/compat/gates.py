@@ -280,10 +280,13 @@ def integration_gate(arguments: Sequence[str]) -> int:
     given = parse(arguments, INTEGRATION_GATE, valued=flags, names_flag=False)
     folder, path = Folder(given.need("--phase-dir")), given.need("--config")
     if not os.path.isdir(folder.path):
-        raise UsageError(json.dumps({"error": f"Phase directory not found: {folder.path}"}))
-    config = read_object(path)
+        raise _json_error(f"Phase directory not found: {folder.path}")
+    try:
+        config = read_object(path)
+    except YoloError as error:
+        raise _json_error(error.message) from error
     if config is None:
-        raise UsageError(json.dumps({"error": f"Config file not found: {path}"}))
+        raise _json_error(f"Config file not found: {path}")
     timeout_s = _timeout(given, section(config, "integration_gate"))
     route = routing(config)
     departments = active_departments(route)
@@ -309,6 +312,10 @@ def integration_gate(arguments: Sequence[str]) -> int:
         }
     )
     return 1 if checks is None else 0
+
+
+def _json_error(text: str) -> UsageError:
+    return UsageError(json.dumps({"error": safe(text, 500)}))
 
 
 def _statuses(folder: Folder, departments: Sequence[Dept]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from yolo_fs.rules.artifacts.examine import CHECKS
 from yolo_fs.rules.artifacts.table import Check
 from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.schemas.lines.planning import Requirement, Summary, TurboTask
+from yolo_fs.schemas.lines.planning import Requirement, Summary, TurboPlanHeader, TurboTask
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import WorkTree
 from yolo_fs.services.workspace import Settings
@@ -182,6 +182,7 @@ def judge(path: str, kind: str, *, is_turbo: bool = False) -> tuple[list[Wrong],
 def plan_naming(name: str, lines: Lines, *, is_turbo: bool = False) -> Iterator[Wrong]:
     """Yield what the naming rules refuse in a plan."""
     header = lines.header
+    is_turbo = is_turbo or TurboPlanHeader.matches(header or {})
     if header is not None:
         yield from _numbers("Header", header, lines.records[0].line)
         title = header.get("t")
@@ -191,8 +192,8 @@ def plan_naming(name: str, lines: Lines, *, is_turbo: bool = False) -> Iterator[
         yield from _file_name("File name", name, header, lines.records[0].line)
     for record in lines.body:
         label = task_label(record.value)
-        for key in TASK_KEYS:
-            if key not in record.value and not (is_turbo and key == "tp"):
+        for key in TURBO_TASK_KEYS if is_turbo else TASK_KEYS:
+            if key not in record.value:
                 yield Wrong(record.line, key, f"{label}: missing required key: {key}")
         for old, new in _old_keys(TurboTask.renamed_keys, record.value):
             yield Wrong(record.line, old, f"{label}: uses legacy key '{old}' instead of '{new}'")
@@ -201,6 +202,7 @@ def plan_naming(name: str, lines: Lines, *, is_turbo: bool = False) -> Iterator[
 
 
 TASK_KEYS = ("id", "tp", "a", "f", "v", "done")
+TURBO_TASK_KEYS = ("id", "a")
 
 
 def task_label(task: Mapping[str, Any]) -> str:

@@ -138,9 +138,25 @@ def parse(
     return ScriptInput(usage, values, frozenset(switched), tuple(rest))
 
 
+_unsaid: list[str] = []
+"""Warnings of the script that runs."""
+
+
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Print one JSON value."""
+    """Print one JSON value. An object takes the warnings along, under `warnings`: on stderr they
+    would stand in the middle of it for every caller that joins the two streams.
+    """
+    if isinstance(value, Mapping) and _unsaid:
+        value = {**value, "warnings": [*value.get("warnings", ()), *_unsaid]}
+        _unsaid.clear()
     print(json.dumps(value, indent=2))
+
+
+def say_warnings() -> None:
+    """Print on stderr what no JSON has taken along."""
+    for text in _unsaid:
+        print(f"[warn] {text}", file=sys.stderr)
+    _unsaid.clear()
 
 
 def print_verdict(errors: Sequence[str], warnings: Sequence[str]) -> int:
@@ -165,9 +181,9 @@ def json_type(value: object) -> str:
 
 
 def warn(text: str) -> None:
-    """Print a warning on stderr; nothing for an empty text."""
+    """Keep a warning for the end, or the JSON that is printed; nothing for an empty text."""
     if text:
-        print(f"[warn] {safe(text, 500)}", file=sys.stderr)
+        _unsaid.append(safe(text, 500))
 
 
 def now() -> str:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from yolo_fs.compat.script_io import UsageError
+from yolo_fs.compat.script_io import UsageError, say_warnings
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
 SCRIPTS: Mapping[str, str] = {
@@ -40,6 +40,9 @@ SCRIPTS: Mapping[str, str] = {
 }
 """Name of the script → its function, `module.function` in this room."""
 
+_LONGEST_USAGE = 5_000
+"""It may be JSON, which is nothing when it is cut."""
+
 Script = Callable[[Sequence[str]], int]
 
 
@@ -52,7 +55,10 @@ def load(name: str) -> Script:
 def run(name: str, arguments: Sequence[str]) -> int:
     """Run one script; errors of its arguments or the environment go to stderr and give 1."""
     try:
-        code = load(name)(arguments)
+        try:
+            code = load(name)(arguments)
+        finally:
+            say_warnings()
         sys.stdout.flush()
     except YoloError as error:
         complain(error)
@@ -80,6 +86,7 @@ def main(arguments: Sequence[str]) -> int:
 def complain(error: YoloError) -> None:
     """Say what went wrong, in the reference's form."""
     is_usage = isinstance(error, UsageError)
-    print(f"{'' if is_usage else 'ERROR: '}{safe(error.message, 500)}", file=sys.stderr)
+    limit = _LONGEST_USAGE if is_usage else 500
+    print(f"{'' if is_usage else 'ERROR: '}{safe(error.message, limit)}", file=sys.stderr)
     if error.hint:
         print(f"{'' if is_usage else 'Hint: '}{safe(error.hint, 500)}", file=sys.stderr)

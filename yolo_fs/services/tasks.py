@@ -139,20 +139,25 @@ WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
 def commit_lock(common_dir: str) -> HeldLock:
     """Take the lock.
 
-    It is not handed to git: a hook that leaves a process behind would keep it for ever.
+    It is not handed to git: a hook that leaves a process behind would keep it for ever. Where
+    flock(1) is absent, the reference's script makes a directory of this name and `.d` instead.
 
     Raises:
         YoloError: LOCK_TIMEOUT.
     """
     path = os.path.join(common_dir, LOCK)
+    by_folder = f"{path}.d"
     for wait_s in (0.0, *WAITS_S):
         time.sleep(wait_s)
-        if held := hold(path, common_dir):
-            return held
+        if not os.path.lexists(by_folder) and (held := hold(path, common_dir)):
+            if not os.path.lexists(by_folder):
+                return held
+            held.release()
     raise YoloError(
         Reason.LOCK_TIMEOUT,
-        f"Could not acquire commit lock: {path}",
-        hint="another commit runs, or was stopped; never delete the lock file",
+        f"Could not acquire commit lock: {by_folder if os.path.lexists(by_folder) else path}",
+        hint="another commit runs, or was stopped; never delete the lock file"
+        f" (a folder {LOCK}.d is the reference's, which leaves it when it is killed)",
         exit_code=Exit.LOCK_TIMEOUT,
     )
 
