@@ -16,7 +16,7 @@ import pytest
 from tests.support.teams import Team
 from yolo_fs.cli import hook_fast, hook_late, hook_question
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, TOOLS, ToolAct
-from yolo_fs.rules.hooks.hosts import GUARDED
+from yolo_fs.rules.authz.guarded import GUARDED
 
 PHASE = ".yolo-planning/phases/01-auth"
 

@@ -464,7 +464,7 @@ def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _lead_of(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
-    """Return a no that a Lead takes to the other Lead, where that is allowed, others to their report-to."""
+    """Return a no: a Lead asks the other Lead where that is allowed, others their report-to."""
     other = Actor(Role.LEAD, owner, Mode.MULTI)
     is_open = (
         actor.role is Role.LEAD and may_contact(actor._replace(mode=Mode.MULTI), other).allowed

@@ -37,6 +37,7 @@ from yolo_fs.rules.authz.actors import (
     mode_of,
 )
 from yolo_fs.rules.authz.authority import decisions_out_of_lane
+from yolo_fs.rules.authz.guarded import Guarded, guarded
 from yolo_fs.rules.evidence import (
     PhaseFacts,
     Plan,
@@ -46,7 +47,6 @@ from yolo_fs.rules.evidence import (
     plans_of,
     texts,
 )
-from yolo_fs.rules.hooks.hosts import Guarded, guarded
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.services.workspace import RUNNING, Settings, load_in_force
 

@@ -27,9 +27,10 @@ from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify, misnamed, 
 from yolo_fs.rules.artifacts.examine import find_secrets
 from yolo_fs.rules.authz.access import Target, personal, sealed
 from yolo_fs.rules.authz.actors import AccessDecision, Actor
+from yolo_fs.rules.authz.guarded import Guarded, holds_guarded
 from yolo_fs.rules.evidence import texts
 from yolo_fs.rules.handoffs.lifecycle import HANDOFF
-from yolo_fs.rules.hooks.hosts import Guarded, HookAnswer, HookInput, holds_guarded
+from yolo_fs.rules.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.rules.hooks.shell import UNKNOWN
 from yolo_fs.rules.hooks.touches import Destruction, Effect, Touch
 from yolo_fs.rules.kept import MOST_BYTES, KeptCause

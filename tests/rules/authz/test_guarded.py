@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolo_fs.rules.hooks.hosts import GUARDED, guarded, holds_guarded
+from yolo_fs.rules.authz.guarded import GUARDED, guarded, holds_guarded
 
 PHASE = ".yolo-planning/phases/01-auth"
 
