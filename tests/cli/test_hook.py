@@ -576,6 +576,15 @@ def test_the_prefix_of_a_plugin_is_no_part_of_the_role(team: Team) -> None:
     assert prefixed == plain and plain
 
 
+@pytest.mark.parametrize("event", [*AGENT_HOOK_BY_NAME, "no-event"])
+def test_the_inner_question_of_a_hook_may_be_about_any_event(team: Team, event: str) -> None:
+    told = json.dumps({"cwd": str(team.root), "session_id": "s", "tool_input": {}}).encode()
+    asked = ["hook-in-full", event, "claude", str(team.root)]
+    done = forked.call(asked, team.root, os.environ, told)
+    assert done.code == 0, done.err
+    assert isinstance(json.loads(done.out)[0], dict)
+
+
 @pytest.mark.parametrize("given", [b"[" * 1_000_000, b'{"a":' * 1_000_000, b"", b"\xff"])
 def test_the_inner_question_of_a_hook_may_be_anything(tmp_path: Path, given: bytes) -> None:
     done = forked.call(["hook-in-full", "stop", "claude", "."], tmp_path, os.environ, given)

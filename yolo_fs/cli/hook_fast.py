@@ -102,7 +102,7 @@ def main_in_full(arguments: Sequence[str]) -> int:
     said: Answer
     try:  # six times as much: what is no ASCII is written out
         told = parse(sys.stdin.buffer.read(), 6 * LIMIT_BYTES, DEEPEST)
-        said = fully(event, host, cwd, told)
+        said = fully(event, host, cwd, told) if event in NEEDS else ({}, _unknown(event), 0)
     except (ValueError, RecursionError) as error:
         said = {}, f"yolo-fs hook: nothing was checked: {error!s:.100}", 0
     print(json.dumps(said))
@@ -136,8 +136,7 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
         return None, f"yolo-fs hook: {why}; nothing was checked"
     named = event_named(event) or event_named(told.get("hook_event_name"))
     if named not in NEEDS:
-        name = (event or str(told.get("hook_event_name", "")))[:80]
-        return None, f"yolo-fs hook: no event {name!r}; nothing done"
+        return None, _unknown(event or str(told.get("hook_event_name", "")))
     if is_hosts_own(told):
         return None, ""
     told = with_role(told)
@@ -146,6 +145,10 @@ def understand(data: bytes, event: str, host: str, start: str) -> tuple[Asked | 
     if root and has_tree(told, cwd, root):
         _note_life(told, named, root)
     return (named, host or host_of(told), cwd, told), ""
+
+
+def _unknown(event: str) -> str:
+    return f"yolo-fs hook: no event {event[:80]!r}; nothing done"
 
 
 _NAMED = r'"%s"\s{0,9}:\s{0,9}"([^"\\]{0,200})"'

@@ -160,6 +160,8 @@ def answer(said: HookInput) -> HookAnswer:
     """
     if said.event in ("session-start", "user-prompt-submit"):
         return HookAnswer(context=_brief(said.cwd, Asker(bare_name(said.agent))))
+    if said.event not in _ANSWERS:  # it is a sign of life, and asks nothing
+        return HookAnswer()
     with Repository(said.root or said.cwd) as repository:
         return _ANSWERS[said.event](HookRequest(repository, said))
 
