@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.security.canaries import CANARIES, SILENT_HOOKS, Cage, by_worktree_config, plant
-from tests.security.doors import PHASE, PLANNING
+from tests.security.doors import PHASE, PLANNING, TASK
 from tests.security.place import Place
 from yolo_fs.edges.ask import SOCKET
 from yolo_fs.edges.git.obstacles import COMMITTING
@@ -577,10 +579,63 @@ def _other(value: Any) -> Any:
             return {"text": value} if len(value) % 2 else -(10**30)
 
 
+def _inner(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Change the values of a note, and leave its outermost shape as it is."""
+
+    def changed(value: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: [change(one) for one in each] if isinstance(each, list) else change(each)
+            for key, each in value.items()
+        }
+
+    return changed
+
+
 def _one_of_each(file: Path) -> str:
     """Return content of a kind that the name of the file decides."""
     kinds = (lambda _: _DEEP, _spoilt, _turned)
     return kinds[len(file.name) % 3](file)
+
+
+# --- what the database of what nothing else tells holds ---
+
+_NOTES: Mapping[str, Any] = {
+    "claims": {"claims": [{"agent": f"dev-1{RAW}", "task": TASK, "since": RAW, "at": 10**15, "files": ["../../outside/secret", "/etc/passwd", RAW]}]},
+    "company-runs": {"runs": [{"id": "R20260101000000ab12", "phase": "01-auth", "intent": RAW, "host": RAW, "started": 1e9, "ended": None, "outcome": RAW,
+        "acts": [{"number": 1, "agent": "dev", "department": RAW, "step": RAW, "task": RAW, "attempt": 10**17, "started": 1e9, "ended": None, "outcome": "",
+            "tokens": 10**17, "cost_usd": 1e17, "tool": RAW, "key": [RAW], "before": RAW}]}]},
+    "crew-clock": {"boot": RAW, "since_s": {RAW: 6e10, "dev": -6e10}},
+    "crew-told": {"told": [RAW] * 1000},
+    "escalation-clock": {"boot": RAW, "since_s": {f"ESC-01-01-T1{RAW}": -6e10}},
+    "handoff-overrides": {"overrides": [{"path": "../../outside/secret", "digest": RAW, "branch": RAW, "faults": [RAW], "because": RAW, "by": RAW, "at": RAW}]},
+}  # fmt: skip
+"""Name of a value → one that has our shape, and says the worst."""
+
+
+def _notes(worse: Callable[[Any], Any]) -> Callable[[], Iterator[Thing]]:
+    def things() -> Iterator[Thing]:
+        for name, value in _NOTES.items():
+            yield Thing(f"note {name}", _noted(name, json.dumps(worse(value))), lambda place, name=name: name in _kept_notes(place))  # type: ignore[misc]  # fmt: skip
+        for name in ("stream.log", "errors.log", "pid", "brief.md"):
+            path = f".git/yolo-fs/company/R20260101000000ab12-001-dev/{name}"
+            yield _link(f"link {name} of a run", path) if name != "pid" else Thing(
+                "process of a run", _filled(path, lambda _: json.dumps({"pid": os.getppid()})), lambda place: True
+            )  # fmt: skip
+
+    return things
+
+
+def _noted(name: str, told: str) -> Callable[[Place], None]:
+    def planted(place: Place) -> None:
+        with closing(sqlite3.connect(place.own / "state.db")) as state, state:
+            state.execute("insert or replace into notes values (?, ?)", (name, told))
+
+    return planted
+
+
+def _kept_notes(place: Place) -> list[str]:
+    with closing(sqlite3.connect(place.own / "state.db")) as state:
+        return [name for (name,) in state.execute("select name from notes")]
 
 
 # --- settings ---
@@ -683,6 +738,8 @@ GROUPS: Mapping[str, Group] = {
     "raw files": _own_texts(_spoilt),
     "other types": _own_texts(_turned),
     "mixed files": _own_texts(_one_of_each),
+    "notes": _at_any(_notes(lambda value: value)),
+    "notes of other types": _at_any(_notes(_inner(_other))),
     "settings": _at_any(_settings),
     "deep settings": _at_any(_deep_settings),
     "git settings": _at_any(_git_keys(pipes=False)),
