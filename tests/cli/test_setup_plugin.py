@@ -13,7 +13,7 @@ from yolo_fs.cli.main import VERBS, run
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
 from yolo_fs.reasons import Exit
-from yolo_fs.services.definitions.plugin import plugin_files
+from yolo_fs.services.definitions.plugin import plugin_files, write_own_plugin
 
 SKILL = plugin_files()["skills/yolo-fs/SKILL.md"].decode()
 
@@ -93,3 +93,31 @@ def team_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     team = Team(tmp_path / "work")
     team.plan_one()
     return team.root
+
+
+@pytest.mark.parametrize("more", [".lsp.json", "commands/more.md", "skills/go/more.sh", "link"])
+def test_the_plugin_of_the_runner_holds_nothing_that_came_with_the_repository(
+    tmp_path: Path, more: str
+) -> None:
+    """Its host starts what a plugin names, in any file that it knows."""
+    folder, beside = tmp_path / "plugin", tmp_path / "beside"
+    beside.mkdir()
+    (beside / "kept").touch()
+    write_own_plugin(str(folder), str(tmp_path))
+    (folder / more).parent.mkdir(exist_ok=True)
+    if more == "link":
+        (folder / more).symlink_to(beside)
+    else:
+        (folder / more).write_text("{}")
+    write_own_plugin(str(folder), str(tmp_path))
+    found = {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    assert found == plugin_files().keys()
+    assert not (folder / more).exists() and (beside / "kept").exists()
+
+
+def test_the_plugin_of_the_runner_is_a_folder_where_a_link_was(tmp_path: Path) -> None:
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "plugin").symlink_to(tmp_path / "beside")
+    write_own_plugin(str(tmp_path / "plugin"), str(tmp_path))
+    assert not (tmp_path / "plugin").is_symlink()
+    assert not list((tmp_path / "beside").iterdir())

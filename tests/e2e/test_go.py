@@ -401,6 +401,17 @@ def test_only_the_users_own_configuration_names_a_program(
     assert done.returncode == (1 if scope == "--global" else 2), done
 
 
+def test_a_program_of_the_users_configuration_is_the_same_in_each_repository(
+    company: Company, tmp_path: Path
+) -> None:
+    company.configure()
+    company.repo.file("agent", f"#!/bin/sh\ntouch {tmp_path}/ran\n").chmod(0o755)
+    company.repo.git("config", "--global", "yolo-fs.host.command", "./agent {agent}")
+    done = company.repo.yolo_fs("go", "a login", "--host", "command", ok=(2,), more=company.env)
+    assert b"PATH knows" in done.stdout + done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_program_that_is_not_there_is_named_and_the_run_is_over(company: Company) -> None:
     company.configure()
     played = company.go("a", "login", program="/none/agent")

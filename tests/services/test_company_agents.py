@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,14 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     process.communicate()
 
 
+@pytest.fixture(autouse=True)
+def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 def named(folder: Path, pid: int, start: int | None, boot: str) -> agents.Process | None:
-    (folder / "pid").write_text(json.dumps({"pid": pid, "start": start, "boot": boot}))
+    """Let a folder of ours name a process, as a runner before us did."""
+    (folder / "pid").write_bytes(agents.note_of(str(folder), agents.Process(pid, start, boot)))
     return agents.found_in(str(folder))
 
 
@@ -55,3 +62,35 @@ def test_the_group_of_a_stranger_is_left_alone(
 @pytest.mark.parametrize("pid", [0, 1, -1, -2])
 def test_a_number_that_names_a_group_of_others_names_no_agent(tmp_path: Path, pid: int) -> None:
     assert named(tmp_path, pid, None, boot_id()) is None
+
+
+@pytest.mark.parametrize("proof", [None, "", "0" * 64, "of another folder", 1, []])
+def test_whom_a_folder_names_without_our_proof_is_nobodys_agent(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes], proof: object
+) -> None:
+    """Boot and start of a process are no secret: a folder that came along may name any."""
+    process = agents.Process(sleeper.pid, start_time(sleeper.pid), boot_id())
+    said = json.loads(agents.note_of(str(tmp_path), process))
+    other = json.loads(agents.note_of(str(tmp_path / "other"), process))["proof"]
+    said["proof"] = other if proof == "of another folder" else proof
+    (tmp_path / "pid").write_text(json.dumps(said))
+    assert agents.found_in(str(tmp_path)) is None
+
+
+def test_where_no_key_can_be_kept_nobody_is_proved(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert named(tmp_path, sleeper.pid, start_time(sleeper.pid), boot_id()) is None
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("secret", path)])
+def test_what_stands_in_the_place_of_a_stream_is_neither_followed_nor_waited_for(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    (tmp_path / "secret").write_text("of the user")
+    put(tmp_path / agents.STREAM)
+    with pytest.raises(OSError):
+        agents.printed(str(tmp_path), agents.STREAM)

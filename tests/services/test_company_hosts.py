@@ -54,6 +54,10 @@ def test_a_line_says_what_was_used(host: str, line: dict[str, object], note: Str
         b'{"type":"result","usage":{"input_tokens":"many"},"total_cost_usd":"dear"}',
         b'{"type":"result","usage":{"input_tokens":true},"total_cost_usd":null}',
         b"[" * 5000,
+        b'{"type":"result","usage":{"input_tokens":-5,"output_tokens":-1e9},"total_cost_usd":-9.5}',
+        b'{"type":"result","usage":{"input_tokens":1e400},"total_cost_usd":true}',
+        b'{"type":"result","total_cost_usd":NaN}',
+        b'{"type":"result","total_cost_usd":%s}' % (b"9" * 5000),
     ],
 )
 @pytest.mark.parametrize("host", HOST_BY_NAME)
@@ -63,3 +67,11 @@ def test_whatever_else_a_stream_holds_costs_nothing_and_stops_nobody(
     notes = [*notes_in(HOST_BY_NAME[host], line + b"\n")]
     assert sum(note.tokens + note.cost_usd for note in notes) == 0
     assert not any(note.is_limited for note in notes)
+
+
+def test_the_largest_bills_can_be_added_and_kept() -> None:
+    line = {"type": "result", "total_cost_usd": 1e308, "usage": {"input_tokens": 10**19}}
+    data = json.dumps(line).encode() + b"\n"
+    notes = [note for _ in range(1_000) for note in notes_in(HOST_BY_NAME["claude"], data)]
+    assert 0 < sum(note.cost_usd for note in notes) < 10**18
+    assert 0 < sum(note.tokens for note in notes) < 10**18

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.files import content_of
+from yolo_fs.edges.files import MOST_BYTES
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import agent as agent_named
@@ -17,7 +18,7 @@ from yolo_fs.protocol.roster import bare_name, plain_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.phase.report import tokens
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.company.agents import ERRORS, STREAM, found_in
+from yolo_fs.services.company.agents import ERRORS, STREAM, found_in, printed
 from yolo_fs.services.company.runs import Run, runs
 from yolo_fs.services.install.background import follow
 
@@ -103,8 +104,8 @@ def log(asked: Invocation, *, agent: str, is_followed: bool, count: int) -> Repl
     if is_followed:
         for line in follow(path, count):
             print(safe(line, _LINE_LENGTH), flush=True)
-    lines = _tail(path, count)
-    errors = _tail(os.path.join(folder, ERRORS), count)
+    lines = _tail(folder, STREAM, count)
+    errors = _tail(folder, ERRORS, count)
     data = {"agent": name, "path": path, "lines": lines, "errors": errors}
 
     def show(console: Console) -> None:
@@ -114,10 +115,12 @@ def log(asked: Invocation, *, agent: str, is_followed: bool, count: int) -> Repl
     return Reply(data, show=show)
 
 
-def _tail(path: str, count: int) -> list[str]:
-    text = content_of(path).decode("utf-8", "replace")
-    lines = [safe(line, _LINE_LENGTH) for line in text.splitlines()]
-    return lines[-count:] if count else []
+def _tail(folder: str, name: str, count: int) -> list[str]:
+    data = b""
+    with suppress(OSError), printed(folder, name) as file:
+        data = file.read(MOST_BYTES)
+    lines = data.decode("utf-8", "replace").splitlines()
+    return [safe(line, _LINE_LENGTH) for line in lines[-count:]] if count else []
 
 
 def _as_json(repository: Repository, run: Run) -> dict[str, Any]:

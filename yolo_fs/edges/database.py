@@ -384,6 +384,14 @@ def _size(path: str) -> int:
         return 0
 
 
+def proof_of(text: str) -> str:
+    """Return what nobody without the key of this user can tell of a text; empty where no key can be
+    kept.
+    """
+    key = _key()
+    return blake2b(text.encode(), key=key, digest_size=_SEAL_BYTES).hexdigest() if key else ""
+
+
 _KEYS: dict[str, bytes] = {}
 """State folder → its key, once it was read."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from hashlib import sha256
@@ -456,6 +457,49 @@ def _is_task(value: object) -> bool:
     return isinstance(value, str) and TaskRef.parse(value) is not None
 
 
+def _is_phase(value: object) -> bool:
+    return isinstance(value, str) and PhaseId.parse(value) is not None
+
+
+def _matches(pattern: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+def _is_moment(value: Any) -> bool:
+    return fits(value, int | float) and 0 <= value <= FURTHEST_S
+
+
+def _is_moment_or_none(value: object) -> bool:
+    return value is None or _is_moment(value)
+
+
+def _is_amount(value: Any) -> bool:
+    return fits(value, int | float) and 0 <= value < _BEYOND_COUNTING
+
+
+def _is_count(value: object) -> bool:
+    return fits(value, int) and _is_amount(value)
+
+
+_BEYOND_COUNTING = 10**18
+_RUN_ACT: Shape = {
+    "agent": _matches("[a-z][a-z-]{0,40}"),
+    **dict.fromkeys(("number", "attempt", "tokens"), _is_count),
+    **dict.fromkeys(("department", "step", "task", "outcome", "tool", "before"), str),
+    "started": _is_moment,
+    "ended": _is_moment_or_none,
+    "cost_usd": _is_amount,
+    "key": [str],
+}
+_RUN: Shape = {
+    "id": _matches("R[0-9]{14}[0-9a-f]{4}"),
+    "phase": _is_phase,
+    **dict.fromkeys(("intent", "host", "outcome"), str),
+    "started": _is_moment,
+    "ended": _is_moment_or_none,
+    "acts": [_RUN_ACT],
+}
+"""Its names are those of a folder."""
 _CLOCK = {"boot": str, "since_s": _are_ages}
 _SETUP = {"before": str | None, "after": str}
 _OVERRIDE = {
@@ -476,7 +520,7 @@ CLAIMS = OwnNote(
 COMPANY_RUNS = OwnNote(
     OwnFile(
         "company-runs.json",
-        {"runs": [{"id": str, "phase": str, "started": int | float, "acts": [dict]}]},
+        {"runs": [_RUN]},
         "which agents ran, and what they cost",
     )
 )

@@ -1,18 +1,23 @@
 """Processes of agents: started in a group of their own, found again by pid and start time, asked to
 stop, and ended: their group alone, never by a name.
+
+What a folder says of a process counts with a proof alone: one that came with the repository would
+have us end whom it likes.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
-from yolo_fs.edges.store import open_regular, private_directory, read_json, write_text
+from yolo_fs.edges.database import proof_of
+from yolo_fs.edges.store import RefusedError, open_regular, private_directory, read_json, write_text
 from yolo_fs.edges.system import boot_id, is_running, start_time
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 
@@ -61,11 +66,11 @@ def start(
     files = [open_regular(os.path.join(folder, name), flags) for name in (STREAM, ERRORS, _PID)]
     stdin = open_regular(os.path.join(folder, BRIEF), os.O_RDONLY)
     number = files[2]
+    proof_of(folder)  # the key is read here, not in the child
 
     def write_number() -> None:
         pid = os.getpid()
-        said = {"pid": pid, "start": start_time(pid), "boot": boot_id()}
-        os.write(number, json.dumps(said).encode())
+        os.write(number, note_of(folder, Process(pid, start_time(pid), boot_id())))
 
     try:
         process = subprocess.Popen(
@@ -91,13 +96,38 @@ def start(
     return process, Process(process.pid, start_time(process.pid), boot_id())
 
 
+def note_of(folder: str, process: Process) -> bytes:
+    """Return what the folder of an agent says of its process."""
+    said = {**process._asdict(), "proof": _proof(folder, process)}
+    return json.dumps(said).encode()
+
+
+def _proof(folder: str, process: Process) -> str:
+    return proof_of(" ".join(map(str, (os.path.basename(folder), *process))))
+
+
 def found_in(folder: str) -> Process | None:
-    """Return the process that an agent's folder names; None where none was started."""
+    """Return the process that an agent's folder names; None where none of ours was started."""
     said = read_json(os.path.join(folder, _PID))
     pid = said.get("pid") if isinstance(said, dict) else None
     if not isinstance(said, dict) or not isinstance(pid, int) or pid <= 1:
         return None  # a signal to group 0 or 1 goes to others
-    return Process(pid, said.get("start"), str(said.get("boot")))
+    process = Process(pid, said.get("start"), str(said.get("boot")))
+    expected = _proof(folder, process).encode()
+    is_proved = expected and hmac.compare_digest(expected, str(said.get("proof")).encode())
+    return process if is_proved else None
+
+
+def printed(folder: str, name: str) -> BinaryIO:
+    """Open what an agent printed.
+
+    Raises:
+        OSError: nothing did, or it is no file any more, such as a link or a pipe.
+    """
+    try:
+        return open(open_regular(os.path.join(folder, name), os.O_RDONLY), "rb")
+    except RefusedError as refusal:
+        raise OSError(refusal.detail) from None
 
 
 def ask_to_stop(process: Process, folder: str, deadline_s: int, reason: str) -> None:

@@ -6,6 +6,7 @@ What is started is named by the user: on the command line, or in git's configura
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ _SECTION = "yolo-fs.host."
 _LINE_BYTES = 1 << 20
 """Longest line of a stream that is read; whatever is longer says nothing."""
 _LIMIT_STATUS = 429
+_LARGEST = 10**9
+"""Of a number of a bill, so that many of them can be added."""
 
 
 class StreamNote(NamedTuple):
@@ -74,11 +77,9 @@ def notes_in(host: Host, data: bytes) -> Iterator[StreamNote]:
 def read_claude(line: Mapping[str, Any]) -> StreamNote:
     """Read a line of `--output-format stream-json`; its last one has the bill."""
     if line.get("type") == "result":
-        usage = line.get("usage")
-        cost = line.get("total_cost_usd")
         return StreamNote(
-            tokens=_sum(usage),
-            cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
+            tokens=_sum(line.get("usage")),
+            cost_usd=float(_amount(line.get("total_cost_usd"))),
             is_limited=_is_limited(line),
             text=_text(line.get("result")),
             answer=_whole(line.get("result")),
@@ -111,8 +112,14 @@ _COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens",
 def _sum(usage: object) -> int:
     if not isinstance(usage, Mapping):
         return 0
-    found = (usage.get(key) for key in _COUNTED)
-    return sum(one for one in found if isinstance(one, int) and not isinstance(one, bool))
+    return sum(int(_amount(usage.get(key))) for key in _COUNTED)
+
+
+def _amount(value: object) -> int | float:
+    """Return a number of a bill, 0 for what is none: nobody earns a budget by a line."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return min(max(value, 0), _LARGEST)
 
 
 def _is_limited(line: Mapping[str, Any]) -> bool:
@@ -183,7 +190,15 @@ def host_for(repository: Repository, name: str, given: str) -> Host:
             Reason.EMPTY_VALUE,
             f"nothing says which program host {name} is",
             hint="Name it: --with './my-agent {agent}', or "
-            f"git config --global {_SECTION}{name} './my-agent {{agent}}'.",
+            f"git config --global {_SECTION}{name} '/path/to/my-agent {{agent}}'.",
+            exit_code=Exit.USAGE,
+        )
+    if not given and os.path.dirname(words[0]) and not os.path.isabs(words[0]):
+        raise YoloError(
+            Reason.BAD_FORMAT,
+            f"{safe(words[0])} of your git configuration would be another program in each "
+            "repository",
+            hint="Name it by its whole path, or by a name that PATH knows.",
             exit_code=Exit.USAGE,
         )
     return row._replace(command=command)

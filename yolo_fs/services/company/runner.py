@@ -536,10 +536,7 @@ class Runner:
 
     def _read(self, one: _Working) -> None:
         """Read what is new in the stream of an agent."""
-        with (
-            suppress(FileNotFoundError),
-            open(os.path.join(one.folder, agents.STREAM), "rb") as file,
-        ):
+        with suppress(OSError), agents.printed(one.folder, agents.STREAM) as file:
             size = os.fstat(file.fileno()).st_size
             if size > _STREAM_BYTES and one.ended_at is None:
                 one.why = one.why or "it printed too much"
@@ -705,7 +702,7 @@ class Runner:
             reasons.append(one.why)
         if one.exit_code:
             reasons.append(f"its process ended with {_ending(one.exit_code)}")
-        if last := _last_line(os.path.join(one.folder, agents.ERRORS)):
+        if last := _last_line(one.folder):
             reasons.append(f"it said: {last}")
         missing = [path for path in act.writes if not self._is_there(path)]
         if missing:
@@ -819,9 +816,9 @@ def _refusals(path: str, verdict: object) -> Iterator[str]:
         yield f"{name} is held: {verdict.reason.value}: {verdict.reason.sentence}"
 
 
-def _last_line(path: str) -> str:
+def _last_line(folder: str) -> str:
     """Return the last words that an agent printed on its standard error."""
-    with suppress(OSError), open(path, "rb") as file:
+    with suppress(OSError), agents.printed(folder, agents.ERRORS) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").strip().splitlines()
         return safe(lines[-1], 300) if lines else ""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from yolo_fs import __version__
 from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.store import SHARED, make_folders, write_atomic
+from yolo_fs.edges.store import SHARED, make_folders, remove_folder, write_atomic
 from yolo_fs.foreign_json import parse
 from yolo_fs.protocol.authority import ROUTES
 from yolo_fs.protocol.chains import CHAINS, GOES_ON
@@ -169,9 +169,25 @@ def write_plugin(folder: str, start: str) -> bool:
 
 
 def write_own_plugin(folder: str, top: str) -> None:
-    """Make or renew the plugin in a folder of ours, which lies below `top`."""
+    """Make or renew the plugin in a folder of ours, which lies below `top`.
+
+    A host obeys whatever a plugin holds: with anything more in it, it is made anew.
+    """
+    if os.path.lexists(folder) and not _paths_in(folder) <= plugin_files().keys():
+        remove_folder(folder)
     stale = {path: data for path, data in plugin_files().items() if _data(folder, path) != data}
     _write(stale, folder, top)
+
+
+def _paths_in(folder: str) -> set[str]:
+    """Return the files in a folder, and the links, which are not followed."""
+    if os.path.islink(folder):
+        return {""}
+    found = set()
+    for place, folders, names in os.walk(folder):
+        links = (name for name in folders if os.path.islink(os.path.join(place, name)))
+        found |= {os.path.relpath(os.path.join(place, name), folder) for name in (*names, *links)}
+    return found
 
 
 def _write(files: Mapping[str, bytes], folder: str, top: str) -> None:
