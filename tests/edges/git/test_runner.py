@@ -12,7 +12,9 @@ import os
 import pty
 import resource
 import signal
+import socket
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -449,6 +451,32 @@ def test_a_command_that_takes_too_long_is_ended(user: User) -> None:
     with pytest.raises(YoloError) as raised:
         Git(str(user.root)).run("hash-object", "--no-filters", str(fifo), timeout_s=0.2)
     assert raised.value.reason is Reason.GIT_TIMEOUT
+
+
+def test_whoever_is_interrupted_leaves_no_git_at_a_remote_that_never_answers(user: User) -> None:
+    """Its session is its own: a terminal's Ctrl-C does not reach it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reached: list[socket.socket] = []
+
+        def interrupt_once_reached() -> None:
+            reached.append(server.accept()[0])
+            os.kill(os.getpid(), signal.SIGINT)
+
+        waiter = threading.Thread(target=interrupt_once_reached)
+        waiter.start()
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                address = f"git://127.0.0.1:{server.getsockname()[1]}/x"
+                Git(str(user.root)).run("ls-remote", address, networked=True)
+        finally:
+            signal.signal(signal.SIGINT, before)
+        waiter.join()
+        (connection,) = reached
+        with connection:
+            connection.settimeout(30)
+            while connection.recv(4096):  # what git asked, and then its end
+                pass
 
 
 def test_a_helper_that_falls_silent_is_given_up(

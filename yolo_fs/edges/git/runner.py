@@ -375,7 +375,8 @@ class Git:
         """Run one command to its end and return its answer; `settings` and the environment `more`
         hold for it alone.
 
-        `networked`: it may reach the user's remote, with their credentials.
+        `networked`: it may reach the user's remote, with their credentials; whoever is interrupted
+        meanwhile ends it, since a terminal's Ctrl-C does not reach it and a remote may never answer.
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
@@ -384,10 +385,12 @@ class Git:
         try:
             out, err = _outcome(process, given, timeout_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # its helpers hold the pipes as well
-            process.wait()
-            _let_go(process)
+            _end(process)
             raise timeout_error(arguments[0]) from None
+        except BaseException:
+            if networked:  # any other may finish: half-way it would leave locks (F02)
+                _end(process)
+            raise
         answer = GitOutput(process.returncode, out, err.decode("utf-8", "replace"))
         if answer.code not in ok:
             raise failure(arguments[0], answer)
@@ -460,6 +463,13 @@ def _outcome(
             if left_s <= 0 and not has_ended:
                 raise
         given = None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)  # its helpers hold the pipes as well
+        process.wait()
+    _let_go(process)
 
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:
