@@ -238,7 +238,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "kept list": MADE,
     "kept show": (*(Row(str(number)) for number in range(1, 9)), Row("1 --json")),
     "kept restore": tuple(
-        Row(f"{number} {to}", writes=("repo/restored*", "repo/src/*", "repo/README.md"))
+        Row(f"{number} {to}", writes=("repo/restored*", "repo/src/*", "repo/README.md", "repo/lnk2*"))
         for number in range(1, 9) for to in ("", "--to restored")
     ),
     "kept prune": Made(Row("--older 0h")),

@@ -385,9 +385,12 @@ def _http(port: int, token: str, path: str, given: str) -> tuple[int, bytes]:
 # --- judging ---
 
 _WARNED = re.compile(
-    r"Exception ignored in: <function Popen\.__del__.*?ResourceWarning: .*?\n", re.DOTALL
+    r"Exception ignored in: <[^\n]*\nTraceback \(most recent call last\):\n"
+    r"(?:  [^\n]*\n)++ResourceWarning: [^\n]*\n"
 )
-"""What the interpreter of the tests says of a daemon that is meant to live on."""
+"""What the interpreter of the tests says of a daemon that is meant to live on, and of what was open
+when a verb without end was ended.
+"""
 
 
 def _defects(code: int | None, out: bytes, err: bytes) -> str:
