@@ -14,8 +14,10 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import git
@@ -453,6 +455,15 @@ def test_a_command_that_takes_too_long_is_ended(user: User) -> None:
     assert raised.value.reason is Reason.GIT_TIMEOUT
 
 
+def functions_of(thread: threading.Thread) -> Iterator[str]:
+    """Yield where a thread is, innermost first."""
+    assert thread.ident is not None
+    frame = sys._current_frames().get(thread.ident)
+    while frame:
+        yield frame.f_code.co_name
+        frame = frame.f_back
+
+
 def test_whoever_is_interrupted_leaves_no_git_at_a_remote_that_never_answers(user: User) -> None:
     """Its session is its own: a terminal's Ctrl-C does not reach it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -460,6 +471,8 @@ def test_whoever_is_interrupted_leaves_no_git_at_a_remote_that_never_answers(use
 
         def interrupt_once_reached() -> None:
             reached.append(server.accept()[0])
+            while "communicate" not in functions_of(threading.main_thread()):
+                time.sleep(0.01)  # git is reached before its parent begins to wait for it
             os.kill(os.getpid(), signal.SIGINT)
 
         waiter = threading.Thread(target=interrupt_once_reached)

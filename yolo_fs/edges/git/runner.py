@@ -376,7 +376,7 @@ class Git:
         hold for it alone.
 
         `networked`: it may reach the user's remote, with their credentials; whoever is interrupted
-        meanwhile ends it, since a terminal's Ctrl-C does not reach it and a remote may never answer.
+        meanwhile ends it: a terminal's Ctrl-C does not reach it, and a remote may never answer.
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
