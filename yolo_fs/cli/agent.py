@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from yolo_fs.cli.message import hear_message
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
@@ -110,12 +110,20 @@ def stalls(asked: Invocation) -> Reply:
     with _scene(asked) as scene:
         found = scene.found.stalls
     code = Exit.FINDINGS if found else Exit.DONE
-    return Reply(found, (), code, lambda console: _show(console, map(str, found)))
+    lines = [str(each) for each in found]
+    said = "no step stands still"
+    return Reply(found, (), code, lambda console: _show(console, lines, said))
 
 
 @verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)
 @click.argument("file")
-@click.option("--as", "name", required=True, help="Agent that sends it, such as fe-dev or dev-1.")
+@click.option(
+    "--as",
+    "name",
+    required=True,
+    envvar=AS_ENV,
+    help="Agent that sends it, such as fe-dev or dev-1.",
+)
 def note(asked: Invocation, *, file: str, name: str) -> Reply:
     """Record a message about an agent: dev_progress, dev_blocker, shutdown_response and the like.
 
@@ -215,7 +223,7 @@ def answers(asked: Invocation) -> Reply:
         data,
         found.findings,
         Exit.FINDINGS if owes else Exit.DONE,
-        lambda console: _show(console, lines),
+        lambda console: _show(console, lines, "nobody was asked to stop"),
     )
 
 
@@ -233,7 +241,9 @@ def _told(one: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Ite
         yield from (f"    in no commit: {path}" for path in left.get(each.agent.id, ()))
 
 
-def _show_agents(console: Console, found: Iterable[AgentHealth]) -> None:
+def _show_agents(console: Console, found: Collection[AgentHealth]) -> None:
+    if not found:
+        console.print("no agent has been seen here")
     for one in found:
         before = f", before that {one.previous}" if one.previous else ""
         where = f" ({one.department})" if one.department else ""
@@ -249,6 +259,8 @@ def _named(one: AgentHealth) -> str:
     return f"{one.name} {one.id}" if one.name and one.name != one.id else one.id
 
 
-def _show(console: Console, lines: Iterable[str]) -> None:
+def _show(console: Console, lines: Collection[str], otherwise: str = "") -> None:
+    if otherwise and not lines:
+        console.print(otherwise)
     for line in lines:
         console.print(safe(line, 1_000))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PhaseId, PlanId
 from yolo_fs.protocol.contexts import Cut
@@ -20,10 +20,6 @@ from yolo_fs.services.workspace import find_phase, load
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_PHASE = click.option(
-    "--phase", default="", metavar="P", help="Number or directory; default: the one worked on."
-)
 
 
 @click.group(epilog="Example:  yolo-fs context compile fe-dev --phase 1")
@@ -37,7 +33,7 @@ def context() -> None:
 
 @verb("compile", example="yolo-fs context compile dev --plan 01-02", parent=context)
 @click.argument("role", required=False)
-@_PHASE
+@PHASE
 @click.option(
     "--plan", metavar="NN-MM", help="Plan that it is for; default: all that are worked on."
 )
@@ -57,7 +53,7 @@ def compile_(
 
 @verb("prove", example="yolo-fs context prove dev --phase 1", parent=context)
 @click.argument("role")
-@_PHASE
+@PHASE
 def prove(asked: Invocation, *, role: str, phase: str) -> Reply:
     """Show where every line of a context comes from, and that the file on disk is exactly that.
 

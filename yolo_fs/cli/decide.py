@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.departments import Role
 from yolo_fs.protocol.roster import plain_name
@@ -40,18 +40,15 @@ def decide() -> None:
     """
 
 
-_PHASE = click.option(
-    "--phase", default="", help="Number or directory name; the one that is worked on by default."
-)
 _REASON = click.option("--reason", required=True, help="Why, in a sentence.")
-_AS = click.option("--as", "agent", required=True, help="Who decides, such as lead.")
+_AS = click.option("--as", "agent", required=True, envvar=AS_ENV, help="Who decides, such as lead.")
 
 
 @verb("accept", example="yolo-fs decide accept 01-02 --as lead --reason 'rare'", parent=decide)
 @click.argument("plan")
 @_AS
 @_REASON
-@_PHASE
+@PHASE
 def accept(asked: Invocation, *, plan: str, agent: str, reason: str, phase: str) -> Reply:
     """Let a plan pass its code review with known issues, as the Lead of its department may after
     the last cycle.
@@ -66,7 +63,7 @@ def accept(asked: Invocation, *, plan: str, agent: str, reason: str, phase: str)
 )
 @click.argument("department")
 @_REASON
-@_PHASE
+@PHASE
 def accept_risk_(asked: Invocation, *, department: str, reason: str, phase: str) -> Reply:
     """Accept what the security audit of a department has found, as the user may; Security then
     audits again.
@@ -78,7 +75,7 @@ def accept_risk_(asked: Invocation, *, department: str, reason: str, phase: str)
 @click.argument("task")
 @_AS
 @_REASON
-@_PHASE
+@PHASE
 def assign_(asked: Invocation, *, task: str, agent: str, reason: str, phase: str) -> Reply:
     """Have a task done again after a FAIL of QA, as the Lead of its department: the Senior then
     specifies it anew.
@@ -95,7 +92,7 @@ def assign_(asked: Invocation, *, task: str, agent: str, reason: str, phase: str
 @click.argument("record")
 @_AS
 @_REASON
-@_PHASE
+@PHASE
 def supersede_(
     asked: Invocation, *, file: str, record: str, agent: str, reason: str, phase: str
 ) -> Reply:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import ListedFolder
 from yolo_fs.ids import PhaseId
@@ -22,7 +22,8 @@ from yolo_fs.services.progress.departments import (
     is_unique_in,
     shown,
 )
-from yolo_fs.services.workspace import find_phase, load, own_phase_folder, phase_folder
+from yolo_fs.services.progress.workflow import spelled_or_at_work
+from yolo_fs.services.workspace import load, own_phase_folder, phase_folder
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +43,7 @@ def dept() -> None:
     parent=dept,
 )
 @click.argument("department")
-@click.option("--phase", required=True, help="Number or directory name of the phase.")
+@PHASE
 @click.option("--status", help="pending, running, complete or failed.")
 @click.option("--step", help="Step of the workflow, such as implementation.")
 @click.option("--plans-complete", type=click.IntRange(min=0), help="Plans that are done.")
@@ -65,24 +66,24 @@ def update(
     **values: Any,
 ) -> Reply:
     """Declare how a department stands. Nothing is lost when several write at once."""
-    root = Repository(asked.start).root
+    root, chosen = _chosen(asked, phase)
     given = {key: value for key, value in values.items() if value is not None}
     said = Declaration(given, blockers or None, expect_seq)
-    written = declare(root, find_department(department), find_phase(root, phase), said)
+    written = declare(root, find_department(department), chosen, said)
     return Reply(written, show=lambda console: _show(console, {department: written}))
 
 
 @verb("show", example="yolo-fs dept show --phase 1", parent=dept)
-@click.option("--phase", required=True, help="Number or directory name of the phase.")
+@PHASE
 def show(asked: Invocation, *, phase: str) -> Reply:
     """Show the status files of a phase."""
-    root = Repository(asked.start).root
-    found = shown(ListedFolder.at(phase_folder(root, find_phase(root, phase))))
+    root, chosen = _chosen(asked, phase)
+    found = shown(ListedFolder.at(phase_folder(root, chosen)))
     return Reply(found, show=lambda console: _show(console, found))
 
 
 @verb("cleanup", example="yolo-fs dept cleanup --phase 1 --reason complete", parent=dept)
-@click.option("--phase", required=True, help="Number or directory name of the phase.")
+@PHASE
 @click.option(
     "--reason",
     required=True,
@@ -95,7 +96,8 @@ def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
     Exit code 1, with everything left, when the reason is `complete` and the phase is not.
     """
     with Repository(asked.start) as repository:
-        found = find_phase(repository.root, phase)
+        settings = load(repository.root)
+        found = spelled_or_at_work(repository, settings, Team(repository, settings), phase)
         if reason == "complete" and (at := _open_step(repository, found)):
             message = f"phase {found} is not complete: it is at step {at}"
             finding = Finding(
@@ -109,6 +111,14 @@ def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
             root=repository.root,
         )
     return Reply(_as_json(cleaned), show=lambda console: _show_cleaned(console, cleaned))
+
+
+def _chosen(asked: Invocation, spelled: str) -> tuple[str, PhaseId]:
+    """Return the root of the work tree, and the phase that is meant."""
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        team = Team(repository, settings)
+        return repository.root, spelled_or_at_work(repository, settings, team, spelled)
 
 
 def _open_step(repository: Repository, phase: PhaseId) -> str:
@@ -138,6 +148,8 @@ def _show_cleaned(console: Console, cleaned: Cleaned) -> None:
 
 
 def _show(console: Console, found: dict[str, dict[str, Any]]) -> None:
+    if not found:
+        console.print("no department has declared a status")
     for name, value in found.items():
         plans = f"{value.get('plans_complete')}/{value.get('plans_total')} plans"
         console.print(

@@ -70,7 +70,11 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 @_options(
     click.option("--task", default="", help="The blocked task, NN-MM/Tk."),
     click.option(
-        "--from", "agent", default="", help="Who is blocked; dev where nothing else is said."
+        "--as",
+        "--from",
+        "agent",
+        default="",
+        help="Who is blocked; dev where nothing else is said.",
     ),
     _REASON,
     _EVIDENCE,
@@ -99,7 +103,9 @@ def open_(asked: Invocation, *, message_path: str | None, to: str, **given: Any)
 )
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
-    click.option("--by", "agent", default="", help="Acting agent; default: the current holder."),
+    click.option(
+        "--as", "--by", "agent", default="", help="Acting agent; default: the current holder."
+    ),
     _REASON,
     _EVIDENCE,
     _RECOMMENDATION,
@@ -128,7 +134,9 @@ def raise_(
 )
 @_options(
     click.argument("name", metavar="ESC-NN-MM-Tk"),
-    click.option("--by", "agent", default="", help="Acting agent; default: the current holder."),
+    click.option(
+        "--as", "--by", "agent", default="", help="Acting agent; default: the current holder."
+    ),
     click.option(
         "--decision",
         default="",

@@ -44,6 +44,8 @@ def _follow(asked: Invocation, stream: Iterator[dict[str, Any]]) -> None:
 
 
 def _show(console: Console, found: list[dict[str, Any]]) -> None:
+    if not found:
+        console.print("no such event")
     for event in found:
         console.print(_line(event))
 

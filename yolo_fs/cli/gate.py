@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.reasons import Exit, safe, shortened
 from yolo_fs.services.progress.gate_wait import GateWaitResult, look_aside
 from yolo_fs.services.progress.gate_wait import wait as wait_for
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from yolo_fs.rules.phase.gate_status import GateStatus
     from yolo_fs.services.progress.gates import Gates
-
-_PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")
 
 
 @click.group("gate", short_help="gates between departments: open or closed, and why not")
@@ -37,7 +35,7 @@ def gate() -> None:
 
 @verb("check", example="yolo-fs gate check ux-complete --phase 1", parent=gate)
 @click.argument("name")
-@_PHASE
+@PHASE
 def check(asked: Invocation, *, name: str, phase: str) -> Reply:
     """Exit 0 when the gate is open, 1 when it is closed."""
     found = _gates(asked, phase).named(name)
@@ -46,7 +44,7 @@ def check(asked: Invocation, *, name: str, phase: str) -> Reply:
 
 @verb("why", example="yolo-fs gate why all-depts --phase 1", parent=gate)
 @click.argument("name")
-@_PHASE
+@PHASE
 def why(asked: Invocation, *, name: str, phase: str) -> Reply:
     """Show each missing piece of evidence: its file and line, and the command that shows it."""
     found = _gates(asked, phase).named(name)
@@ -54,7 +52,7 @@ def why(asked: Invocation, *, name: str, phase: str) -> Reply:
 
 
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
-@_PHASE
+@PHASE
 def list_(asked: Invocation, *, phase: str) -> Reply:
     """Show all gates of a phase, forged sentinels, and what the Owner is to decide."""
     found = _gates(asked, phase)
@@ -63,7 +61,7 @@ def list_(asked: Invocation, *, phase: str) -> Reply:
 
 @verb("wait", example="yolo-fs gate wait ux-complete --phase 1 --timeout 600", parent=gate)
 @click.argument("names", nargs=-1, required=True)
-@_PHASE
+@PHASE
 @click.option(
     "--timeout", type=click.FloatRange(min=0), help="Seconds to wait; default: as configured."
 )
@@ -81,11 +79,13 @@ def _gates(asked: Invocation, phase: str) -> Gates:
     from yolo_fs.edges.git.repository import Repository
     from yolo_fs.services.history.team import Team
     from yolo_fs.services.progress.gates import gates_at
-    from yolo_fs.services.workspace import find_phase, load
+    from yolo_fs.services.progress.workflow import spelled_or_at_work
+    from yolo_fs.services.workspace import load
 
     with Repository(asked.start) as repository:
-        wanted = find_phase(repository.root, phase)
-        team = Team(repository, load(repository.root))
+        settings = load(repository.root)
+        team = Team(repository, settings)
+        wanted = spelled_or_at_work(repository, settings, team, phase)
         found = gates_at(repository, team, wanted, repository.head().tip)
         team.keep()
         return found

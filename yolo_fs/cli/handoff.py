@@ -80,7 +80,7 @@ def check(
     example="yolo-fs handoff emit --from pair --to architect --trigger pair_out_of_scope …",
     parent=handoff,
 )
-@click.option("--from", "from_role", required=True, metavar="ROLE", help="Role that stops.")
+@click.option("--as", "--from", "from_role", required=True, metavar="ROLE", help="Role that stops.")
 @click.option("--to", "to_role", required=True, metavar="ROLE", help="Role that goes on.")
 @click.option(
     "--trigger",
@@ -243,7 +243,9 @@ def _show_fields(console: Console, fields: dict[str, str]) -> None:
     parent=handoff,
 )
 @click.argument("path")
-@click.option("--agent", required=True, metavar="A", help="The agent whose handoff it is.")
+@click.option(
+    "--as", "--agent", "agent", required=True, metavar="A", help="The agent whose handoff it is."
+)
 @click.option("--phase", required=True, metavar="P", help="The phase that it ended.")
 @click.option(
     "--text",

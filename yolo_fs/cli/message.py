@@ -55,7 +55,7 @@ def check(asked: Invocation, *, file: str) -> Reply:
     example="yolo-fs message route --from dev --to lead --type dev_progress",
     parent=message,
 )
-@click.option("--from", "sender", required=True, help="Role or agent that sends.")
+@click.option("--as", "--from", "sender", required=True, help="Role or agent that sends.")
 @click.option("--to", "receiver", required=True, help="Role or agent that is to get it.")
 @click.option("--type", "kind", required=True, help="Type of the message.")
 @click.option("--dept", help="Department of the sender.")

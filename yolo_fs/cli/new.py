@@ -6,7 +6,7 @@ import os
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.store import SHARED, make_folders, write_atomic
 from yolo_fs.ids import PhaseId
@@ -21,9 +21,7 @@ from yolo_fs.services.workspace import find_phase, load
 
 @verb("new", example="yolo-fs new plan --plan 01-01")
 @click.argument("kind")
-@click.option(
-    "--phase", default="", help="Number or directory name; the one that is worked on by default."
-)
+@PHASE
 @click.option("--plan", default="", metavar="NN-MM", help="The plan that it belongs to.")
 @click.option("--dept", type=click.Choice([str(one) for one in Dept]), help="The department.")
 def new(asked: Invocation, *, kind: str, phase: str, plan: str, dept: str | None) -> Reply:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PHASE_DIRECTORY
 from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
@@ -107,8 +107,8 @@ def list_(asked: Invocation) -> Reply:
     "--as",
     "agent",
     default="",
-    envvar=("YOLO_FS_AGENT", "YOLO_FS_ROLE"),
-    help="Agent that signs off, such as lead; by itself YOLO_FS_AGENT or YOLO_FS_ROLE says.",
+    envvar=AS_ENV,
+    help="Agent that signs off, such as lead; default: YOLO_FS_AGENT, then YOLO_FS_ROLE.",
 )
 @click.option("--dry-run", is_flag=True, help="Change nothing; say what would be committed.")
 def sign_off(asked: Invocation, *, number: str, agent: str, dry_run: bool) -> Reply:

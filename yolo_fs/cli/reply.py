@@ -47,6 +47,16 @@ class Reply(NamedTuple):
     """Prints the data for people."""
 
 
+PHASE = click.option(
+    "--phase",
+    default="",
+    metavar="PHASE",
+    help="Number, slug or directory name; default: the phase at work.",
+)
+AS_ENV = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
+"""What names the agent where `--as` does not."""
+
+
 def verb(
     name: str, *, example: str, parent: click.Group | None = None
 ) -> Callable[[Callable[..., Reply]], click.Command]:

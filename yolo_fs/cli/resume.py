@@ -82,7 +82,9 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
     "--format", "form", type=click.Choice(list(_FORMS)), default="text", help="How to answer."
 )
 @click.option(
+    "--as",
     "--role",
+    "role",
     default="",
     metavar="ROLE",
     help="Who asks, such as dev or fe-dev: its own turn is named first.",

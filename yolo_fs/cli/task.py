@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.message import hear_message
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.ids import PlanId, TaskRef
 from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
@@ -33,7 +33,7 @@ def task() -> None:
 
 @verb("claim", example="yolo-fs task claim 01-02/T3 --as dev-1", parent=task)
 @click.argument("wanted", metavar="TASK")
-@click.option("--as", "agent", required=True, help="Agent instance, such as dev-1.")
+@click.option("--as", "agent", required=True, envvar=AS_ENV, help="Agent instance, such as dev-1.")
 @click.option(
     "--file", "files", multiple=True, help="File that the task changes; default: those of its plan."
 )
@@ -64,7 +64,9 @@ def claims_(asked: Invocation) -> Reply:
 
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
 @click.argument("wanted", metavar="[TASK]", required=False)
-@click.option("--as", "agent", required=True, help="Agent instance whose claim it is.")
+@click.option(
+    "--as", "agent", required=True, envvar=AS_ENV, help="Agent instance whose claim it is."
+)
 def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
     """Give a task back, or without TASK all that an agent has claimed.
 
@@ -95,14 +97,16 @@ def _task(spelled: str) -> TaskRef:
     return found
 
 
-def _show_lines(console: Console, found: Iterable[object]) -> None:
+def _show_lines(console: Console, found: Collection[object]) -> None:
+    if not found:
+        console.print("no task is claimed")
     for one in found:
         console.print(safe(str(one), 500))
 
 
 @verb("complete", example="yolo-fs task complete - --as dev-1 < task_complete.json", parent=task)
 @click.argument("file")
-@click.option("--as", "agent", required=True, help="Agent instance, such as dev-1.")
+@click.option("--as", "agent", required=True, envvar=AS_ENV, help="Agent instance, such as dev-1.")
 def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
     """Take a task_complete for the Lead's accounting: checked against the branch, noted, and its
     plan summed up.
@@ -193,7 +197,9 @@ def _department_as_json(one: DepartmentTotals) -> dict[str, Any]:
     }
 
 
-def _show_tally(console: Console, found: Iterable[DepartmentTotals]) -> None:
+def _show_tally(console: Console, found: Collection[DepartmentTotals]) -> None:
+    if not found:
+        console.print("no plan is committed yet")
     for one in found:
         progress = one.as_progress()
         done = f"{progress['plans_complete']} of {progress['plans_total']} plans"

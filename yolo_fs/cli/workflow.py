@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
 from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES, Route
@@ -21,13 +21,18 @@ from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.services.agents.access import out_of_lane
 from yolo_fs.services.history.team import Team, loops_of
-from yolo_fs.services.progress.workflow import StepLook, facts_of, find_step, looks, skip
-from yolo_fs.services.workspace import find_phase, load
+from yolo_fs.services.progress.workflow import (
+    StepLook,
+    facts_of,
+    find_step,
+    looks,
+    skip,
+    spelled_or_at_work,
+)
+from yolo_fs.services.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-_PHASE = click.option("--phase", required=True, help="Number or directory name of the phase.")
 
 
 @click.group("workflow", short_help="the steps: who is next, what is missing, what may be skipped")
@@ -56,12 +61,13 @@ def _scene(asked: Invocation, phase: str) -> Iterator[_PhaseLook]:
     with Repository(asked.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
-        facts = facts_of(repository, settings, team, find_phase(repository.root, phase))
+        chosen = spelled_or_at_work(repository, settings, team, phase)
+        facts = facts_of(repository, settings, team, chosen)
         yield _PhaseLook(repository, team, Phase(facts))
 
 
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
-@_PHASE
+@PHASE
 def next_(asked: Invocation, *, phase: str) -> Reply:
     """Name the next agent of the phase and each department, its inputs, and what its step lacks."""
     with _scene(asked, phase) as scene:
@@ -81,7 +87,7 @@ def next_(asked: Invocation, *, phase: str) -> Reply:
 
 
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
-@_PHASE
+@PHASE
 def show(asked: Invocation, *, phase: str) -> Reply:
     """Show every step with its gates, every loop with its metrics, and what left its lane."""
     with _scene(asked, phase) as scene:
@@ -97,7 +103,7 @@ def show(asked: Invocation, *, phase: str) -> Reply:
     parent=workflow,
 )
 @click.argument("step")
-@_PHASE
+@PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
 def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
     """Declare that a step is skipped, in the phase's execution state; it counts once that file is
@@ -116,7 +122,7 @@ def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
 
 @verb("check", example="yolo-fs workflow check planning --phase 1", parent=workflow)
 @click.argument("step")
-@_PHASE
+@PHASE
 def check(asked: Invocation, *, step: str, phase: str) -> Reply:
     """Check whether evidence shows a step as complete. Exit 1 with what is missing."""
     chosen = find_step(step)

@@ -178,24 +178,26 @@ def own_phase_folder(root: str, phase: PhaseId) -> str:
 
 
 def find_phase(root: str, spelled: str) -> PhaseId:
-    """Return the phase that a number (`1`, `01`) or a directory name spells.
+    """Return the phase that a number (`1`, `01`), a slug or a directory name spells.
 
     Raises:
         YoloError: BAD_NAME, UNKNOWN_NAME when there is no such phase, DUPLICATE_ID for a number
-            that two phases have.
+            or a slug that two phases have.
     """
     folder = os.path.join(root, PLANNING_ROOT, "phases")
     present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
     wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
     if not wanted.replace("-", "").isalnum():
         raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase", exit_code=Exit.USAGE)
-    found = [one for one in map(PhaseId.parse, present) if one and wanted in (one.number, str(one))]
+    phases = [one for one in map(PhaseId.parse, present) if one]
+    found = [one for one in phases if wanted in (one.number, str(one))]
+    found = found or [one for one in phases if wanted == one.slug]
     if len(found) == 1:
         return found[0]
     if found:
         raise YoloError(
             Reason.DUPLICATE_ID,
-            f"{' and '.join(map(str, found))} both have number {wanted}",
+            f"{' and '.join(map(str, found))} are both called {wanted}",
             hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
             exit_code=Exit.USAGE,
         )

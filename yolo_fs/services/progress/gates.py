@@ -28,10 +28,10 @@ from yolo_fs.services.progress.departments import shown
 from yolo_fs.services.progress.drift import drift_of_phase
 from yolo_fs.services.progress.gate_wait import GateLook, read_notice
 from yolo_fs.services.progress.state_files import forged_sentinels
+from yolo_fs.services.progress.workflow import spelled_or_at_work
 from yolo_fs.services.workspace import (
     CONFIG,
     Settings,
-    find_phase,
     load,
     lock_path,
     notice_path,
@@ -89,9 +89,9 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
         stamps = {path: stamp_at(path) for path in _sources(repository)}
         judged, notice = stamp_at(notice_path(repository)), read_notice(notice_path(repository))
         settings = load(repository.root)
-        phase = find_phase(repository.root, spelled)
-        commit = repository.head().tip
-        found = gates_at(repository, Team(repository, settings), phase, commit)
+        team, commit = Team(repository, settings), repository.head().tip
+        phase = spelled_or_at_work(repository, settings, team, spelled)
+        found = gates_at(repository, team, phase, commit)
         return GateLook(
             phase=str(phase),
             gates=[to_json(found.named(name)) for name in names],

@@ -112,6 +112,22 @@ def phase_at_work(repository: Repository, settings: Settings, team: Team) -> Pha
     return current(found) if found else None
 
 
+def spelled_or_at_work(
+    repository: Repository, settings: Settings, team: Team, spelled: str
+) -> PhaseId:
+    """Return the phase of a number, slug or directory name; the one at work without any.
+
+    Raises:
+        YoloError: as `find_phase`; UNKNOWN_NAME when there is no phase at all.
+    """
+    if spelled:
+        return find_phase(repository.root, spelled)
+    if found := phase_at_work(repository, settings, team):
+        return found.id
+    hint = "Create one: yolo-fs phase new SLUG"
+    raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint, exit_code=Exit.USAGE)
+
+
 def find_step(key: str) -> Step:
     """Return the step of a key or a number.
 
