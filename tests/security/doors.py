@@ -304,6 +304,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "escalate resolve": (Row("ESC-01-01-T1 --by user --decision x --item y"),),
     "inbox": MADE,
     "log": MADE,
+    "config show": MADE,
     "answer": (Row("ESC-01-01-T1 x --text y"),),
     "escalate list": MADE,
     "escalate tick": MADE,

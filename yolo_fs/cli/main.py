@@ -104,6 +104,7 @@ VERBS = (
     Verb("statusline", "one line for an agent's host: where the team stands", "status"),
     Verb("git-hook", "called by git, not by people: answer one git hook (see hooks)", "githook"),
     Verb("uninstall", "leave a repository: nothing of ours stays but its history", group="Start"),
+    Verb("config", "the settings in force, and where each comes from"),
     Verb("doctor", "what is wrong, and how to mend it", "install", group="Start"),
     Verb("compat", "what the reference's shell scripts do", "shell"),
     Verb("completion", "the script that completes commands in bash, zsh or fish", "shell"),

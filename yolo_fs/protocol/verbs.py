@@ -95,6 +95,7 @@ OWN_VERBS = (
     OwnVerb("escalate resolve", reads=("--message",)),
     *map(OwnVerb, (
         "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "log",
+        "config show",
         "resume", "validate",
         "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
         "gate list", "gate wait", "gate why", "explain", "new",

@@ -667,6 +667,66 @@ def load(root: str) -> Settings:
     return _with_users(_config(root), root)
 
 
+class ConfiguredKey(NamedTuple):
+    """A key of the configuration, and where its value comes from."""
+
+    key: str
+    """As `config.json` nests it, such as `departments.frontend` or `yolo_fs.strict`."""
+    value: Any
+    default: Any
+    origin: str
+    """The file whose word counts; `default` where none has one."""
+    refused: Any = None
+    """What the repository says and only the user may say, in its own configuration."""
+
+
+def configured(root: str) -> Iterator[ConfiguredKey]:
+    """Yield every key in force.
+
+    Raises:
+        YoloError: as `load`.
+    """
+    settings, user_path = load(root), user_config_path()
+    written = _written(os.path.join(root, CONFIG), CONFIG)
+    user_written = _written(user_path, "the user's configuration")
+    said = _object_in(written, CONFIG) if written is not None else {}
+    user = _object_in(user_written, user_path) if user_written is not None else {}
+    policies = {
+        f"{user_path}, repositories": user.get("repositories", {}).get(root, {}),
+        f"{user_path}, policy": user.get("policy", {}),
+        CONFIG: said.get("yolo_fs", {}),
+    }
+    defaults = dict(_flat(to_json(Config())))
+    for key, value in _flat(to_json(settings.config)):
+        if not key.startswith("yolo_fs."):
+            origin = CONFIG if _is_said(said, key) else "default"
+            yield ConfiguredKey(key, value, defaults.get(key), origin)
+    own, wanted = to_json(Policy()), to_json(settings.config.yolo_fs)
+    for name, value in to_json(settings.policy).items():
+        origin = next((file for file, given in policies.items() if name in given), "default")
+        refused = None
+        if origin == CONFIG and wanted[name] != value:
+            origin, refused = "default", wanted[name]
+        yield ConfiguredKey(f"yolo_fs.{name}", value, own[name], origin, refused)
+
+
+def _flat(value: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the keys of objects within each other, joined by dots."""
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            yield from _flat(item, f"{at}{key}.")
+        else:
+            yield f"{at}{key}", item
+
+
+def _is_said(said: Any, key: str) -> bool:
+    for part in key.split("."):
+        if not isinstance(said, dict) or part not in said:
+            return False
+        said = said[part]
+    return True
+
+
 class InForce(NamedTuple):
     """The settings that hold, whatever the files say."""
 

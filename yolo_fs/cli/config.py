@@ -1,0 +1,57 @@
+"""`yolo-fs config`: the settings in force, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import safe
+from yolo_fs.services.workspace import ConfiguredKey, configured
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@click.group("config", short_help="the settings in force, and where each comes from")
+def config() -> None:
+    """Show the configuration."""
+
+
+@verb("show", example="yolo-fs config show --origin", parent=config)
+@click.option("--origin", is_flag=True, help="Add the file that each value comes from.")
+@click.option("--changed", is_flag=True, help="Only keys that differ from their default.")
+def show(asked: Invocation, *, origin: bool, changed: bool) -> Reply:
+    """List each key with its value and its default.
+
+    The repository's `.yolo-planning/config.json` may only tighten `yolo_fs`; a value there that
+    loosens is shown as ignored. The user's own configuration, in ~/.config/yolo-fs/config.json,
+    may do both.
+    """
+    with Repository(asked.start) as repository:
+        found = list(configured(repository.root))
+    if changed:
+        found = [each for each in found if each.value != each.default or each.refused is not None]
+    data = [each._asdict() for each in found]
+    return Reply(data, show=lambda console: _show(console, found, with_origin=origin))
+
+
+def _show(console: Console, found: list[ConfiguredKey], *, with_origin: bool) -> None:
+    if not found:
+        console.print("every key has its default")
+    for each in found:
+        line = f"{each.key} = {_written(each.value)}"
+        if each.value != each.default:
+            line += f"  (default: {_written(each.default)})"
+        if with_origin:
+            line += f"  [{each.origin}]"
+        if each.refused is not None:
+            line += f"  (ignored: {_written(each.refused)}, which only the user may set)"
+        console.print(safe(line, 1_000), soft_wrap=True)
+
+
+def _written(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
