@@ -40,6 +40,8 @@ class OwnVerb(NamedTuple):
     """Options with which the paths that it names are written, not only read; `always` for none."""
     roles: tuple[Role, ...] = ()
     """The agents whose act it is; empty where the row above says it all."""
+    speaks_by: tuple[str, ...] = ()
+    """Options that say which agent acts."""
 
 
 ALWAYS = "always"
@@ -81,6 +83,10 @@ OWN_VERBS = (
     _persons("hooks uninstall", never_with=_SHOWN),
     OwnVerb("dept update", Whose.DEPARTMENT),
     OwnVerb("phase sign-off", Whose.ROLE, never_with=("--dry-run",), roles=(Role.LEAD,)),
+    *(OwnVerb(name, speaks_by=("--as",)) for name in (
+        "task claim", "task complete", "task release", "agent note",
+        "decide accept", "decide assign", "decide supersede",
+    )),
     OwnVerb("report", writes=_OUTPUT),
     OwnVerb("board", reads=("--repo",)),
     OwnVerb("fix", operands_written_with=("--write",)),
@@ -90,9 +96,9 @@ OWN_VERBS = (
     OwnVerb("commit", reads=("--paths",)),
     OwnVerb("handoff emit", reads=("--task", "--reading")),
     OwnVerb("handoff read", reads=("--text",)),
-    OwnVerb("escalate open", reads=("--message",)),
-    OwnVerb("escalate raise", reads=("--message",)),
-    OwnVerb("escalate resolve", reads=("--message",)),
+    OwnVerb("escalate open", reads=("--message",), speaks_by=("--as", "--from")),
+    OwnVerb("escalate raise", reads=("--message",), speaks_by=("--as", "--by")),
+    OwnVerb("escalate resolve", reads=("--message",), speaks_by=("--as", "--by")),
     *map(OwnVerb, (
         "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "log",
         "config show",
@@ -101,11 +107,11 @@ OWN_VERBS = (
         "gate list", "gate wait", "gate why", "explain", "new",
         "workflow check", "workflow complete", "workflow next",
         "workflow routes", "workflow show", "team lease list", "team lease release",
-        "team lease take", "team status", "team sync", "forecast", "merge doctor", "task claim",
-        "task claims", "task complete", "task release", "task summary", "agent answers",
-        "agent circuits", "agent list", "agent note", "agent shutdown", "agent stalls", "may",
+        "team lease take", "team status", "team sync", "forecast", "merge doctor",
+        "task claims", "task summary", "agent answers",
+        "agent circuits", "agent list", "agent shutdown", "agent stalls", "may",
         "company log", "company runs", "company show",
-        "context compile", "context prove", "decide accept", "decide assign", "decide supersede",
+        "context compile", "context prove",
         "message check", "message route",
         "handoff parse",
         "handoff report", "escalate list", "escalate tick", "envelope check", "envelope choose",

@@ -12,7 +12,8 @@ import pytest
 from tests.services.hooks.test_pre_tool_use import PHASE, made_team
 from tests.support.teams import Team
 from yolo_fs.cli import hook_fast
-from yolo_fs.mcp.refusal import ToolRefusedError, Tools
+from yolo_fs.mcp.refusal import ToolRefusedError
+from yolo_fs.mcp.tools import Tools
 from yolo_fs.mcp.writing import Caller
 from yolo_fs.rules.hooks.touches import Effect
 
@@ -179,6 +180,43 @@ def test_a_session_speaks_for_its_own_agent_alone(
     refusal = hook(team, session, tool, {"action": "list", "agent": named})
     assert bool(refusal) is is_denied, refusal
     assert not is_denied or "speaks for nobody else" in refusal
+
+
+@pytest.mark.parametrize(
+    ("session", "command", "is_denied"),
+    [
+        ("yolo-dev", "yolo-fs decide supersede critique.jsonl C1 --as critic --reason x", True),
+        ("yolo-dev", "yolo-fs decide assign 01-01/T1 --as=lead --reason x", True),
+        ("yolo-lead", "yolo-fs decide assign 01-01/T1 --as lead --reason x", False),
+        ("yolo-lead", "yolo-fs decide accept 01-01 --as yolo-lead --reason x", False),
+        ("yolo-dev", "cd src && yolo-fs escalate resolve E --by user --decision x", True),
+        ("yolo-dev", "yolo-fs escalate raise E --by senior --reason x", True),
+        ("yolo-dev", "yolo-fs escalate resolve E --as user --decision x", True),
+        ("yolo-dev", "python -m yolo_fs escalate open --task 01-01/T1 --from lead", True),
+        ("yolo-senior", "yolo-fs escalate raise E --by senior --reason x", False),
+        ("yolo-dev", "yolo-fs task claim 01-01/T1 --as dev-1", False),
+        ("yolo-dev", "yolo-fs task complete - --as fe-dev", True),
+        ("yolo-dev", "yolo-fs task release --as emperor", True),
+        ("yolo-dev", 'yolo-fs task release --as "$NAME"', False),
+        ("", "yolo-fs escalate resolve E --by user --decision x", False),
+    ],
+)
+def test_a_verb_of_ours_speaks_for_the_agent_of_the_session_alone(
+    team: Team, session: str, command: str, *, is_denied: bool
+) -> None:
+    refusal = hook(team, session, "Bash", {"command": command})
+    assert bool(refusal) is is_denied, refusal
+    assert not is_denied or "speaks for nobody else" in refusal
+
+
+@pytest.mark.parametrize(
+    "command", ["chmod -x", "chmod 644", "chmod --reference=a", "chattr +i", "chown x", "mkdir -p"]
+)
+def test_the_mode_of_what_is_gits_own_is_no_agents_to_change(team: Team, command: str) -> None:
+    """Its mode alone decides whether a hook runs."""
+    for path in (".git/hooks/pre-commit", "./.GIT/hooks/commit-msg"):
+        assert "git's own" in hook(team, "yolo-dev", "Bash", {"command": f"{command} {path}"})
+    assert not hook(team, "yolo-dev", "Bash", {"command": f"{command} src/auth/run.sh"})
 
 
 def test_a_guarded_file_is_nobodys_to_write_by_a_server(team: Team) -> None:

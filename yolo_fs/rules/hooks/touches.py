@@ -99,6 +99,8 @@ class OwnUse:
     """Which one it names."""
     roles: tuple[Role, ...] = ()
     """Whose act it is, where that is some roles'."""
+    speaks_for: str = ""
+    """The agent that is to act by it, where it names one."""
 
 
 class CommandReading(NamedTuple):
@@ -894,6 +896,9 @@ def _of_ours(program: _Program) -> _Seen:
     if row.whose is not Whose.ANYBODY and is_meant and not given.has(*row.never_with):
         department = next((word.text for word in given.operands()), "")
         yield OwnUse(program.line, row.whose, department, row.roles)
+    for word in given.values(*row.speaks_by):
+        if UNKNOWN not in word.text:
+            yield OwnUse(program.line, Whose.ANYBODY, speaks_for=word.text)
     is_written = ALWAYS in row.operands_written_with or given.has(*row.operands_written_with)
     operands = [word for word in given.operands() if re.search(r"[./]", word.text) or is_written]
     folders = [Word(""), *given.values("-C")]

@@ -361,7 +361,7 @@ class Guard:
             is_judged = is_served or is_planning or os.path.isfile(full)
             given = self._asked.access.read(actor, full) if is_judged else None
         elif personal(path) is None and (
-            touch.effect is Effect.ALTER or self._is_scratch(touch, path)
+            (touch.effect is Effect.ALTER and not _is_of_git(path)) or self._is_scratch(touch, path)
         ):
             given = None
         else:
@@ -391,20 +391,22 @@ class Guard:
         return "" if given.allowed else _said_no(given)
 
     def _in_anothers_name(self) -> str:
-        """Refuse a tool that is to act for another agent than the one that uses it."""
-        actor, name = self._asked.actor, self._asked.said.speaks_for
-        if actor is None or not name:
+        """Refuse a tool or a verb that is to act for another agent than the one that uses it."""
+        said, actor = self._asked.said, self._asked.actor
+        if actor is None:
             return ""
-        try:
-            is_own = self._asked.access.actor(name) == actor
-        except YoloError:  # nobody's name, which only our own tools would take for one
-            is_own = not self._asked.said.asks_us
-        if is_own:
-            return ""
-        return (
-            f"This session is that of {actor.name}, and speaks for nobody else, such as "
-            f"{safe(name, 80)}.\nInstead: name yourself, or leave `agent` out."
-        )
+        asked = [(said.speaks_for, said.asks_us), *((use.speaks_for, True) for use in said.own)]
+        for name, asks_us in asked:
+            try:
+                is_own = not name or self._asked.access.actor(name) == actor
+            except YoloError:  # nobody's name, which only our own tools would take for one
+                is_own = not asks_us
+            if not is_own:
+                return (
+                    f"This session is that of {actor.name}, and speaks for nobody else, such as "
+                    f"{safe(name, 80)}.\nInstead: name yourself, or nobody."
+                )
+        return ""
 
     def _not_an_agents(self) -> str:
         """Refuse a verb of ours that a person decides about, or another department."""
@@ -468,6 +470,11 @@ class Guard:
             return "" if given.allowed else _not_handed_over(given.findings)
 
         return why
+
+
+def _is_of_git(path: str) -> bool:
+    """Return whether a file is git's own: its mode alone decides whether a hook runs."""
+    return ".git" in path.casefold().split("/")
 
 
 def _skipped(command: str) -> str:
