@@ -4,17 +4,27 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 
 import pytest
 
 from tests.support.kinds import paths_of_kinds
+from yolo_fs.protocol.authority import AUTHORITY
 from yolo_fs.protocol.departments import Mode, Role
 from yolo_fs.protocol.isolation import PERSONAL
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.rules.artifacts.table import ARTIFACTS, shape_named
 from yolo_fs.rules.authz.access import Target, may_read, may_write
-from yolo_fs.rules.authz.actors import AccessDecision, Actor, find_actor
+from yolo_fs.rules.authz.actors import (
+    AccessDecision,
+    Actor,
+    find_actor,
+    may_contact,
+    may_escalate,
+)
+from yolo_fs.rules.authz.authority import may_decide, may_use
 from yolo_fs.schemas.messages.message import Message
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -78,31 +88,75 @@ def test_who_sends_a_message_writes_the_artifact_that_keeps_it() -> None:
                 assert {str(role) for role in artifact.sent_by} == {*shape.sender}
 
 
-def asked(actor: Actor, path: str, act: str) -> AccessDecision:
-    return (may_write if act == "write" else may_read)(actor, Target(path))
+TOOLS = sorted({tool for row in AGENT_BY_NAME.values() for tool in row.tools} - {"All"})
+TOPICS = sorted(
+    {topic for row in AUTHORITY for topic in (*row.decides, *(one.text for one in row.escalates))}
+)
+SOURCE = ("src/a.py", "frontend/a.ts", ".env", ".git/config", ".yolo-planning/REQUIREMENTS.md")
+Ask = Callable[[Actor], AccessDecision]
 
 
-def followed(name: str, path: str, act: str, mode: Mode) -> Iterator[tuple[str, AccessDecision]]:
+def acts(mode: Mode) -> Iterator[tuple[str, str, Ask]]:
+    """Yield every act that a door asks about: its name, what it is of, and the question."""
+    for path in (*PATHS, *SOURCE):
+        yield "read", path, partial(may_read, target=Target(path))
+        yield "write", path, partial(may_write, target=Target(path))
+    yield from (("use", tool, partial(may_use, tool=tool)) for tool in TOOLS)
+    yield from (("decide", topic, partial(may_decide, topic=topic)) for topic in TOPICS)
+    for other in people(mode):
+        yield "contact", other.name, partial(may_contact, receiver=other)
+        yield "escalate", other.name, partial(may_escalate, receiver=other)
+
+
+def people(mode: Mode) -> list[Actor]:
+    found = (find_actor(name, None, mode) for name in EVERYBODY)
+    return [one for one in found if one.mode is mode]
+
+
+def followed(actor: Actor, ask: Ask) -> Iterator[tuple[Actor, AccessDecision]]:
     """Yield whom each refusal sends to, and what they are told, to the end."""
     seen: set[str] = set()
-    while name not in seen:
-        seen.add(name)
-        answer = asked(find_actor(name, None, mode), path, act)
-        yield name, answer
+    while actor.name not in seen:
+        seen.add(actor.name)
+        answer = ask(actor)
+        yield actor, answer
         if answer.allowed or not answer.ask:
             return
-        name = answer.ask[0]
+        actor = find_actor(answer.ask[0], None, actor.mode)
 
 
-@pytest.mark.parametrize("act", ["read", "write"])
 @pytest.mark.parametrize("mode", Mode)
-def test_whoever_a_refusal_names_in_the_end_may(mode: Mode, act: str) -> None:
+def test_each_refusal_leads_to_somebody_who_may_or_to_a_person(mode: Mode) -> None:
     lost = []
-    for path in PATHS:
-        for name in EVERYBODY:
-            if find_actor(name, None, mode).mode is not mode:
-                continue
-            way = list(followed(name, path, act, mode))
-            if not way[-1][1].allowed:
-                lost.append((path, [who for who, _ in way], way[-1][1].rule))
+    for act, what, ask in acts(mode):
+        for actor in people(mode):
+            way = list(followed(actor, ask))
+            last, answer = way[-1]
+            if not answer.allowed and last.role is not Role.USER:
+                lost.append((act, what, [one.name for one, _ in way], answer.rule))
     assert lost == []
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_whoever_a_refusal_names_first_may_be_written_to(mode: Mode) -> None:
+    closed = set()
+    for act, what, ask in acts(mode):
+        for actor in people(mode):
+            for one, other in pairwise(each for each, _ in followed(actor, ask)):
+                both = Mode.MULTI if Mode.MULTI in (one.mode, other.mode) else Mode.SINGLE
+                if not may_contact(one._replace(mode=both), other._replace(mode=both)).allowed:
+                    closed.add((act, what, one.name, other.name))
+    by_fail = {one for one in closed if one[:2] == ("decide", "FAIL = hard STOP")}
+    assert closed - by_fail == set()
+    assert by_fail, "a FAIL of security is the one that goes past the chain"
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_no_agent_is_sent_to_the_user_for_a_file_that_an_agent_may_write(mode: Mode) -> None:
+    for path in PATHS:
+        ask = partial(may_write, target=Target(path))
+        everybody = people(mode)
+        if any(ask(one).allowed for one in everybody if one.role is not Role.USER):
+            agents = [one for one in everybody if one.role is not Role.USER]
+            ends = {list(followed(one, ask))[-1][0].name for one in agents}
+            assert Role.USER not in ends, path

@@ -354,7 +354,7 @@ def personal(path: str) -> Personal | None:
 def _refused(actor: Actor, target: Target) -> AccessDecision | None:
     """Return the no to a write, whatever is being worked on, with the next one to ask."""
     answer = _forbidden(actor, target)
-    if answer is None or not (personal(target.path) or _is_own_work(actor, target)):
+    if answer is None or not (personal(target.path) or target.place):
         return answer
     is_multi = actor.mode is Mode.MULTI or is_second(target.department)
     mode = Mode.MULTI if is_multi else Mode.SINGLE
@@ -364,7 +364,9 @@ def _refused(actor: Actor, target: Target) -> AccessDecision | None:
 
 @lru_cache(maxsize=256)
 def _writers(target: Target, mode: Mode) -> frozenset[Actor]:
-    return frozenset(one for one in everybody(mode) if _forbidden(one, target) is None)
+    """Return the agents that may write it; the user where none may."""
+    found = frozenset(one for one in everybody(mode) if _forbidden(one, target) is None)
+    return frozenset(one for one in found if one.role is not Role.USER) or found
 
 
 def _forbidden(actor: Actor, target: Target) -> AccessDecision | None:
@@ -374,13 +376,6 @@ def _forbidden(actor: Actor, target: Target) -> AccessDecision | None:
         return None
     rules = (_repository, _personal, _tool, _hidden, _department_area, _others_work)
     return next(filter(None, (refuse(actor, target) for refuse in rules)), None)
-
-
-def _is_own_work(actor: Actor, target: Target) -> bool:
-    """Return whether an artifact has its writers, in the department of whoever asks."""
-    is_across = None not in (actor.department, target.department)
-    is_across = is_across and actor.department is not target.department
-    return not is_across and bool(producers_of(target.kind))
 
 
 def _repository(actor: Actor, target: Target) -> AccessDecision | None:

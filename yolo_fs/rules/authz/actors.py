@@ -131,10 +131,24 @@ def section_of(source: str) -> str:
 
 
 def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
-    """Return a no: whom to ask is the direct report-to, unless somebody is named."""
+    """Return a no: whom to ask is the direct report-to, unless somebody is named; before one to
+    whom no way is open stands the next on the way there.
+    """
     above = reports_to(actor)
     roles = ask or ((above,) if above else ())
-    return AccessDecision(False, rule, tuple(actor.peer(role).name for role in roles), BRING)
+    way = (one.name for role in roles for one in _way_to(actor, actor.peer(role)))
+    return AccessDecision(False, rule, tuple(dict.fromkeys(way)), BRING)
+
+
+def _way_to(actor: Actor, goal: Actor) -> Iterator[Actor]:
+    """Yield whom somebody writes to on the way to another, and that other."""
+    above, row = reports_to(actor), ESCALATES_BY_ROLE.get(actor.role)
+    if row and row.on_fail is goal.role:  # a FAIL goes there at once
+        yield goal
+        return
+    steps = (goal, *((actor.peer(above),) if above else ()), actor.peer(Role.GO))
+    yield next((one for one in steps if _open_way(actor, one)), goal)
+    yield goal
 
 
 def department_of(name: str) -> Dept | None:
@@ -241,20 +255,31 @@ def _rule(which: Rule) -> str:
 
 def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
     """Return whether somebody may write to somebody else at all, whatever the message."""
-    if sender == receiver:
-        return AccessDecision(True, "Nobody needs leave to note something down.")
+    if rule := _open_way(sender, receiver):
+        return AccessDecision(True, rule)
     for forbidden in (_user_is_reached_by_proxy, _departments_are_apart):
         if answer := forbidden(sender, receiver):
             return answer
-    if rule := _why_linked(sender, receiver) or _why_linked(receiver, sender):
-        return AccessDecision(True, rule)
     rule = _why_not(sender.role, receiver.role)
     between = _between(sender, receiver)
-    return (
-        AccessDecision(False, rule, (receiver.peer(between).name,))
-        if between
-        else refusal(sender, rule)
-    )
+    if between is None:
+        return refusal(sender, rule)
+    beside = receiver if receiver.department else sender
+    return AccessDecision(False, rule, (beside.peer(between).name,))
+
+
+def _open_way(sender: Actor, receiver: Actor) -> str:
+    """Return the rule by which two may write to each other; nothing when none lets them."""
+    if sender == receiver:
+        return "Nobody needs leave to note something down."
+    if Role.USER in (sender.role, receiver.role):
+        other = receiver if sender.role is Role.USER else sender
+        return _rule(Rule.OWNER_TO_USER_ONLY) if other.role in _PROXIES else ""
+    if is_across(sender, receiver):
+        are_leads = {sender.role, receiver.role} == {Role.LEAD}
+        barrier = barrier_between(sender.department, receiver.department)
+        return LEADS_ONLY if are_leads and not barrier else ""
+    return _why_linked(sender, receiver) or _why_linked(receiver, sender)
 
 
 def _between(sender: Actor, receiver: Actor) -> Role | None:
@@ -262,7 +287,8 @@ def _between(sender: Actor, receiver: Actor) -> Role | None:
     above = [one.role for one in superiors(receiver)]
     if sender.role in _PROXIES and Role.LEAD in above:
         return Role.LEAD
-    place = above.index(sender.role) if sender.role in above else 0
+    levels = (Role.GO, Role.USER) if sender.role is Role.GO else (sender.role,)
+    place = next((place for place, role in enumerate(above) if role in levels), 0)
     return above[place - 1] if place else None
 
 
@@ -271,28 +297,22 @@ def _user_is_reached_by_proxy(sender: Actor, receiver: Actor) -> AccessDecision 
         return None
     other = receiver if sender.role is Role.USER else sender
     rule = _rule(Rule.OWNER_TO_USER_ONLY)
-    if other.role in _PROXIES:
-        return AccessDecision(True, rule)
     is_last = other.role is Role.ARCHITECT and other.mode is Mode.SINGLE
     return refusal(sender, rule, *((Role.GO,) if is_last or sender.role is Role.USER else ()))
 
 
 def _departments_are_apart(sender: Actor, receiver: Actor) -> AccessDecision | None:
+    """Return the no between departments: others go up to their own Lead, a Lead asks the other
+    Lead, or the one that relays.
+    """
     if not is_across(sender, receiver):
         return None
-    if {sender.role, receiver.role} != {Role.LEAD}:
-        ask = reports_to(sender) if sender.role is not Role.LEAD else Role.LEAD
-        return _towards(sender, receiver, LEADS_ONLY, ask)
-    if barrier := barrier_between(sender.department, receiver.department):
-        return AccessDecision(False, NO_UX_TO_BACKEND, (Actor(Role.LEAD, barrier.relay).name,), ())
-    return AccessDecision(True, LEADS_ONLY)
-
-
-def _towards(sender: Actor, receiver: Actor, rule: str, ask: Role | None) -> AccessDecision:
-    """Return a no with the open way: a Lead asks the other Lead, all others go up to their own."""
-    if ask is None or sender.role is not Role.LEAD:
-        return refusal(sender, rule)
-    return AccessDecision(False, rule, (receiver.peer(Role.LEAD).name,), ())
+    barrier = barrier_between(sender.department, receiver.department)
+    rule = NO_UX_TO_BACKEND if barrier and receiver.role is Role.LEAD else LEADS_ONLY
+    if sender.role is not Role.LEAD:
+        return refusal(sender, LEADS_ONLY)
+    department = barrier.relay if barrier else receiver.department
+    return AccessDecision(False, rule, (Actor(Role.LEAD, department).name,), ())
 
 
 def is_across(one: Actor, other: Actor) -> bool:

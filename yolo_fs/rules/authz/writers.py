@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from yolo_fs.protocol.departments import Dept, Mode, Role
+from yolo_fs.protocol.escalation import LEVELS
 from yolo_fs.protocol.roster import AGENT_BY_NAME, AGENTS
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
 from yolo_fs.rules.artifacts.table import Artifact, by_kind
@@ -85,7 +86,9 @@ def everybody(mode: Mode) -> tuple[Actor, ...]:
 
 @cache
 def _contacts(actor: Actor) -> tuple[Actor, ...]:
-    return tuple(one for one in everybody(actor.mode) if may_contact(actor, one).allowed)
+    """Return whom somebody may write to: those of the chain first, of them the departments'."""
+    found = [one for one in everybody(actor.mode) if may_contact(actor, one).allowed]
+    return tuple(sorted(found, key=lambda one: (one.role not in LEVELS, one.department is None)))
 
 
 def next_towards(actor: Actor, goals: frozenset[Actor], mode: Mode) -> Actor | None:
