@@ -186,7 +186,7 @@ def test_each_standing_has_a_sign_of_its_own_without_colour() -> None:
     assert set(SIGNS) == set(StepStanding)
     assert len({sign for sign, _ in SIGNS.values()}) == len(SIGNS)
     text = drawn(phase(facts({})))
-    assert "# complete  ~ running  o ready  . pending  - skipped" in text
+    assert "# complete  ~ running  o ready  w waiting  . pending  - skipped" in text
 
 
 def test_the_signs_stand_under_their_steps() -> None:

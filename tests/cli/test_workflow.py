@@ -106,7 +106,7 @@ def test_complete_of_all_departments_needs_all_of_them(team: Team, ask: Any) -> 
     assert code == Exit.FINDINGS
     assert [one["standing"] for one in answer["data"]["departments"]] == [
         "complete",
-        "ready",
+        "waiting",
         "ready",
     ]
 

@@ -31,13 +31,13 @@ def health_of(repo: Repo) -> Path:
     return repo.git_dir / "yolo-fs/health.json"
 
 
-def test_the_line_tells_phase_step_percentage_and_what_is_rejected(
+def test_the_line_tells_phase_steps_done_and_what_is_rejected(
     repo: Repo, start: Start, tmp_path: Path
 ) -> None:
     daemon, plan = start(repo), artifact("plan", 1)
     repo.write(plan)
     daemon.wait_committed([plan])
-    until(lambda: "%" in line(str(repo.root)), "the daemon has told where the team stands")
+    until(lambda: "steps" in line(str(repo.root)), "the daemon has told where the team stands")
     host = json.dumps({"session_id": "s", "workspace": {"current_dir": str(repo.root)}}).encode()
     said = asked(host, cwd=tmp_path).stdout.decode()
     assert said == line(str(repo.root)) + "\n"

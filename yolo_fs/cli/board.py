@@ -39,6 +39,7 @@ SIGNS = {
     StepStanding.COMPLETE: ("#", "green"),
     StepStanding.RUNNING: ("~", "cyan"),
     StepStanding.READY: ("o", "bold"),
+    StepStanding.WAITING: ("w", "yellow"),
     StepStanding.PENDING: (".", "dim"),
     StepStanding.SKIPPED: ("-", "dim"),
 }
@@ -163,6 +164,9 @@ def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
     _draw_whole(console, one.progress, verbose=verbose)
     _draw_plans(console, one.progress, verbose=verbose)
     _draw_gates(console, one, verbose=verbose)
+    if cause := one.root_cause:
+        run = f"; run: {cause.command}" if cause.command else ""
+        console.print(f"  root cause: {safe(cause.sentence + run, 800)}", style="bold yellow")
     for alarm in one.alarms:
         console.print(f"  alarm: {safe(str(alarm), 2_000)}", style="red")
     for escalation in one.escalations:
@@ -205,7 +209,7 @@ def _draw_legend(console: Console) -> None:
 
 def _draw_department(console: Console, one: DepartmentStatus, *, verbose: bool) -> None:
     console.print(
-        f"  {one.department}: {one.percent} %, stage gate {one.stage}, "
+        f"  {one.department}: {_steps_of(one)}, stage gate {one.stage}, "
         f"{_next(one.next, done=one.is_complete)}"
     )
     _draw_lacks(console, one.steps, one.current, verbose=verbose)
@@ -223,6 +227,10 @@ def _draw_whole(console: Console, progress: PhaseStatus, *, verbose: bool) -> No
         asked = progress.next if is_asked else None
         console.print(f"  phase: {_next(asked, done=progress.is_complete)}")
         _draw_lacks(console, progress.steps, current, verbose=verbose)
+
+
+def _steps_of(one: DepartmentStatus) -> str:
+    return f"{sum(step.is_passed for step in one.steps)} of {len(one.steps)} steps"
 
 
 def _draw_lacks(

@@ -18,8 +18,9 @@ from yolo_fs.protocol.roster import bare_name, plain_name
 from yolo_fs.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.rules.phase.report import tokens
 from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.company.agents import ERRORS, STREAM, found_in, printed
-from yolo_fs.services.company.runs import Run, runs
+from yolo_fs.services.company.agents import ERRORS, STREAM, printed
+from yolo_fs.services.company.overview import overview
+from yolo_fs.services.company.runs import runs
 from yolo_fs.services.install.background import follow
 
 if TYPE_CHECKING:
@@ -76,8 +77,7 @@ def runs_(asked: Invocation) -> Reply:
     The bill of each run stands below it, by role and by step.
     """
     with Repository(asked.start) as repository:
-        found = runs(repository)
-        data = [_as_json(repository, run) for run in found]
+        data = overview(repository)
     return Reply(data, show=lambda console: _show(console, data))
 
 
@@ -123,27 +123,6 @@ def _tail(folder: str, name: str, count: int) -> list[str]:
     return [safe(line, _LINE_LENGTH) for line in lines[-count:]] if count else []
 
 
-def _as_json(repository: Repository, run: Run) -> dict[str, Any]:
-    acts = []
-    for act, value in zip(run.acts, run.as_json()["acts"], strict=True):
-        process = None if act.ended else found_in(run.folder(repository, act))
-        pid = process.pid if process and process.is_alive else None
-        acts.append({**value, "pid": pid})
-    bills = {"by_role": _bill(run, "agent"), "by_step": _bill(run, "step")}
-    return {**run.as_json(), "acts": acts, **bills}
-
-
-def _bill(run: Run, key: str) -> dict[str, dict[str, Any]]:
-    """Return starts, tokens and cost for each value of a key."""
-    found: dict[str, dict[str, Any]] = {}
-    for act in run.acts:
-        row = found.setdefault(getattr(act, key), {"starts": 0, "tokens": 0, "cost_usd": 0.0})
-        row["starts"] += 1
-        row["tokens"] += act.tokens
-        row["cost_usd"] = round(row["cost_usd"] + act.cost_usd, 6)
-    return found
-
-
 def _show(console: Console, found: list[dict[str, Any]]) -> None:
     for run in found:
         bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD"
@@ -151,12 +130,13 @@ def _show(console: Console, found: list[dict[str, Any]]) -> None:
         head = f"{run['id']} {run['phase']} {iso(run['started'])}: {outcome}, {bill}"
         console.print(safe(head, 300), style="bold")
         for act in run["acts"]:
-            console.print(safe(f"  {_line(act)}", 300))
+            console.print(safe(f"  {line_of(act)}", 300))
     if not found:
         console.print("no agent was started here; 'yolo-fs go' starts them")
 
 
-def _line(act: dict[str, Any]) -> str:
+def line_of(act: dict[str, Any]) -> str:
+    """Return one start of an agent in a line."""
     seconds = (act["ended"] or time.time()) - act["started"]
     state = act["outcome"] or (f"runs as process {act['pid']}" if act["pid"] else "left")
     spent = f", {act['tokens']} tokens" if act["tokens"] else ""

@@ -241,7 +241,7 @@ def _show_candidates(
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")
 def statusline(asked: Invocation) -> Reply:
-    """Show in one line where the team stands: phase, step, percentage, who is next, what is held or
+    """Show in one line where the team stands: phase, steps done, the next act, what is held or
     rejected.
 
     Reads one file that the daemon keeps, so that a host may ask as often as it likes; always ends

@@ -180,18 +180,7 @@ def _turn_as_json(
     own = [one for one in found if one.progress.step.key == turn.step]
     look = next((one for one in own if department in (None, one.department)), own[0])
     gates = {"entry": look.entry, "exit": look.exit}
-    return {
-        "step": turn.step,
-        "agent": turn.agent,
-        "task": turn.task,
-        "why": turn.why,
-        "command": turn.command,
-        "act": turn.act,
-        "inputs": turn.inputs,
-        "writes": act.writes,
-        "example": act.example,
-        **gates,
-    }
+    return {**act.as_json(), **gates}
 
 
 def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]) -> None:
@@ -201,9 +190,7 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
         if turn is None:
             console.print(f"{name:10} nobody")
             continue
-        task = f" {turn['task']}" if turn["task"] else ""
-        act = turn["act"] or f"does {turn['step']}{task}"
-        line = f"{name:10} {turn['agent']} {act} from {', '.join(turn['inputs'])}"
+        line = f"{name:10} {turn['sentence']} from {', '.join(turn['inputs'])}"
         console.print(safe(line, 500))
         if turn["why"]:
             console.print(f"  because: {safe(turn['why'], 300)}")

@@ -20,6 +20,7 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import YoloError
+from yolo_fs.services.moments.happening import happening
 from yolo_fs.services.moments.moment import stamp
 from yolo_fs.services.moments.reader import MomentReader
 from yolo_fs.services.reports.status import CandidateState
@@ -96,7 +97,8 @@ class EventFeed:
                 bell.clear()
                 for event in self._after(seen):
                     seen = int(event["seq"])
-                    yield _framed("journal", event, seen)
+                    said = {**event, "happening": happening(event)._asdict()}
+                    yield _framed("journal", said, seen)
                 if (board := self._boards.get(phase, "")) is not shown:
                     shown = board
                     yield board

@@ -26,7 +26,14 @@ TEXT_BYTES = 3_000_000
 """Of the texts of artifacts; what comes after that is named and folded away for good."""
 _LONGEST_TEXT = 2_000
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-_SIGNS = {"complete": "✓", "running": "◐", "ready": "○", "pending": "·", "skipped": "–"}
+_SIGNS = {
+    "complete": "✓",
+    "running": "◐",
+    "ready": "○",
+    "waiting": "◌",
+    "pending": "·",
+    "skipped": "–",
+}
 _TITLES = {
     "lanes": "Lanes",
     "plans": "Plans complete",

@@ -31,12 +31,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.readers import READERS
 from yolo_fs.edges.text_checks import Limits
 from yolo_fs.json_form import envelope
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.table import ARTIFACTS
 from yolo_fs.schemas.base import build_shapes
+from yolo_fs.services.company.overview import overview
 from yolo_fs.services.moments.reader import MomentReader
 from yolo_fs.services.moments.timeline import Timeline
 from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest, is_foreign
@@ -126,6 +128,7 @@ class BoardSite:
         self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
             "repositories": lambda *_: [os.path.basename(each.root) for each in self._readers],
             "artifacts": lambda asked, reader: reader.artifacts(_given(asked, "at", "HEAD")),
+            "company": lambda _, reader: _company(reader),
             "handoffs": lambda asked, reader: reader.handoffs(_given(asked, "at")),
             "timeline": lambda asked, reader: self._timeline(
                 asked, reader, _BUDGET_S if _given(asked, "look") else 0.0
@@ -310,6 +313,11 @@ def _enveloped(
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"etag": tag})
     return Response(body, status, {"etag": tag, "content-type": "application/json"})
+
+
+def _company(reader: MomentReader) -> list[dict[str, Any]]:
+    with Repository(reader.root) as repository:
+        return overview(repository)
 
 
 def _page_files() -> Iterator[tuple[str, bytes]]:

@@ -32,7 +32,8 @@ def turn(changed: dict[str, list[dict[str, Any]]], **more: Any) -> Next:
     found = phase.progress.next
     assert found is not None
     assert PhaseReport(phase, Asker()).next()[0] == found
-    assert summary_line((phase,)).endswith(f", next {found.agent}")
+    run = f" → {found.command}" if found.command else ""
+    assert summary_line((phase,)).endswith(f", next: {found.sentence}{run}")
     return found
 
 

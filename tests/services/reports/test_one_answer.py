@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from tests.support.teams import BACKEND, THREE, Team
+from tests.web.served import served
 from yolo_fs.cli.main import run
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.mcp.tools import Tools
 from yolo_fs.rules.states.project import summary_line
 from yolo_fs.services.history.team import Team as History
 from yolo_fs.services.progress.board import phases_now
@@ -23,6 +25,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
     return Team(tmp_path / "work")
 
 
+ACT = ("agent", "step", "task", "act", "why", "command", "inputs", "writes", "example")
+
+
 def said(team: Team, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     capsys.readouterr()
     assert run([*words, "-C", str(team.root)]) == 0
@@ -33,21 +38,30 @@ def check(team: Team, capsys: pytest.CaptureFixture[str]) -> str:
     """Return who has to act, once each place has said the same."""
     brief = said(team, capsys, "resume", "--json")["data"]
     asked = brief["next"]
-    expected = (asked["agent"], asked["step"], asked["task"], asked["why"])
+    expected = {key: asked[key] for key in ACT}
     phase = brief["now"]["phase"]
     flow = said(team, capsys, "workflow", "next", "--phase", phase, "--json")["data"]["next"]
     board = said(team, capsys, "status", "--json")["data"]["team"]
     (shown,) = (one["next"] for one in board["phases"] if one["phase"] == phase)
-    for other in (flow, shown):
-        assert (other["agent"], other["step"], other["task"], other["why"]) == expected
+    tools = Tools(str(team.root))
+    asked_by_tool, stand = tools.next(phase), tools.stand()
+    with served(team.root) as client:
+        page = client.api("board", phase=phase).data["team"]
+    (on_page,) = (one["next"] for one in page["phases"] if one["phase"] == phase)
+    for other in (flow, shown, on_page, asked_by_tool.data["next"], stand.data["next"]):
+        assert {key: other[key] for key in ACT} == expected
+    sentence = shown["sentence"]
+    assert f"next: {sentence}" in stand.text and sentence in asked_by_tool.text
     hook = said(team, capsys, "resume", "--format", "claude-hook")
     told = hook["hookSpecificOutput"]["additionalContext"]
-    assert f"next: {asked['agent']} does {asked['step']}" in told
+    assert f"next: {sentence}" in told
+    assert all(path in told for path in asked["writes"])
     with Repository(str(team.root)) as repository:
         settings = load(repository.root)
         history = History(repository, settings)
         phases = phases_now(repository, settings, repository.head().tip, history)
-    assert summary_line(phases).endswith(f", next {asked['agent']}")
+    run_it = f" → {asked['command']}" if asked["command"] else ""
+    assert summary_line(phases).endswith(f", next: {sentence}{run_it}")
     return str(asked["agent"])
 
 

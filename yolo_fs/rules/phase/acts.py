@@ -7,7 +7,7 @@ needs the same as a list of what may be done at once, with the paths that each a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from yolo_fs.ids import TaskRef
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role, name_in
@@ -59,6 +59,22 @@ class Act(NamedTuple):
         """The command that prints a valid artifact of the kind that it leaves; empty for none."""
         kinds = (place.artifact.kind for path in self.writes if (place := classify(path)))
         return next((f"yolo-fs schema example {kind}" for kind in kinds), "")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the act as every door shows it: who does what, why, and what it leaves."""
+        turn = self.turn
+        return {
+            "agent": turn.agent,
+            "sentence": turn.sentence,
+            "step": turn.step,
+            "task": turn.task,
+            "act": turn.act,
+            "why": turn.why,
+            "command": turn.command,
+            "inputs": list(turn.inputs),
+            "writes": list(self.writes),
+            "example": self.example,
+        }
 
     @property
     def is_of_person(self) -> bool:

@@ -71,7 +71,13 @@ class Phase:
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
             idle = tuple(one._replace(next=None) for one in status.departments)
             return status._replace(departments=idle, next=None)
-        return with_turns(self.facts, status, self._behind_gates, self.alarms)
+        waiting = {
+            Dept(wait.waiter): f"waits for {wait.need}"
+            for wait in reversed(self.waits)
+            if wait.waiter in self._behind_gates
+        }
+        turned = with_turns(self.facts, status, self._behind_gates, self.alarms)
+        return turned.with_waiting(waiting)
 
     @property
     def _is_past_departments(self) -> bool:

@@ -6,7 +6,7 @@ See docs/dev/sources.md#document-002.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -30,6 +30,8 @@ class StepStanding(StrEnum):
     """Its entry gate is closed."""
     READY = "ready"
     """Its entry gate is open and nothing of it is there."""
+    WAITING = "waiting"
+    """It would be ready, but its department waits at a gate between departments."""
     RUNNING = "running"
     """Part of it is there."""
     SKIPPED = "skipped"
@@ -147,10 +149,32 @@ class PhaseStatus(NamedTuple):
         return tuple(plan for department in self.departments for plan in department.plans)
 
     @property
+    def every_step(self) -> tuple[StepStatus, ...]:
+        """The steps of all departments, and those that the phase has once."""
+        return (*self.steps, *(step for one in self.departments for step in one.steps))
+
+    @property
+    def steps_passed(self) -> int:
+        """How many of them hold nobody up any more."""
+        return sum(one.is_passed for one in self.every_step)
+
+    @property
     def percent(self) -> int:
         """Share of all plans that are done, 0-100, rounded down."""
         plans = self.plans
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
+
+    def with_waiting(self, behind: Mapping[Dept, str]) -> PhaseStatus:
+        """Return the same phase where no step of a department that waits is called ready.
+
+        `behind`: department → what it waits for, in words.
+        """
+        departments = tuple(
+            one._replace(steps=tuple(_waiting(step, why) for step in one.steps)) if why else one
+            for one in self.departments
+            for why in (behind.get(one.department, ""),)
+        )
+        return self._replace(departments=departments)
 
     def behind_gates(self, closed: Sequence[str], asked: Next) -> PhaseStatus:
         """Return the same phase while gates are closed: not complete, were everything else done.
@@ -164,6 +188,12 @@ class PhaseStatus(NamedTuple):
             for one in self.steps
         )
         return self._replace(steps=steps, next=asked)
+
+
+def _waiting(one: StepStatus, why: str) -> StepStatus:
+    if one.standing is not StepStanding.READY:
+        return one
+    return StepStatus(one.step, StepStanding.WAITING, missing=(why, *one.missing))
 
 
 def fold(facts: PhaseFacts) -> PhaseStatus:

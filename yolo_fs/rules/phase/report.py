@@ -206,18 +206,11 @@ def _next(report: PhaseReport) -> ReportSection:
     waits = [wait for wait in report.phase.waits if wait.waiter == following.task]
     act = act_for(report.phase, following, department.department if department else None)
     data = {
-        "agent": following.agent,
-        "step": following.step,
-        "task": following.task,
+        **{key: each for key, each in act.as_json().items() if key != "sentence"},
         "department": department.department.value if department else None,
         "action": safe(task.action) if task else "",
         "why": safe(following.why, 300),
-        "command": following.command,
-        "act": following.act,
-        "inputs": list(following.inputs),
         "files": files,
-        "writes": list(act.writes),
-        "example": act.example,
         "waits_for": [wait.on for wait in waits],
     }
     lines = tuple(_next_lines(report, act, task, waits, files))

@@ -152,14 +152,17 @@ def current(phases: Phases) -> Phase:
 
 
 def summary_line(phases: Phases) -> str:
-    """Return phase, step, percentage, and who is next, for a status line; empty without a phase."""
+    """Return phase, steps done and the next act, for a status line; empty without a phase."""
     if not phases:
         return ""
     progress = current(phases).progress
     if progress.is_complete:
         return f"{progress.phase} complete"
-    turn = f", next {progress.next.agent}" if progress.next else ""
-    return f"{progress.phase} {progress.step} {progress.percent}%{turn}"
+    steps = f"{progress.steps_passed}/{len(progress.every_step)} steps"
+    turn = progress.next
+    run = f" → {turn.command}" if turn and turn.command else ""
+    asked = f", next: {turn.sentence}{run}" if turn else ""
+    return f"{progress.phase} {progress.step} {steps}{asked}"
 
 
 def _derived(phases: Phases) -> dict[str, Any]:

@@ -6,13 +6,14 @@ What an agent can mend or decide is not in it.
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from yolo_fs.edges.files import stamp_at
 from yolo_fs.protocol.departments import Role
-from yolo_fs.reasons import Reason
+from yolo_fs.reasons import Finding, Reason
 from yolo_fs.rules.artifacts.verdicts import Held
 from yolo_fs.rules.escalations.log import LOG, EscalationProgress
 from yolo_fs.rules.phase.acts import acts_of
@@ -31,7 +32,9 @@ class InboxItem(NamedTuple):
     id: str
     """Names it for `answer`, such as `ESC-01-02-T3`."""
     kind: str
-    """`credential`, `daemon`, `conflict`, `escalation`, `decision`, `deadlock` or `held`."""
+    """`credential`, `daemon`, `conflict`, `escalation`, `decision`, `deadlock`, `held`, or
+    `health` for what `doctor` names.
+    """
     since: str
     """Moment in UTC; empty where nothing tells it."""
     question: str
@@ -45,7 +48,16 @@ class InboxItem(NamedTuple):
         return {**self._asdict(), "options": list(self.options)}
 
 
-_URGENCY = ("credential", "daemon", "conflict", "escalation", "decision", "deadlock", "held")
+_URGENCY = (
+    "credential",
+    "daemon",
+    "conflict",
+    "escalation",
+    "decision",
+    "deadlock",
+    "held",
+    "health",
+)
 
 _SETTLED_BY = {
     Reason.GITIGNORED: "git check-ignore -v {path}",
@@ -65,9 +77,16 @@ passes, or is an obstacle, which is one item however many files it holds."""
 
 
 def inbox(
-    found: Report, team: Board | None, machines: TeamOverview | None, escalations: Escalations
+    found: Report,
+    team: Board | None,
+    machines: TeamOverview | None,
+    escalations: Escalations,
+    health: Iterable[Finding] = (),
 ) -> tuple[InboxItem, ...]:
-    """Return what waits for a person, the most urgent first, the oldest of a kind first."""
+    """Return what waits for a person, the most urgent first, the oldest of a kind first.
+
+    `health`: what stands in the way of yolo_fs itself.
+    """
     phases = [one for one in team.phases if not one.is_complete] if team else []
     items = [
         *_daemon(found),
@@ -76,6 +95,7 @@ def inbox(
         *_escalations(found.root, team, escalations),
         *(item for phase in phases for item in _acts(phase)),
         *_conflicts(machines),
+        *map(_unhealthy, health),
     ]
     items.sort(key=lambda one: (_URGENCY.index(one.kind), one.since or "~", one.id))
     return tuple(items)
@@ -89,6 +109,17 @@ def _daemon(found: Report) -> Iterator[InboxItem]:
     elif health.degraded or health.troubles:
         what = health.degraded.reason.sentence if health.degraded else health.troubles[0].what
         yield InboxItem("daemon", "daemon", "", f"The daemon fails: {what}.", (), "yolo-fs doctor")
+
+
+def _unhealthy(one: Finding) -> InboxItem:
+    command = next(iter(_COMMAND.findall(one.hint)), "yolo-fs doctor")
+    where = f"{one.path}: " if one.path else ""
+    said = f"{where}{one.message or one.reason.sentence}. {one.hint}".strip()
+    return InboxItem(f"{one.reason.value}:{one.path}", "health", "", said, (), command)
+
+
+_COMMAND = re.compile(r"'(yolo-fs [^']{1,200})'")
+"""A command that a hint names."""
 
 
 def _obstacle(found: Report) -> Iterator[InboxItem]:

@@ -48,6 +48,8 @@ class PresentMoment:
     """How many handoffs came as handoff.json; None where none was read."""
     inbox: tuple[InboxItem, ...] = ()
     """What waits for a person, the most urgent first."""
+    health: tuple[Finding, ...] = ()
+    """What stands in the way of yolo_fs itself, and how to mend it."""
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
         """Return the moment as the data of `status --json`.
@@ -62,7 +64,8 @@ class PresentMoment:
         machines = {"machines": to_json(self.machines)}
         handoffs = {"handoff_json": to_json(self.compliance)}
         found = self.found.as_json(whole)
-        waiting = {"inbox": [one.as_json() for one in self.inbox]}
+        waiting: dict[str, Any] = {"inbox": [one.as_json() for one in self.inbox]}
+        waiting["health"] = [one.as_json() for one in self.health]
         return waiting | team | as_json(self.beside) | crew | machines | handoffs | found
 
 
@@ -108,8 +111,9 @@ class StatusObserver:
             team = board(self._repository, settings, found.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
-            waiting = inbox(found, None, None, escalations)
-            return PresentMoment(found, None, findings=(*standing, wrong), inbox=waiting)
+            waiting = inbox(found, None, None, escalations, standing)
+            wrong_too = (*standing, wrong)
+            return PresentMoment(found, None, findings=wrong_too, inbox=waiting, health=standing)
         if found.head.tip:
             index = self._team.history_index
             warnings = self._team.derive_from(index.tip, "warnings", index.warnings)
@@ -130,8 +134,10 @@ class StatusObserver:
             lambda: total_compliance(self._repository.root, settings.limits), None, unseen
         )
         findings += tuple(dict.fromkeys(unseen))
-        waiting = inbox(found, team, machines, escalations)
-        return PresentMoment(found, team, beside, crew, findings, machines, read, waiting)
+        waiting = inbox(found, team, machines, escalations, standing)
+        return PresentMoment(
+            found, team, beside, crew, findings, machines, read, waiting, (*standing, *of_hooks)
+        )
 
     def close(self) -> None:
         """End the helper processes."""

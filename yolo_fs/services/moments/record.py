@@ -5,15 +5,20 @@ and its versions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.credentials import redact
 from yolo_fs.edges.git.history import LoggedCommit, log
 from yolo_fs.edges.git.repository import Repository
+from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.rules.artifacts.catalogue import in_words
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.rules.artifacts.export import field_docs
 from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.schemas.layout import Record
 from yolo_fs.services.checking.checker import Checker
 from yolo_fs.services.checking.snapshots import AtCommit, BlobReader, Snapshot, WorkTree
 from yolo_fs.services.history.team import Team
@@ -26,6 +31,27 @@ LONGEST_LINE = 4_000
 MOST_LINES = 2_000
 """Lines of one artifact that are shown."""
 MOST_VERSIONS = 200
+MOST_RECORDS = 200
+"""Records of one artifact that are shown as such; the text has them all."""
+
+
+class ShownField(NamedTuple):
+    """One value of a record."""
+
+    key: str
+    meaning: str
+    """What the schema says of it; the key itself where that says nothing."""
+    value: str
+    """Escaped, without credentials."""
+
+
+class ShownRecord(NamedTuple):
+    """One record as a reader is shown it."""
+
+    line: int
+    kind: str
+    """What the schema calls it, such as `plan task`."""
+    fields: tuple[ShownField, ...]
 
 
 class ArtifactText(NamedTuple):
@@ -42,6 +68,8 @@ class ArtifactText(NamedTuple):
     findings: tuple[Finding, ...]
     versions: tuple[LoggedCommit, ...]
     """Commits that changed it, newest first."""
+    records: tuple[ShownRecord, ...] = ()
+    """Its records in the words of their schema; none where it has no records."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the artifact as the page is given it."""
@@ -53,6 +81,7 @@ class ArtifactText(NamedTuple):
             "lines": list(self.lines),
             "line_count": self.line_count,
             "findings": [one.as_json() for one in self.findings],
+            "records": to_json(self.records),
             "versions": [
                 {"commit": one.oid, "at_s": one.at_s, "subject": one.subject}
                 for one in self.versions
@@ -93,15 +122,39 @@ def read_artifact(
     else:
         snapshot = WorkTree(repository.root, limit, repository.commits_may_exist)
     data, checker = snapshot.content(path), Checker(settings)
-    wrong = () if isinstance(data, Finding) else checker.check(place, data, snapshot).findings
+    checked = None if isinstance(data, Finding) else checker.check(place, data, snapshot)
+    wrong = checked.findings if checked else ()
     kind, versions = place.artifact.kind, tuple(versions_of(repository, path, commit or tip))
     if isinstance(data, bytes):
         lines = harmless_lines(data)
         count = data.count(b"\n") + (not data.endswith(b"\n"))
-        return ArtifactText(path, kind, commit, len(data), lines, count, wrong, versions)
+        records = tuple(_shown(place, checked.records)) if checked else ()
+        return ArtifactText(path, kind, commit, len(data), lines, count, wrong, versions, records)
     if not versions and data.reason is Reason.FILE_MISSING:
         raise YoloError(data.reason, f"{safe(path)}: {data.reason.sentence}")
     return ArtifactText(path, kind, commit, 0, (), 0, (data,), versions)
+
+
+def _shown(place: Place, records: Sequence[Record]) -> Iterator[ShownRecord]:
+    for (line, value), shape in place.artifact.shapes_of(records[:MOST_RECORDS]):
+        docs = field_docs(shape) if shape else {}
+        fields = tuple(
+            ShownField(
+                safe(key, 80),
+                docs.get(key, "").partition(":")[0].strip(". ") or safe(key, 80),
+                safe(redact(_plain(each)), LONGEST_LINE),
+            )
+            for key, each in value.items()
+        )
+        kind = " ".join(in_words(shape.__name__)) if shape else place.artifact.kind
+        yield ShownRecord(line, kind, fields)
+
+
+def _plain(value: Any) -> str:
+    """Return a value as people write it: a list of texts without its brackets."""
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return " · ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def versions_of(repository: Repository, path: str, tip: str | None) -> list[LoggedCommit]:

@@ -13,17 +13,34 @@ from typing import Any, NamedTuple
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
+from yolo_fs.protocol.departments import Dept
 from yolo_fs.reasons import Finding
 from yolo_fs.rules.escalations.log import as_json
 from yolo_fs.rules.evidence import PlanStatus, Switches
 from yolo_fs.rules.loops.facts import LoopProgress
+from yolo_fs.rules.phase.acts import act_for
 from yolo_fs.rules.phase.phase import Phase
 from yolo_fs.rules.phase.progress import DepartmentStatus, Next, StepStatus
+from yolo_fs.rules.phase.root_cause import RootCause, root_cause
 from yolo_fs.rules.phase.waits import Alarm, Deadlock
 from yolo_fs.schemas.config import Config
 from yolo_fs.services.agents.access import out_of_lane
 from yolo_fs.services.history.team import Team, loops_of
 from yolo_fs.services.workspace import Settings
+
+
+class Pace(NamedTuple):
+    """How far a phase is, and how fast it got there."""
+
+    steps_done: int
+    """Steps that hold nobody up any more, of all departments and of the phase."""
+    steps: int
+    began_s: int
+    """Moment of its first commit, in seconds since the epoch; 0 for none."""
+    last_s: int
+    """Moment of its last one."""
+    left_s: int
+    """What the steps that are left take at the pace of those that are done; 0 where unknown."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +69,21 @@ class PhaseBoard(Phase):
         standing = "complete" if self.is_finished else f"at {progress.step}"
         return f"phase {progress.phase}: {standing} ({done}, {progress.percent} %)"
 
+    @cached_property
+    def root_cause(self) -> RootCause | None:
+        """What most of it waits for in the end; None while nobody waits for another's work."""
+        return root_cause(self)
+
+    @property
+    def pace(self) -> Pace:
+        """How fast it goes, by its commits alone."""
+        filed = [one.at_s for one in self.facts.filed if one.place.phase and one.commit]
+        times = (*filed, *(one.at_s for one in self.facts.work))
+        began_s, last_s = min(times, default=0), max(times, default=0)
+        steps, done = len(self.progress.every_step), self.progress.steps_passed
+        left_s = (last_s - began_s) * (steps - done) // done if done else 0
+        return Pace(done, steps, began_s, last_s, 0 if self.is_complete else left_s)
+
     def as_json(self) -> dict[str, Any]:
         """Return the phase as `status --json` shows it."""
         progress = self.progress
@@ -61,8 +93,10 @@ class PhaseBoard(Phase):
             "complete": progress.is_complete,
             "step": progress.step,
             "percent": progress.percent,
-            "next": _next(progress.next),
-            "departments": [_department(one) for one in progress.departments],
+            "pace": to_json(self.pace),
+            "root_cause": self.root_cause.as_json() if self.root_cause else None,
+            "next": _next(self, progress.next),
+            "departments": [_department(self, one) for one in progress.departments],
             "steps": [_step(one) for one in progress.steps],
             "gates": to_json(self.gates),
             "sign_off": {"decision": decision.value, "why": why},
@@ -81,6 +115,7 @@ class PhaseBoard(Phase):
             "phase": str(progress.phase),
             "complete": progress.is_complete,
             "percent": progress.percent,
+            "pace": to_json(self.pace),
         }
 
 
@@ -162,14 +197,14 @@ def _phase(team: Team, at_s: int, phase: Phase) -> PhaseBoard:
     return shown
 
 
-def _department(one: DepartmentStatus) -> dict[str, Any]:
+def _department(phase: Phase, one: DepartmentStatus) -> dict[str, Any]:
     return {
         "department": one.department.value,
         "complete": one.is_complete,
         "step": one.current.step.key if one.current else None,
         "percent": one.percent,
         "stage_gate": one.stage.value,
-        "next": _next(one.next),
+        "next": _next(phase, one.next, one.department),
         "blockers": list(one.blockers),
         "steps": [_step(step) for step in one.steps],
         "plans": [_plan(plan) for plan in one.plans],
@@ -209,19 +244,8 @@ def tasks_done(plan: PlanStatus) -> int:
     return sum(bool(task.commit) for task in plan.tasks)
 
 
-def _next(one: Next | None) -> dict[str, Any] | None:
-    return (
-        {
-            "step": one.step,
-            "agent": one.agent,
-            "task": one.task,
-            "why": one.why,
-            "command": one.command,
-            "inputs": list(one.inputs),
-        }
-        if one
-        else None
-    )
+def _next(phase: Phase, turn: Next | None, department: Dept | None = None) -> Any:
+    return act_for(phase, turn, department).as_json() if turn else None
 
 
 def _alarm(one: Alarm) -> dict[str, Any]:

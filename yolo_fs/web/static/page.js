@@ -14,7 +14,7 @@ const BOARD_MS = 60;
 const $ = (id) => document.getElementById(id);
 
 const state = {
-  board: null, timeline: null, artifact: null, other: null, handoffs: null, artifactError: "",
+  board: null, timeline: null, artifact: null, other: null, handoffs: null, artifactError: "", company: [],
   events: [], unshown: 0, ages: new Map(), drawings: new Map(), pastArtifacts: [],
   view: "team", phase: "", at: "", path: "", repo: "0", against: "", open: null, more: 200,
   filter: { standing: "", text: "" }, live: false,
@@ -26,6 +26,10 @@ const state = {
   setFilter(changes) { Object.assign(this.filter, changes); this.more = 200; show(); },
   showMore() { this.more += 400; show(); },
   compare(commit) { go({ against: commit }); },
+  async copy(text, button) {
+    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { getSelection().selectAllChildren(button.previousSibling); }
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  },
 };
 
 function address(wanted) {
@@ -85,8 +89,15 @@ function take(board, newest) {
   }
   show();
   afterPaint(() => settle(newest, at ? "" : board.team?.commit));
-  if (state.view === "handoffs") lookAtHandoffs();
+  lookAtHandoffs();
+  lookAtCompany();
 }
+
+const lookAtCompany = lately(async () => {
+  const before = JSON.stringify(state.company);
+  try { state.company = await ask("company", { repo: state.repo }); } catch { state.company = []; }
+  if (JSON.stringify(state.company) !== before) show();
+});
 
 const lookBack = lately(async () => {
   if (!state.phase) return;
@@ -110,8 +121,8 @@ const lookBack = lately(async () => {
 
 let drawnAt = 0;
 async function lookAtPlots() {
-  const wide = Math.max(280, Math.min(1600, $("view").clientWidth - 40));
-  const half = wide > 900 ? Math.floor((wide - 20) / 2) - 20 : wide;
+  const wide = Math.max(280, document.querySelector("[data-plot=lanes]")?.clientWidth ?? $("view").clientWidth - 40);
+  const half = Math.max(280, document.querySelector("[data-plot=plans]")?.clientWidth ?? wide);
   await Promise.all(["lanes", "plans", "steps", "refusals", "latency"].map(async (name) => {
     const text = await draw({ name, phase: state.phase, repo: state.repo, width: name === "lanes" ? wide : half });
     const key = `${text.length}:${hash(text)}`;
@@ -145,9 +156,10 @@ const lookAtArtifact = lately(async () => {
 
 const lookAtHandoffs = lately(async () => {
   const { at, repo } = state;
+  const before = JSON.stringify(state.handoffs);
   try { state.handoffs = await ask("handoffs", { at, repo }); } catch (error) { complain(error.message); }
   if (at !== state.at) lookAtHandoffs();
-  show();
+  if (JSON.stringify(state.handoffs) !== before) show();
 });
 
 // --- how late the page is ---
@@ -237,8 +249,8 @@ function show() {
   state.unshown = 0;
   document.title = `${state.phase || "yolo-fs"}: ${VIEWS[state.view][0]}`;
   $("name").textContent = plain((state.board.root ?? $("name").textContent).split("/").pop(), 40);
-  mendChildren($("views"), Object.entries(VIEWS).map(([name, [title]], at) => el("a", { href: address({ ...state, view: name }), "aria-current": name === state.view ? "page" : null, "aria-keyshortcuts": String(at + 1) }, title)));
-  mendChildren($("phase"), (state.board.team?.phases ?? []).map((one) => el("option", { value: one.phase, "data-key": one.phase }, `${one.phase} · ${one.complete ? "complete" : `${one.percent} %`}`)));
+  mendChildren($("views"), Object.entries(VIEWS).map(([name, [title]], at) => !isUsed(name) ? null : el("a", { href: address({ ...state, view: name }), "aria-current": name === state.view ? "page" : null, "aria-keyshortcuts": String(at + 1) }, title)).filter(Boolean));
+  mendChildren($("phase"), (state.board.team?.phases ?? []).map((one) => el("option", { value: one.phase, "data-key": one.phase }, `${one.phase} · ${one.complete ? "complete" : `${one.pace.steps_done}/${one.pace.steps} steps`}`)));
   $("phase").value = state.phase;
   document.body.dataset.commit = state.board.team?.commit ?? "";
   document.body.dataset.past = String(Boolean(state.at));
@@ -246,9 +258,18 @@ function show() {
   showTime();
 }
 
+/** Whether a view has something to show; one that is looked at keeps its tab. */
+function isUsed(name) {
+  if (name === state.view) return true;
+  if (name === "machines") return Boolean(state.board.machines);
+  if (name === "handoffs") return Boolean(state.handoffs?.lives.length || state.handoffs?.sessions.length || state.phaseNow()?.handoffs?.length);
+  return true;
+}
+
 function showLive() {
-  $("live").dataset.live = state.at ? "past" : String(state.live);
-  $("live-text").textContent = state.at ? `as of ${short(state.at)}` : state.live ? "live" : "offline: trying again";
+  const isIdle = state.live && state.board?.daemon && !state.board.daemon.running;
+  $("live").dataset.live = state.at ? "past" : isIdle ? "idle" : String(state.live);
+  $("live-text").textContent = state.at ? `as of ${short(state.at)}` : isIdle ? "no daemon" : state.live ? "live" : "offline: trying again";
   const worst = [...late].sort((a, b) => a - b)[Math.floor(late.length * 0.95)];
   $("live").title = late.length ? `The last ${late.length} events were shown within ${worst} ms (p95)` : "";
 }
@@ -374,7 +395,9 @@ async function begin() {
   window.addEventListener("hashchange", read);
   let width = 0;
   new ResizeObserver(() => { if (Math.abs($("view").clientWidth - width) > 40) { width = $("view").clientWidth; if (state.view === "time") lookBack(); } }).observe($("view"));
+  matchMedia("(max-width: 760px)").addEventListener("change", show);
   setInterval(() => { if (document.querySelector(".countdown")) show(); }, 1000);
+  setInterval(() => { if (state.company.some((run) => run.acts.some((act) => act.pid))) lookAtCompany(); show(); }, 5000);
   read();
   listen();
   const names = await ask("repositories").catch(() => []);

@@ -1,7 +1,7 @@
 // The views: each takes the state and returns an element. They compute nothing that a command would say otherwise.
 import { clock, el, plain, short, span, svg, words } from "./dom.js";
 
-const SIGNS = { complete: "✓", running: "◐", ready: "○", pending: "·", skipped: "–" };
+const SIGNS = { complete: "✓", running: "◐", ready: "○", waiting: "◌", pending: "·", skipped: "–" };
 const FEW = 200;
 
 const commit = (oid) => oid ? el("code.commit", { title: oid }, short(oid)) : null;
@@ -28,56 +28,90 @@ function findings(list) {
 
 // --- team ---
 
+const isNarrow = matchMedia("(max-width: 760px)");
+
 export function team(state) {
   const { board } = state;
   const phase = state.phaseNow();
   return el("div.view.team", {}, needsYou(state),
-    phase ? [summary(state, phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet.")),
+    phase ? [summary(state, phase), cause(phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet: the first agent writes its file, or 'yolo-fs phase new SLUG' begins one.")),
     el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), phase ? [gates(state, phase), plans(phase)] : null),
-    el("div.column", { "data-key": "aside" }, recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
+    el("div.column", { "data-key": "aside" }, atWork(state), recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
 }
 
+/** What waits for a person: the same list as `yolo-fs inbox`, then what nobody answers by a command. */
 function needsYou(state) {
+  if (state.at) return null;
   const { board } = state;
   const noted = [
-    ...(board.forged ?? []).map((one) => `${one.file} is forged: it opens nothing`),
+    ...(board.forged ?? []).map((one) => `${one.file} was made by hand and opens nothing`),
     ...(board.overdue ?? []),
     ...(board.crew?.stalls ?? []).map((one) => `${one.department} ${words(one.step)} stands still: ${one.agent} is next; ${one.said}`),
-    board.counts?.rejected ? `${board.counts.rejected} refused: see below how to mend ${board.counts.rejected === 1 ? "it" : "them"}` : null,
-  ].filter(Boolean);
+  ];
   const waiting = board.inbox ?? [];
-  if (!waiting.length && !noted.length) return null;
-  return el("section.card.needs", { "data-key": "needs", "aria-label": "Needs a person" }, el("h2", {}, "Needs a person"),
-    el("ul", {}, waiting.map((one) => el("li", { "data-key": one.id, "data-kind": one.kind }, one.question,
-      one.options.length ? el("ol.options", {}, one.options.map((option) => el("li", {}, option))) : null,
-      el("code.command", {}, one.command), one.since ? el("span.why", {}, ` since ${one.since}`) : null)),
-    noted.map((one) => el("li", {}, one))));
+  if (!waiting.length && !noted.length) return el("section.card.calm", { "data-key": "needs", "aria-label": "Inbox" }, el("p", {}, el("span.sign.complete", { "aria-hidden": "true" }, "✓ "), "Nothing waits for you."));
+  return el("section.card.needs", { "data-key": "needs", "aria-label": "Inbox" }, el("h2", {}, `Waits for you: ${waiting.length + noted.length}`),
+    el("ul", {}, waiting.map((one) => item(state, one)), noted.map((text) => el("li", {}, text))));
+}
+
+function item(state, one) {
+  const age = one.since ? (state.clockMs() - Date.parse(one.since)) / 1000 : null;
+  return el("li.item", { "data-key": one.id, "data-kind": one.kind }, el("p", {}, el(`span.tag.${one.kind}`, {}, words(one.kind)), one.question, age === null ? null : el("span.why", { title: one.since }, ` ${span(age)} ago`)),
+    one.options.length ? el("ol.options", {}, one.options.map((option) => el("li", {}, option))) : null, command(state, one.command));
+}
+
+/** A command, with a button that copies it: nothing here runs anything. */
+function command(state, text) {
+  if (!text) return null;
+  return el("p.command", {}, el("code", {}, text), el("button.copy", { type: "button", "aria-label": `Copy: ${text}`, onclick: (event) => state.copy(text, event.target) }, "Copy"));
 }
 
 function summary(state, phase) {
+  const { pace } = phase;
   const all = phase.departments.flatMap((one) => one.plans);
   const done = all.filter((one) => one.standing === "complete").length;
+  const until = phase.complete || state.at ? pace.last_s : state.clockMs() / 1000;
+  const facts = [
+    pace.began_s ? `${phase.complete ? "took" : "for"} ${span(until - pace.began_s)}` : null,
+    !phase.complete && pace.left_s >= 60 ? `about ${span(pace.left_s)} left at this pace` : null,
+    all.length ? `${done} of ${all.length} plans complete` : null,
+  ].filter(Boolean);
   return el("section.card.summary", { "data-key": "summary", "aria-label": "Phase" },
-    el("div.percent", {}, el("span.number", {}, String(phase.percent)), el("span.unit", {}, "%"), el("span.of", {}, "of the plans")),
+    el("div.share", {}, el("span.number", {}, `${pace.steps_done}/${pace.steps}`), el("span.of", {}, "steps done")),
     el("div", {}, el("h2", {}, phase.complete ? `${phase.phase} is complete` : `${phase.phase}: ${words(phase.step)}`),
-      el("progress", { max: 100, value: phase.percent, "aria-label": "Phase" }),
-      el("p", {}, `${done} of ${all.length} plans complete. `, phase.complete ? "" : turn(phase.next),
-        ` Sign-off: ${phase.sign_off.decision} (${phase.sign_off.why}).`)));
+      el("progress", { max: pace.steps, value: pace.steps_done, "aria-label": "Steps done" }),
+      el("p.paced", {}, facts.join(" · ")),
+      phase.complete ? null : el("p", {}, turn(phase.next)),
+      phase.complete || phase.step === "signoff" ? el("p", {}, `Sign-off: ${phase.sign_off.decision} (${phase.sign_off.why}).`) : null));
 }
 
-const turn = (next) => next ? `Next: ${next.agent}, ${words(next.step)}${next.task ? ` ${next.task}` : ""}.` : "";
+const turn = (next) => next ? `Next: ${next.sentence}` : "";
+
+/** What everything waits for, in one sentence, and below it who stands behind it. */
+function cause(phase) {
+  if (!phase.root_cause) return null;
+  const { sentence, command: does, tree } = phase.root_cause;
+  return el("section.card.cause", { "data-key": "cause", "aria-label": "Root cause" }, el("h2", {}, "Why it does not go on"),
+    el("p.sentence", {}, sentence), does ? el("p.command", {}, el("code", {}, does)) : null,
+    tree.waiters.length ? el("details", {}, el("summary", {}, "Who waits behind it"), branch(tree.waiters)) : null);
+}
+
+const branch = (waiters) => el("ul.tree", {}, waiters.map((one) => el("li", {}, el("strong", {}, one.name), el("span.why", {}, ` ${one.why}${one.where ? ` (${one.where})` : ""}`), one.waiters.length ? branch(one.waiters) : null)));
 
 function steps(state, phase) {
   const known = new Map();
   for (const one of [...phase.departments.flatMap((each) => each.steps), ...phase.steps]) known.set(one.step, one.number);
   const order = [...known].sort((a, b) => a[1] - b[1]);
   const rows = [...phase.departments, { department: "phase", steps: phase.steps, next: phase.next, blockers: [] }];
-  return card("Departments and steps", "steps", el("div.wide", { tabindex: 0, role: "group", "aria-label": "Departments and steps, scrolls" },
-    el("table.grid", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span.hidden", {}, "Department")),
+  const cellOf = (row, step) => cell(state, row, row.steps.find((one) => one.step === step));
+  const grid = isNarrow.matches
+    ? el("table.grid.upright", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span.hidden", {}, "Step")), rows.map((row) => el("th", { scope: "col" }, row.department)))),
+      el("tbody", {}, order.map(([step, number]) => el("tr", { "data-key": step }, el("th", { scope: "row" }, el("span.no", {}, number), " ", words(step)), rows.map((row) => cellOf(row, step))))))
+    : el("table.grid", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span.hidden", {}, "Department")),
       order.map(([step, number]) => el("th", { scope: "col", title: words(step) }, el("span.no", {}, number), el("span.name", {}, words(step)))))),
-    el("tbody", {}, rows.map((row) => el("tr", { "data-key": row.department }, el("th", { scope: "row" }, row.department),
-      order.map(([step]) => cell(state, row, row.steps.find((one) => one.step === step)))))))),
-  detail(state, rows), el("p.legend", {}, Object.entries(SIGNS).map(([standing, sign]) => el("span", {}, el(`span.sign.${standing}`, { "aria-hidden": "true" }, sign), standing))));
+    el("tbody", {}, rows.map((row) => el("tr", { "data-key": row.department }, el("th", { scope: "row" }, row.department), order.map(([step]) => cellOf(row, step))))));
+  return card("Departments and steps", "steps", el("div.wide", { tabindex: 0, role: "group", "aria-label": "Departments and steps, scrolls" }, grid),
+    detail(state, rows), el("p.legend", {}, Object.entries(SIGNS).map(([standing, sign]) => el("span", {}, el(`span.sign.${standing}`, { "aria-hidden": "true" }, sign), standing))));
 }
 
 function cell(state, row, one) {
@@ -100,8 +134,22 @@ function detail(state, rows) {
     one.standing === "complete" && one.by ? el("p", {}, "Proved by ", commit(one.by), at ? ` of ${clock(at)} UTC, ${span((state.clockMs() - at) / 1000)} before` : "") : null,
     one.standing === "skipped" ? el("p", {}, `Skipped by rule: ${one.by}`) : null,
     one.missing.length ? el("ul.lacks", {}, one.missing.map((lack) => el("li", {}, lack))) : null,
-    row.next?.step === step ? el("p", {}, turn(row.next), row.next.why ? ` ${row.next.why}` : "") : null,
+    row.next?.step === step ? el("p", {}, turn(row.next), row.next.why ? ` ${row.next.why}` : "", row.next.writes.length ? el("span.mend", {}, `writes ${row.next.writes.join(", ")}`) : null) : null,
     (row.blockers ?? []).map((said) => el("p.warning", {}, said)));
+}
+
+// --- who is at work ---
+
+/** The agents that the company runs now, and what the run has cost, beside each role's budget. */
+function atWork(state) {
+  const run = state.at ? null : state.company.filter((one) => !state.phase || one.phase === state.phase).at(-1);
+  if (!run) return null;
+  const running = run.acts.filter((act) => !act.ended && act.pid);
+  const bill = ([name, one]) => [name, String(one.starts), one.tokens.toLocaleString("en"), one.budget ? one.budget.toLocaleString("en") : "–", `${one.cost_usd.toFixed(2)} USD`];
+  return el("section.card", { "data-key": "company", "aria-label": "At work" }, el("h2", {}, running.length ? `At work: ${running.length}` : `Last run: ${plain(run.outcome || "not ended", 60)}`),
+    running.length ? table(["Agent", "Act", "Since", "Last tool", "Tokens", "Cost"], running.map((act) => [act.agent, act.task || words(act.step), span(state.clockMs() / 1000 - act.started), act.tool || "–", act.tokens.toLocaleString("en"), `${act.cost_usd.toFixed(2)} USD`])) : null,
+    el("details", { "data-key": "bill" }, el("summary", {}, `Bill: ${run.tokens.toLocaleString("en")} tokens, ${run.cost_usd.toFixed(2)} USD`),
+      table(["Role", "Starts", "Tokens", "Context budget", "Cost"], Object.entries(run.by_role).map(bill)), table(["Step", "Starts", "Tokens", "", "Cost"], Object.entries(run.by_step).map(bill))));
 }
 
 function gates(state, phase) {
@@ -112,7 +160,7 @@ function gates(state, phase) {
 }
 
 function lack(one) {
-  return [`${one.what} `, el("span.why", {}, `(${one.file}${one.line ? `:${one.line}` : ""})`), one.command ? el("code.command", {}, one.command) : null];
+  return [`${one.what} `, el("span.why", {}, `(${one.file}${one.line ? `:${one.line}` : ""})`), one.command ? el("p.command", {}, el("code", {}, one.command)) : null];
 }
 
 function plans(phase) {
@@ -133,9 +181,10 @@ function waits(phase) {
   if (!all.length) return null;
   const circular = new Set(phase.alarms.filter((one) => one.kind === "deadlock").flatMap((one) => one.waits.map((wait) => `${wait.waiter}>${wait.on}`)));
   const isCircle = (wait) => circular.has(`${wait.waiter}>${wait.on}`);
-  return card("Who waits for whom", "waits", graph(all, isCircle), el("ul.waits", {}, all.slice(0, FEW).map((wait) => el(`li${isCircle(wait) ? ".error" : ""}`, {},
-    el("strong", {}, wait.waiter), " waits for ", el("strong", {}, wait.on), el("span.why", {}, ` ${wait.why} (${wait.where})`),
-    isCircle(wait) ? " — in a circle, so nothing ends it by itself" : "", wait.remedy ? el("span.mend", {}, wait.remedy) : null))));
+  return el("section.card", { "data-key": "waits", "aria-label": "Who waits for whom" }, circular.size ? graph(all, isCircle) : null, el("details", { open: circular.size > 0, "data-key": "edges" }, el("summary", {}, el("h2", {}, "Who waits for whom"), el("span.count", {}, String(all.length))),
+    el("ul.waits", {}, all.slice(0, FEW).map((wait) => el(`li${isCircle(wait) ? ".error" : ""}`, {},
+      el("strong", {}, wait.waiter), " waits for ", el("strong", {}, wait.on), el("span.why", {}, ` ${wait.why} (${wait.where})`),
+      isCircle(wait) ? " — in a circle, so nothing ends it by itself" : "", wait.remedy ? el("span.mend", {}, wait.remedy) : null)))));
 }
 
 function graph(all, isCircle) {
@@ -167,15 +216,20 @@ function graph(all, isCircle) {
 // --- escalations and agents ---
 
 function escalations(state, phase) {
+  const open = phase.escalations.filter((one) => one.standing !== "resolved");
+  const over = phase.escalations.filter((one) => one.standing === "resolved");
   if (!phase.escalations.length) return null;
-  return card("Escalations", "escalations", phase.escalations.map((one) => {
-    const due = one.deadline ? (Date.parse(one.deadline) - state.clockMs()) / 1000 : null;
-    return el(`article.escalation.${one.standing}`, { "data-key": one.id, "data-escalation": one.id, "data-holder": one.holder }, el("h3", {}, one.id, " ", el("span.count", {}, `${one.severity}, ${one.standing}`)),
-      el("ol.ladder", {}, one.path.map((role) => el(`li${one.holder.endsWith(role) || one.holder === role ? ".holder" : ""}`, {}, role))),
-      el("p", {}, one.holder ? `${one.holder} holds it. ${one.owed}` : `Decided: ${one.decision}`),
-      due === null ? null : el("p.countdown", { role: "timer" }, due > 0 ? `handed up in ${span(due)}` : `silent for ${span(-due)} too long`),
-      el("details", {}, el("summary", {}, `${one.history.length} stations`), el("ul", {}, one.history.map((each) => el("li", {}, `${each.dt} ${each.agent} → ${each.to}: ${each.decision ?? each.reason ?? ""}`)))));
-  }));
+  return el("section.card", { "data-key": "escalations", "aria-label": "Escalations" }, el("h2", {}, "Escalations"), open.map((one) => escalation(state, one)),
+    over.length ? el("details", { "data-key": "resolved" }, el("summary", {}, `${over.length} resolved`), over.map((one) => escalation(state, one))) : null);
+}
+
+function escalation(state, one) {
+  const due = one.deadline ? (Date.parse(one.deadline) - state.clockMs()) / 1000 : null;
+  return el(`article.escalation.${one.standing}`, { "data-key": one.id, "data-escalation": one.id, "data-holder": one.holder }, el("h3", {}, one.id, " ", el("span.count", {}, `${one.severity}, ${one.standing}`)),
+    el("ol.ladder", {}, one.path.map((role) => el(`li${one.holder.endsWith(role) || one.holder === role ? ".holder" : ""}`, {}, role))),
+    el("p", {}, one.holder ? `${one.holder} holds it: ${one.history[0]?.reason || one.owed}` : `Decided: ${one.decision}`),
+    due === null ? null : el("p.countdown", { role: "timer" }, due > 0 ? `handed up in ${span(due)}` : `silent for ${span(-due)} too long`),
+    el("details", {}, el("summary", {}, counted(one.history.length, "step")), el("ul", {}, one.history.map((each) => el("li", {}, el("time", {}, `${plain(each.dt).slice(0, 19).replace("T", " ")} `), `${each.agent} → ${each.to}: ${each.decision ?? each.reason ?? ""}`)))));
 }
 
 function crew(found) {
@@ -197,16 +251,30 @@ function refused(state) {
 }
 
 function recent(state) {
+  if (state.at) return past(state);
   const rows = state.events.slice(0, Math.max(12, state.unshown));
-  return card("What happened", "events", el("ol.events", { reversed: true }, rows.map((one) => el("li", { "data-key": `e${one.seq}`, "data-seq": one.seq },
-    el("time", { datetime: one.time }, plain(one.time).slice(11, 19)), el("span.type", {}, plain(one.type).replace("dev.yolo_fs.", "")),
-    el("span.what", {}, one.data?.subject || one.data?.reason || one.data?.gate || one.data?.what || "", " ", path(one.subject, home(state)))))), rows.length ? null : empty("Nothing yet while this page is open."));
+  return card("What happened", "events", el("ol.events", { reversed: true }, rows.map((one) => {
+    const said = one.happening ?? { actor: "", verb: one.type, object: one.subject, why: "", path: "", commit: "" };
+    return el("li", { "data-key": `e${one.seq}`, "data-seq": one.seq }, el("time", { datetime: one.time, title: `${one.time}: ${one.type}` }, plain(one.time).slice(11, 16)),
+      el("span.what", {}, el("strong", {}, said.actor), ` ${said.verb} `, said.path ? el("a", { href: state.link({ view: "artifacts", path: said.path, at: "" }) }, path(said.path, home(state))) : said.object,
+        said.why ? el("span.why", {}, ` ${words(said.why)}`) : null, " ", said.commit ? el("a", { href: state.link({ at: said.commit }), title: "the team at this commit" }, commit(said.commit)) : null));
+  })), rows.length ? null : empty("Nothing yet while this page is open."));
+}
+
+/** What the phase's history had at the moment that is looked at; nothing that came later. */
+function past(state) {
+  const until = state.clockMs();
+  const known = (state.timeline?.moments ?? []).filter((one) => one.at_ms <= until);
+  const here = known.findIndex((one) => one.commit.startsWith(state.at));
+  const rows = known.slice(0, here < 0 ? known.length : here + 1).slice(-12).reverse();
+  return card("What had happened", "events", el("ol.events", { reversed: true }, rows.map((one) => el("li", { "data-key": one.commit }, el("time", {}, clock(one.at_ms).slice(11, 16)),
+    el("span.what", {}, one.subject, " ", el("a", { href: state.link({ at: one.commit }) }, commit(one.commit)))))), rows.length ? null : empty("Nothing yet."));
 }
 
 // --- time ---
 
 export function time(state) {
-  const plots = [["plans", "Plans complete"], ["steps", "Where the time of each step went"], ["refusals", "Refusals by cause"], ["latency", "From the write to the commit"]];
+  const plots = [["plans", "Plans complete"], ["steps", "Time per step, all departments together"], ["refusals", "Refusals by cause"], ["latency", "Commit latency"]];
   const left = state.timeline?.left ?? 0;
   return el("div.view.time", {}, card("Lanes", "lanes", left ? el("p.none", { role: "status" }, `looking back: ${left} commits left`) : null, picture(state, "lanes"),
     el("p.legend", {}, ["working", "review", "waiting", "refused"].map((use) => el("span", {}, el(`span.swatch.${use}`, {}), use)),
@@ -237,8 +305,8 @@ export function artifacts(state) {
     el("ul.list", {}, shown.slice(0, state.more).map((one) => el("li", { "data-key": one.path }, el("a", { href: state.link({ path: one.path }), "aria-current": state.path === one.path ? "true" : null },
       el(`span.tag.${one.standing}`, {}, one.standing), path(one.path, home(state)), one.findings.length ? el("span.count", {}, `${one.findings.length}`) : null)))),
     shown.length > state.more ? el("button.quiet", { type: "button", onclick: () => state.showMore() }, `Show more (${shown.length - state.more})`) : null,
-    shown.length ? null : empty("No artifact is so.")),
-  state.artifact ? artifact(state, state.artifact) : state.path ? card(state.path, "text", empty(state.artifactError || "…")) : card("Text", "text", empty("Choose an artifact.")));
+    shown.length ? null : empty("No matches.")),
+  state.artifact ? artifact(state, state.artifact) : state.path ? card(state.path, "text", empty(state.artifactError || "…")) : card("Text", "text", empty("Choose an artifact on the left.")));
 }
 
 function artifact(state, one) {
@@ -248,9 +316,18 @@ function artifact(state, one) {
     el("p.facts", {}, `${words(one.kind)}, ${one.size_bytes} bytes, ${one.versions.length} version${one.versions.length === 1 ? "" : "s"}, `, one.commit ? ["at ", commit(one.commit)] : "in the work tree"),
     one.versions.length ? el("label", {}, "Beside ", el("select", { "aria-label": "Version beside it", onchange: (event) => state.compare(event.target.value) }, el("option", { value: "" }, "no other version"), versions)) : null,
     byLine.get(0) ? findings(byLine.get(0)) : null,
-    state.other ? sideBySide(state.other.lines, one.lines) : el("ol.lines", { tabindex: 0, "aria-label": "Text, scrolls" }, one.lines.map((line, at) => el("li", {}, el("code", {}, line || " "), byLine.get(at + 1) ? findings(byLine.get(at + 1)) : null))),
+    one.records.length && !state.other ? el("div.records", {}, one.records.map((each) => record(each, byLine))) : null,
+    state.other ? sideBySide(state.other.lines, one.lines) : raw(one, el("ol.lines", { tabindex: 0, "aria-label": "Text, scrolls" }, one.lines.map((line, at) => el("li", {}, el("code", {}, line || " "), byLine.get(at + 1) && !one.records.length ? findings(byLine.get(at + 1)) : null)))),
     one.line_count > one.lines.length ? empty(`${one.line_count - one.lines.length} more lines are not shown.`) : null);
 }
+
+/** A record in the words of its schema. */
+function record(one, byLine) {
+  return el("article.record", { "data-line": one.line }, el("h3", {}, `${one.kind} `, el("span.count", {}, `line ${one.line}`)),
+    el("dl.fields", {}, one.fields.map((each) => [el("dt", { title: each.key }, each.meaning), el("dd", {}, each.value)])), byLine.get(one.line) ? findings(byLine.get(one.line)) : null);
+}
+
+const raw = (one, lines) => one.records.length ? el("details", { "data-key": "raw" }, el("summary", {}, "The text as it is"), lines) : lines;
 
 /** Return two versions line by line: what both have stands once. */
 function sideBySide(before, after) {
@@ -274,9 +351,9 @@ export function handoffs(state) {
   const found = state.handoffs;
   const claims = phase?.handoffs ?? [];
   return el("div.view", {}, card("Handoffs", "lives", found?.lives.length ? el("ul.lives", {}, found.lives.map((one) => el("li", {}, el("p", {}, el("strong", {}, one.sender), " → ", el("strong", {}, one.receiver), " ", path(one.place)),
-    el("ol.ladder", {}, one.stations.map((each) => el(`li${each.at_s ? ".holder" : ""}`, { title: each.at_s ? clock(each.at_s * 1000) : "not yet" }, each.stage, each.at_s ? el("span.count", {}, clock(each.at_s * 1000).slice(11)) : null)))))) : empty("No handoff is on its way.")),
+    el("ol.ladder", {}, one.stations.map((each) => el(`li${each.at_s ? ".holder" : ""}`, { title: each.at_s ? clock(each.at_s * 1000) : "not yet" }, each.stage, each.at_s ? el("span.count", {}, clock(each.at_s * 1000).slice(11)) : null)))))) : empty("No open handoffs.")),
   claims.length ? card("What handoffs claim and the branch does not have", "claims", findings(claims)) : null,
-  card("Product chain", "chain", found?.sessions.length ? found.sessions.map((one) => el("article", {}, el("h3", {}, one.session), el("ol.ladder", {}, one.envelopes.map((each) => el(`li.${each.is_error ? "failed" : "holder"}`, { title: each.path }, `${each.from} → ${each.to}`, each.is_error ? el("span.count", {}, " failed") : null))))) : empty("No envelope lies in documents/handoffs.")));
+  card("Product chain", "chain", found?.sessions.length ? found.sessions.map((one) => el("article", {}, el("h3", {}, one.session), el("ol.ladder", {}, one.envelopes.map((each) => el(`li.${each.is_error ? "failed" : "holder"}`, { title: each.path }, `${each.from} → ${each.to}`, each.is_error ? el("span.count", {}, " failed") : null))))) : empty("No product handoffs yet.")));
 }
 
 export function machines(state) {
@@ -287,7 +364,7 @@ export function machines(state) {
   return el("div.view", {},
     card(`Team ${plain(joined.team)}`, "clones", table(["Clone", "Branch", "Published", "Last", "Behind", "To publish", "Daemon"], clones.map((one) => [
       el("span", { title: one.root || "not beside this one" }, one.name, one.is_here ? el("span.count", {}, " here") : null), one.branch || "elsewhere", String(one.published),
-      one.last_s ? el("span", { title: one.last }, clock(one.last_s * 1000)) : "never", counted(one.behind), counted(one.ahead),
+      one.last_s ? el("span", { title: one.last }, clock(one.last_s * 1000)) : "never", known(one.behind), known(one.ahead),
       one.daemon_runs === null ? "unknown" : one.daemon_runs ? "runs" : "none"])),
     here.behind || here.ahead ? null : empty("This branch and the team have the same artifacts.")),
     lane ? card("Remote", "lane", el("p", {}, el("strong", {}, lane.remote), " ", lane.reason ? el("span.where", {}, words(lane.reason)) : lane.is_known ? `answers in ${Math.round(lane.round_trip_s * 1000)} ms` : "has not been asked yet", lane.what ? ` ${lane.what}` : "", lane.since ? el("span.count", {}, ` since ${clock(Date.parse(lane.since))}`) : null)) : null,
@@ -301,4 +378,5 @@ function table(titles, rows) {
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((one) => el("td", {}, one)))))));
 }
 
-const counted = (number) => number === null ? "unknown" : String(number);
+const known = (number) => number === null ? "unknown" : String(number);
+const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;

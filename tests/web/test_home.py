@@ -1,0 +1,185 @@
+"""What the home of the board says first, in each situation, at each width: what waits, why, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from tests.web.browser import launched
+from tests.web.served import Client, served
+from tests.web.situations import QUESTION, team_in
+from yolo_fs.cli.main import run
+
+WIDTHS = (390, 1024, 1440, 2560)
+CUT = """() => [...document.querySelectorAll('main *')].filter((one) => one.offsetParent && one.scrollWidth > one.clientWidth + 1
+  && getComputedStyle(one).overflowX !== 'visible' && !one.matches('.hidden, input, select')).map((one) => one.className)"""
+SIZES = """() => [...new Set([...document.querySelectorAll('body *')].filter((one) => one.offsetParent && one.textContent.trim())
+  .map((one) => getComputedStyle(one).fontSize))]"""
+Seen = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with launched() as browser:
+        yield browser
+
+
+@contextmanager
+def board_of(
+    browser: Any, team: Team, at: str = "", width: int = 1280
+) -> Iterator[tuple[Any, Client]]:
+    with served(team.root) as client:
+        context = browser.new_context(viewport={"width": width, "height": 900})
+        page = context.new_page()
+        page.goto(client.url + at)
+        page.wait_for_selector(".view")
+        yield page, client
+        context.close()
+
+
+@pytest.fixture(autouse=True)
+def no_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+
+
+def test_home_is_the_inbox_with_question_options_and_command(browser: Any, tmp_path: Path) -> None:
+    team = team_in("question", tmp_path)
+    with board_of(browser, team) as (page, client):
+        first = page.locator(".view > :first-child")
+        assert first.get_attribute("aria-label") == "Inbox"
+        item = first.locator("[data-kind=escalation]")
+        assert QUESTION in item.inner_text()
+        assert item.locator(".options li").all_inner_texts() == ["Blue", "Red"]
+        assert item.locator(".command code").inner_text() == "yolo-fs answer ESC-01-01-T1 CHOICE"
+        shown = page.locator(".item .command code").all_inner_texts()
+        assert shown == [one["command"] for one in client.api("board").data["inbox"]]
+
+
+def test_the_credential_is_the_first_thing_on_the_page(browser: Any, tmp_path: Path) -> None:
+    with board_of(browser, team_in("secret", tmp_path)) as (page, _):
+        assert page.locator(".item").first.get_attribute("data-kind") == "credential"
+        assert page.locator(".item").first.bounding_box()["y"] < 200
+
+
+def test_the_root_cause_stands_in_one_sentence_above_the_steps(
+    browser: Any, tmp_path: Path
+) -> None:
+    with board_of(browser, team_in("gate", tmp_path)) as (page, _):
+        said = page.locator(".cause .sentence").inner_text()
+        assert (
+            said
+            == "ux-architect does architecture; that blocks gate ux-complete → backend, frontend"
+        )
+        steps = page.locator("[data-key=steps]").bounding_box()
+        assert page.locator(".cause").bounding_box()["y"] < steps["y"]
+        page.locator(".cause summary").click()
+        assert "frontend" in page.locator(".tree").first.inner_text()
+        assert page.locator(".graph").count() == 0
+
+
+def test_what_waits_at_a_gate_is_not_called_ready(browser: Any, tmp_path: Path) -> None:
+    with board_of(browser, team_in("gate", tmp_path)) as (page, _):
+        standing = {
+            one: page.get_attribute(f"[data-cell='{one}/architecture']", "data-standing")
+            for one in ("backend", "frontend", "uiux")
+        }
+        assert standing == {"backend": "waiting", "frontend": "waiting", "uiux": "ready"}
+
+
+def test_progress_is_told_in_steps_and_never_as_percent(browser: Any, tmp_path: Path) -> None:
+    with board_of(browser, team_in("at-work", tmp_path)) as (page, client):
+        pace = client.api("board").data["team"]["phases"][0]["pace"]
+        assert page.inner_text(".number") == f"{pace['steps_done']}/{pace['steps']}"
+        assert 0 < pace["steps_done"] < pace["steps"]
+        assert page.inner_text(".paced").startswith("for ")
+        assert "%" not in page.inner_text("body")
+
+
+def test_what_is_empty_has_no_card_and_no_tab(browser: Any, tmp_path: Path) -> None:
+    with board_of(browser, team_in("at-work", tmp_path)) as (page, _):
+        assert page.locator("nav a").all_inner_texts() == ["Team", "Time", "Artifacts"]
+        for key in ("escalations", "refused", "agents", "company"):
+            assert page.locator(f"[data-key={key}]").count() == 0
+
+
+def test_a_moment_of_the_past_shows_nothing_that_came_later(browser: Any, tmp_path: Path) -> None:
+    team = team_in("at-work", tmp_path)
+    commits = team.git("log", "--format=%h", "--", ".yolo-planning/phases/01-auth").split()
+    with board_of(browser, team) as (page, _):
+        page.wait_for_selector("[data-seq]")
+        first = team.git("log", "--format=%H", "--", ".yolo-planning/phases/01-auth").split()[-1]
+        page.evaluate("at => { location.hash = `#/team?phase=01-auth&at=${at}` }", first)
+        page.wait_for_selector("body[data-past=true] [data-key=events] li")
+        shown = page.inner_text("[data-key=events]")
+        assert page.locator("[data-key=needs]").count() == 0
+    assert commits[-1][:7] in shown
+    assert not [one for one in commits[:-1] if one[:7] in shown]
+
+
+def test_an_event_tells_who_did_what_and_leads_there(browser: Any, tmp_path: Path) -> None:
+    with board_of(browser, team_in("at-work", tmp_path)) as (page, _):
+        row = page.locator("[data-seq]", has_text="architecture.toon")
+        row.wait_for()
+        assert "architect committed architecture.toon" in row.inner_text()
+        row.locator("a").first.click()
+        page.wait_for_selector(".text[aria-label$='architecture.toon']")
+
+
+def test_a_record_is_a_card_in_the_words_of_its_schema(browser: Any, tmp_path: Path) -> None:
+    at = "#/artifacts?path=.yolo-planning/phases/01-auth/critique.jsonl"
+    with board_of(browser, team_in("at-work", tmp_path), at) as (page, _):
+        page.wait_for_selector(".record")
+        terms = page.locator(".record dt").all_inner_texts()
+        keys = page.eval_on_selector_all(".record dt", "all => all.map((one) => one.title)")
+    assert "sev" in keys
+    assert terms != keys
+
+
+def test_the_board_says_so_when_no_daemon_runs(browser: Any, tmp_path: Path) -> None:
+    with board_of(browser, team_in("fresh", tmp_path)) as (page, _):
+        page.wait_for_selector("#live[data-live=idle]")
+        assert page.inner_text("#live-text") == "no daemon"
+
+
+def test_health_is_in_the_inbox_with_its_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = team_in("at-work", tmp_path)
+    team.file(".gitignore", ".yolo-planning/\n")
+    with served(team.root) as client:
+        board = client.api("board").data
+    assert [one["reason"] for one in board["health"]] == ["gitignored"]
+    assert [one["kind"] for one in board["inbox"]].count("health") == 1
+    capsys.readouterr()
+    assert run(["inbox", "-C", str(team.root)]) == 1
+    assert "yolo-fs doctor" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_cut_and_six_sizes_of_type_are_used(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    sizes = set()
+    for situation in ("question", "gate", "secret"):
+        with board_of(browser, team_in(situation, tmp_path / situation), width=width) as (page, _):
+            page.wait_for_selector("[data-seq]")
+            for view in ("team", "artifacts", "time"):
+                page.evaluate("view => { location.hash = `#/${view}` }", view)
+                page.wait_for_selector(f".view.{view}")
+                if view == "time":
+                    page.wait_for_selector("[data-plot=plans] svg")
+                    page.wait_for_timeout(300)
+                    plot, card = (
+                        page.locator(each).first.bounding_box()["width"]
+                        for each in ("[data-plot=plans] svg", "[data-plot=plans]")
+                    )
+                    assert plot > 0.9 * card, f"{situation}: a plot fills {plot} of {card}"
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+                assert page.evaluate(CUT) == [], f"{situation}, {view}"
+                sizes |= set(page.evaluate(SIZES))
+    assert len(sizes) <= 6, sizes
