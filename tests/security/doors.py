@@ -305,6 +305,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "inbox": MADE,
     "log": MADE,
     "config show": MADE,
+    "squash": (Row("1"),),
     "answer": (Row("ESC-01-01-T1 x --text y"),),
     "escalate list": MADE,
     "escalate tick": MADE,

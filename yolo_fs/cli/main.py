@@ -69,6 +69,7 @@ VERBS = (
     Verb("verify", "check committed history against the protocol", group="Check"),
     Verb("events", "the journal: what happened, in order"),
     Verb("log", "the branch without the commits of the team, or those alone"),
+    Verb("squash", "a phase as one commit on a new branch"),
     Verb("dept", "declare or show how a department stands"),
     Verb("gate", "gates between departments: open or closed, and why not", group="Work"),
     Verb("workflow", "the steps: who is next, what is missing, what may be skipped"),

@@ -101,7 +101,7 @@ OWN_VERBS = (
     OwnVerb("escalate resolve", reads=("--message",), speaks_by=("--as", "--by")),
     *map(OwnVerb, (
         "phase list", "phase new", "start", "logs", "service print", "status", "inbox", "log",
-        "config show",
+        "config show", "squash",
         "resume", "validate",
         "kept list", "kept show", "verify", "events", "dept cleanup", "dept show", "gate check",
         "gate list", "gate wait", "gate why", "explain", "new",

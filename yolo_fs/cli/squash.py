@@ -1,0 +1,72 @@
+"""`yolo-fs squash`: a phase as one commit on a new branch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.reasons import counted, safe, shortened
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
+from yolo_fs.services.history.squash import Squash, make_squash, plan_squash
+from yolo_fs.services.history.team import Team
+from yolo_fs.services.progress.workflow import spelled_or_at_work
+from yolo_fs.services.workspace import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@verb("squash", example="yolo-fs squash login --write")
+@click.argument("phase", required=False, default="")
+@click.option("--branch", default="", help="Name of the new branch; default: squashed/NN-slug.")
+@click.option("-m", "--subject", default="", help="Subject of the commit.")
+@click.option("--write", is_flag=True, help="Make the branch; without it nothing is changed.")
+@click.option("--dry-run", is_flag=True, help="Change nothing, which is the default.")
+def squash(
+    asked: Invocation, *, phase: str, branch: str, subject: str, write: bool, dry_run: bool
+) -> Reply:
+    """Make one commit of a phase, on a new branch, from what the branch has now.
+
+    The branch that you are on stays as it is, and nothing is pushed. The commit has the tree of
+    HEAD; below it is what was there before the phase began. 'yolo-fs verify' accepts it, and the
+    evidence of the phase holds on it. Merge it instead of the many commits.
+    """
+    with Repository(asked.start) as repository:
+        settings = load(repository.root)
+        team = Team(repository, settings)
+        chosen = spelled_or_at_work(repository, settings, team, phase)
+        folder = f"{PLANNING_ROOT}/phases/{chosen}"
+        name = branch or f"squashed/{chosen}"
+        planned = plan_squash(repository, team, chosen, folder, name, subject)
+        commit = make_squash(repository, planned) if write and not dry_run else ""
+        team.keep()
+    data = {
+        "phase": str(chosen),
+        "branch": planned.branch,
+        "base": planned.base,
+        "tip": planned.tip,
+        "commit": commit,
+        "message": planned.message,
+        "squashed": {
+            "team": planned.ours,
+            "source": [one.oid for one in planned.source],
+            "others": [one.oid for one in planned.others],
+        },
+    }
+    return Reply(data, show=lambda console: _show(console, planned, commit))
+
+
+def _show(console: Console, planned: Squash, commit: str) -> None:
+    count = planned.ours + len(planned.source) + len(planned.others)
+    made = f"made {commit[:12]}" if commit else "would make one commit"
+    what = f"{counted(count, 'commit')}, {planned.ours} of them by yolo-fs"
+    console.print(f"{made} on {safe(planned.branch)} of {what}", soft_wrap=True)
+    console.print(safe(planned.message.partition("\n")[0]), soft_wrap=True)
+    if planned.others:
+        named = shortened((one.subject for one in planned.others), 5, shown_by="'yolo-fs log'")
+        console.print(f"not of the phase, and in it as well: {safe(named, 500)}", soft_wrap=True)
+    branch = safe(planned.branch)
+    console.print(f"Next: git diff HEAD {branch}" if commit else "To make it: add --write")
