@@ -198,6 +198,11 @@ def test_a_session_speaks_for_its_own_agent_alone(
         ("yolo-dev", "yolo-fs task complete - --as fe-dev", True),
         ("yolo-dev", "yolo-fs task release --as emperor", True),
         ("yolo-dev", 'yolo-fs task release --as "$NAME"', False),
+        ("yolo-dev", "YOLO_FS_AGENT=lead yolo-fs decide assign 01-01/T1 --reason x", True),
+        ("yolo-dev", "export YOLO_FS_ROLE='lead'; yolo-fs decide assign 01-01/T1", True),
+        ("yolo-dev", "env YOLO_FS_AGENT=yolo-critic git commit -m 'docs(01): critique'", True),
+        ("yolo-dev", "YOLO_FS_AGENT=yolo-dev yolo-fs task release", False),
+        ("yolo-dev", "echo $YOLO_FS_AGENT", False),
         ("", "yolo-fs escalate resolve E --by user --decision x", False),
     ],
 )

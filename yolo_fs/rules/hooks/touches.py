@@ -129,6 +129,10 @@ _COSTS = 32
 """What one thing that is seen costs besides its characters."""
 
 
+_NAMES_SPEAKER = re.compile(r"\bYOLO_FS_(?:AGENT|ROLE)=[\"']?([\w:-]{1,80})")
+"""Variables by which our verbs and git hooks know who acts."""
+
+
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
     """Return what a command, or a patch, touches. `variables`: of the shell, as far as known."""
     named = (path.rstrip(" \t\r") for path in _PATCHED.findall(command))
@@ -139,6 +143,8 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
     seen, excess = _read_text(command, dict(variables or {}))
     if "GIT_CONFIG_" in command and "core.hookspath" in command.lower():
         seen.append(_Unchecked("git with core.hooksPath in its environment"))
+    for said in _NAMES_SPEAKER.finditer(command):
+        seen.append(OwnUse(said[0], Whose.ANYBODY, speaks_for=said[1]))
     touches = list(dict.fromkeys((*patched, *(each for each in seen if isinstance(each, Touch)))))
     excess = excess or _excess(len(command), len(touches))
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
