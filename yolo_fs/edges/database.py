@@ -231,9 +231,16 @@ def storing(path: str) -> Iterator[None]:
 
 def is_foreign(path: str) -> bool:
     """Return whether a database, or what SQLite would read beside it, cannot be what we left."""
-    names = (path, *(f"{path}{ending}" for ending in ENDINGS))
-    there = [name for name in names if os.path.lexists(name)]
-    return f"{path}-journal" in there or any(_facts(name) is None for name in there)
+    for ending in ("", *ENDINGS):
+        try:
+            found = os.lstat(f"{path}{ending}")
+        except FileNotFoundError:  # SQLite takes it away when the last process closes the database
+            continue
+        except OSError:
+            return True
+        if ending == "-journal" or not _is_own_file(found):
+            return True
+    return False
 
 
 def _make_once(path: str, layout: str) -> None:
@@ -372,9 +379,14 @@ def _facts(path: str) -> tuple[int, ...] | None:
         found = os.lstat(path)
     except OSError:
         return None
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_nlink != 1:
+    if not _is_own_file(found):
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _is_own_file(found: os.stat_result) -> bool:
+    is_ours = found.st_uid == os.geteuid() and found.st_nlink == 1
+    return is_ours and stat.S_ISREG(found.st_mode)
 
 
 def _size(path: str) -> int:
