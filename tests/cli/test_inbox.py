@@ -16,7 +16,7 @@ from yolo_fs.reasons import Exit
 NAME = "ESC-01-01-T1"
 WORDS = ("--evidence", "seen", "--recommendation", "decide")
 LOG = ".yolo-planning/phases/01-auth/escalation.jsonl"
-KEYS = {"id", "kind", "since", "question", "options", "command"}
+KEYS = {"id", "kind", "since", "question", "options", "command", "recommendation"}
 
 
 @pytest.fixture

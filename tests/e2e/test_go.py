@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import select
 import shlex
 import signal
 import subprocess
@@ -30,7 +32,7 @@ ANSWERING = (
     f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'answering.py'))}"
 )
 SCRIPTED = f"{shlex.quote(sys.executable)} -P -m yolo_fs.demo.agent"
-DEADLINE_S = 180.0
+DEADLINE_S = 90.0
 
 
 class Company:
@@ -474,3 +476,141 @@ def test_agents_of_a_killed_runner_are_found_and_no_act_is_done_twice(company: C
     subjects = company.subjects()
     assert len(subjects) == len({*subjects}), subjects
     assert "architect" not in [event["agent"] for event in played.named("agent.started")]
+
+
+# --- small companies -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "complexity", "wanted"),
+    [
+        (["--team", "solo"], "high", {"analyze", "lead", "senior", "dev"}),
+        (
+            ["--team", "pair"],
+            "high",
+            {"analyze", "lead", "senior", "tester", "dev", "qa", "qa-code"},
+        ),
+        ([], "trivial", {"analyze", "lead", "senior", "dev"}),
+    ],
+)
+def test_a_small_team_ships_with_the_roles_of_its_steps_alone(
+    company: Company, words: list[str], complexity: str, wanted: set[str]
+) -> None:
+    company.configure()
+    played = company.go("a", "login", *words, YOLO_FS_DEMO_COMPLEXITY=complexity)
+    assert played.code == 0, played
+    assert {event["agent"] for event in played.named("agent.started")} == wanted
+    assert company.repo.yolo_fs("verify").returncode == 0
+    config = json.loads(company.repo.git("show", "HEAD:.yolo-planning/config.json"))
+    assert config["company"].get("team", "") == (words[1] if words else "")
+    assert config["company"]["silent_s"] == 60, "whatever else it says stays"
+
+
+def test_a_step_that_is_switched_on_runs_in_a_small_team(company: Company) -> None:
+    company.configure(company={"team": "solo", "steps": ["security"]})
+    played = company.go("a", "login")
+    assert played.code == 0, played
+    assert "security" in {event["agent"] for event in played.named("agent.started")}
+
+
+# --- on a terminal ---------------------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A run on a terminal, at which somebody types."""
+
+    def __init__(self, company: Company, *words: str, **more: str) -> None:
+        self.shown = b""
+        self._mine, other = pty.openpty()
+        command = [sys.executable, "-P", "-m", "yolo_fs", "go", *words, "--with", SCRIPTED]
+        self.process = subprocess.Popen(
+            command, cwd=company.repo.root, env={**company.env, "TERM": "dumb", **more},
+            stdin=other, stdout=other, stderr=other, start_new_session=True,
+        )  # fmt: skip
+        os.close(other)
+
+    def until(self, text: str) -> None:
+        """Read until a text is shown, or the run ends."""
+        until = time.monotonic() + DEADLINE_S
+        while text.encode() not in self.shown:
+            assert time.monotonic() < until, self.shown
+            if not self._read():
+                raise AssertionError(self.shown)
+
+    def type(self, text: str) -> None:
+        os.write(self._mine, text.encode())
+
+    def end(self) -> int:
+        while self._read():
+            pass
+        os.close(self._mine)
+        return self.process.wait(timeout=DEADLINE_S)
+
+    def _read(self) -> bytes:
+        assert select.select([self._mine], [], [], DEADLINE_S)[0], self.shown
+        try:
+            part = os.read(self._mine, 65536)
+        except OSError:  # the other side is closed
+            part = b""
+        self.shown += part
+        return part
+
+
+ASKS = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
+
+
+def test_a_run_on_a_terminal_asks_there_and_goes_on_with_the_answer(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    terminal = Terminal(company, "a", "login", **ASKS)
+    terminal.until("Enter for later: ")
+    assert b"Blue or red?" in terminal.shown
+    assert b"recommended: Blue" in terminal.shown
+    terminal.type("Blue, as in the logo\n")
+    assert terminal.end() == 0, terminal.shown
+    log = company.repo.git("show", "HEAD:.yolo-planning/phases/01-a-login/escalation.jsonl")
+    assert "Blue, as in the logo" in log
+
+
+@pytest.mark.parametrize(("typed", "code"), [("\n", 75), ("\x04", 75), ("\x03", 130)])
+def test_a_question_may_wait_and_an_interrupt_at_it_ends_the_run(
+    company: Company, typed: str, code: int
+) -> None:
+    company.configure(company={"team": "solo"})
+    terminal = Terminal(company, "a", "login", **ASKS)
+    terminal.until("Enter for later: ")
+    if typed == "\x03":  # the terminal is nobody's, so that its key reaches nobody
+        terminal.process.send_signal(signal.SIGINT)
+    else:
+        terminal.type(typed)
+    assert terminal.end() == code, terminal.shown
+    assert (b"yolo-fs answer ESC-01-01-T1" in terminal.shown) is (code == 75)
+    assert json.loads(company.repo.yolo_fs("inbox", "--json", ok=(1,)).stdout)["data"]
+
+
+def test_an_answer_that_comes_twice_or_too_late_changes_nothing(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    terminal = Terminal(company, "a", "login", **ASKS)
+    terminal.until("Enter for later: ")
+    assert company.repo.yolo_fs("answer", "ESC-01-01-T1", "--text", "Green").returncode == 0
+    terminal.type("Red\n")
+    assert terminal.end() == 0, terminal.shown
+    log = company.repo.git("show", "HEAD:.yolo-planning/phases/01-a-login/escalation.jsonl")
+    assert "Green" in log and '"dec":"Red"' not in log
+
+
+def test_a_team_is_asked_for_once_and_an_approval_and_a_budget_are_given_where_it_runs(
+    company: Company,
+) -> None:
+    company.configure()
+    words = ("a", "login", "--approve", "plan", "--budget", "4")
+    terminal = Terminal(company, *words, YOLO_FS_DEMO_FAULT="over-budget:lead")
+    terminal.until("[company]: ")
+    terminal.type("solo\n")
+    terminal.until("5.00 USD")
+    terminal.until("y to go on, Enter for later: ")
+    terminal.type("y\n")
+    terminal.until("approve the plan")
+    terminal.type("y\n")
+    assert terminal.end() == 0, terminal.shown
+    config = json.loads(company.repo.git("show", "HEAD:.yolo-planning/config.json"))
+    assert config["company"]["team"] == "solo"

@@ -39,14 +39,24 @@ def answer(asked: Invocation, *, name: str, choice: str, text: str) -> Reply:
     if found is None:
         raise _no_question(name, items_of(asked))
     with Repository(asked.start) as repository:
-        settings = load(repository.root)
-        service = Escalations(repository, settings)
-        with contextlib.closing(_journal(repository)) as journal:
-            moves = []
-            for done in answers(service, repository.root, found, choice, text):
-                moves.append(done)
-                _note(journal, done)
-    return _told(moves)
+        return _told(put_answer(repository, found, choice, text))
+
+
+def put_answer(
+    repository: Repository, name: EscalationId, choice: str, text: str
+) -> Sequence[MoveResult]:
+    """Log a decision and its way down, and return what became of each line; the journal has it.
+
+    Raises:
+        YoloError: as `answering.answer`.
+    """
+    service = Escalations(repository, load(repository.root))
+    moves = []
+    with contextlib.closing(_journal(repository)) as journal:
+        for done in answers(service, repository.root, name, choice, text):
+            moves.append(done)
+            _note(journal, done)
+    return moves
 
 
 def _no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
@@ -83,10 +93,10 @@ def _told(moves: Sequence[MoveResult]) -> Reply:
         "log": last.path,
     }
     code = Exit.FINDINGS if last.is_refused else Exit.DONE
-    return Reply(data, last.findings, code, lambda console: _show_moves(console, moves))
+    return Reply(data, last.findings, code, lambda console: show_moves(console, moves))
 
 
-def _show_moves(console: Console, moves: Sequence[MoveResult]) -> None:
+def show_moves(console: Console, moves: Sequence[MoveResult]) -> None:
     for done in moves:
         if done.line and not done.is_refused:
             to = f"{done.line['agent']} → {done.line['tgt']}"

@@ -7,27 +7,32 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.asking import Asker, StoppedError, can_ask
 from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.protocol.chains import GOES_ON
+from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
 from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.services.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
 from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase
-from yolo_fs.services.company.runner import Outcome, Runner, RunOptions, RunResult
+from yolo_fs.services.company.runner import Ask, Outcome, Runner, RunOptions, RunResult
+from yolo_fs.services.company.team_size import said_team, set_team, with_team
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.install.background import launch, running, stop, wait_for_heirs, wait_ready
+from yolo_fs.services.moments.inbox import InboxItem
 from yolo_fs.services.progress.workflow import phase_at_work
-from yolo_fs.services.workspace import load
+from yolo_fs.services.workspace import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.live import Live
 
 _START_S = 60.0
 _STOP_S = 30.0
@@ -89,6 +94,11 @@ _OPTIONS = (
         callback=_checkpoints,
         metavar="plan,ship",
         help="Ask a person there, though nobody has to decide.",
+    ),
+    click.option(
+        "--team",
+        type=click.Choice([*TEAM_SIZE_BY_NAME]),
+        help="How much of the company works, from now on; config.json keeps it.",
     ),
     click.option(
         "--dry-run", is_flag=True, help="Start nothing; print each command line and brief."
@@ -158,13 +168,14 @@ def _run(
     host_name: str | None,
     program: str,
     dry_run: bool,
+    team: str | None,
     **limits: Any,
 ) -> Reply:
     closed_repository(asked).refuse_unsafe()
     words = " ".join(intent).strip()
-    options = RunOptions(**limits, chain=chain)
+    options = RunOptions(**limits, chain=chain, team=team or "")
     with Repository(asked.start) as repository:
-        settings = load(repository.root)
+        settings = with_team(load(repository.root), options.team)
         name = host_name or ("command" if program else chosen_name(repository))
         host = host_for(repository, name, program)
         spelled = phase
@@ -175,13 +186,53 @@ def _run(
         if chosen.is_complete and not chain:
             return _complete(chosen)
         screen = screen_for(asked)
-        runner = Runner(repository, settings, chosen.phase, host, options, screen.tell)
+        asker = Asker(repository, console_for(sys.stdout)) if can_ask(asked) else None
+        if not dry_run:
+            options = options._replace(
+                team=_kept_team(repository, settings, options.team, chosen.is_new, asker)
+            )
+            settings = with_team(settings, options.team)
+        ask = _asked_by(screen, asker, lambda: runner.interrupt())
+        runner = Runner(repository, settings, chosen.phase, host, options, screen.tell, ask)
         analyze = chosen.is_new and not chain
         if dry_run:
             return _previewed(runner, chosen, host, words, analyze=analyze)
         with interrupted_by(runner), daemon_for(repository), screen.watching(runner):
             result = runner.run(words, analyze=analyze)
     return reply_of_run(result, chosen)
+
+
+def _kept_team(
+    repository: Repository, settings: Settings, team: str, is_new: bool, asker: Asker | None
+) -> str:
+    """Have the configuration name the team that is asked for; on a terminal a person is asked once,
+    where nothing names one.
+    """
+    if not team and is_new and asker and not said_team(repository.root):
+        rows = [f"{row.name}: {row.does}" for row in TEAM_SIZES]
+        try:
+            team = asker.choose("How much of the company works?", rows, TEAM_SIZES[-1].name)
+        except StoppedError:
+            raise click.Abort from None
+    if team:
+        set_team(repository, settings, team)
+    return team
+
+
+def _asked_by(screen: Screen, asker: Asker | None, interrupt: Callable[[], None]) -> Ask:
+    """Return who is asked where a run waits for a person: whoever sits at the terminal, if any."""
+
+    def ask(items: Sequence[InboxItem]) -> frozenset[str]:
+        if asker is None:
+            return frozenset()
+        try:
+            with screen.paused():
+                return asker.settle(items)
+        except StoppedError:
+            interrupt()
+            return frozenset()
+
+    return ask
 
 
 def _complete(chosen: ChosenPhase) -> Reply:
@@ -330,6 +381,11 @@ class Screen:
         """Show a run while it goes on."""
         yield
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to a question."""
+        yield
+
 
 def _print_json(name: str, about: Mapping[str, Any]) -> None:
     print(json.dumps({"event": name, **about}), flush=True)
@@ -373,6 +429,18 @@ class LiveScreen(Screen):
     def __init__(self, console: Console):
         super().__init__(_line_printer(console))
         self._console = console
+        self._live: Live | None = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take the table away meanwhile."""
+        if self._live:
+            self._live.stop()
+        try:
+            yield
+        finally:
+            if self._live:
+                self._live.start()
 
     @contextmanager
     def watching(self, runner: Runner) -> Iterator[None]:
@@ -382,7 +450,7 @@ class LiveScreen(Screen):
         with Live(
             get_renderable=lambda: _table(runner), console=self._console,
             refresh_per_second=4, transient=True,
-        ):  # fmt: skip
+        ) as self._live:  # fmt: skip
             yield
 
 

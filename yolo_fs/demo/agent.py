@@ -246,9 +246,10 @@ critique_disposition: C1 addressed
 
 
 CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
-    "analysis.json": _object(
-        {"complexity": "high", "departments": ["backend"], "intent": "execute", "confidence": 0.95}
-    ),
+    "analysis.json": lambda _agent, _path, _department: {
+        "complexity": os.environ.get("YOLO_FS_DEMO_COMPLEXITY", "high"),
+        "departments": ["backend"], "intent": "execute", "confidence": 0.95,
+    },
     "discovery.json": _object({"questions": [{"q": "Who?", "a": "All"}], "open": []}),
     "roadmap-plan.json": _object({"phases": [{"id": "01", "depends_on": []}]}),
     "scope-document.json": _object({"status": "PO-APPROVED"}),

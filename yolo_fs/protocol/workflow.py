@@ -339,6 +339,34 @@ COMPLEXITIES = (
 )
 
 
+class TeamSize(NamedTuple):
+    """How much of the company works by default. Who makes something never judges it: whichever
+    steps run, their roles stay apart.
+    """
+
+    name: str
+    """As `company.team` says it."""
+    does: str
+    """In words, for who chooses."""
+    runs: tuple[str, ...]
+    """Keys of the steps that run, as long as no rule of their own skips them."""
+
+
+_BY_THEIR_OWN_RULE = ("po", "integration_gate", "delivery")
+_SOLO = (
+    *_BY_THEIR_OWN_RULE, "planning", "design_review", "implementation", "code_review", "signoff",
+)  # fmt: skip
+
+TEAM_SIZES = (
+    TeamSize("solo", "plan, implement, review", _SOLO),
+    TeamSize("pair", "plan, tests first, implement, review, QA", (*_SOLO, "test_authoring", "qa")),
+    TeamSize("company", "all eleven steps", tuple(STEP_BY_KEY)),
+)
+"""The smallest first. Trivial work is a solo's, whatever the team."""
+
+TEAM_SIZE_BY_NAME = {row.name: row for row in TEAM_SIZES}
+
+
 class Limit(NamedTuple):
     """How often something may be repeated, or from which value on it ends."""
 

@@ -280,6 +280,21 @@ class ComplexityRouting(NamedTuple):
 class Company(NamedTuple):
     """The agents that `yolo-fs go` starts."""
 
+    team: Literal["solo", "pair", "company"] = "company"
+    """How much of the company works: which steps run by default."""
+    steps: tuple[
+        Literal[
+            "critique",
+            "research",
+            "architecture",
+            "test_authoring",
+            "documentation",
+            "qa",
+            "security",
+        ],
+        ...,
+    ] = ()
+    """Steps that run although the team is too small for them, or the work is trivial."""
     silent_s: Positive = 600
     """Time without a sign of an agent after which it is asked to stop."""
     deadline_s: Positive = 30

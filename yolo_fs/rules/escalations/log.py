@@ -273,6 +273,12 @@ class EscalationProgress(NamedTuple):
         return next((one.options for one in reversed(self.last_round) if one.options), ())
 
     @property
+    def recommendation(self) -> str:
+        """What whoever asked last would do; empty where nobody says."""
+        told = (one.recommendation for one in reversed(self.last_round))
+        return next(filter(None, told), "")
+
+    @property
     def agent(self) -> str:
         """Name of whoever has to move, such as `fe-senior`."""
         return name_in(self.holder, self.department)

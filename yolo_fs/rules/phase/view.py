@@ -12,7 +12,13 @@ from functools import cached_property
 from typing import Any
 
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
-from yolo_fs.protocol.workflow import COMPLEXITIES, Skip, Step
+from yolo_fs.protocol.workflow import (
+    COMPLEXITIES,
+    TEAM_SIZE_BY_NAME,
+    TEAM_SIZES,
+    Skip,
+    Step,
+)
 from yolo_fs.rules.evidence import (
     Filed,
     PhaseFacts,
@@ -21,6 +27,7 @@ from yolo_fs.rules.evidence import (
     failures_of,
     plan_progress,
     plans_of,
+    texts,
 )
 from yolo_fs.schemas.config import Config
 
@@ -94,7 +101,36 @@ def skip_rule(view: View, step: Step) -> str:
         return by_row.value
     if not step.mandatory and (reason := _declared(view, step)) is not None:
         return DECLARED_SKIP + reason
-    return f"complexity {view.facts.switches.complexity}" if _outside_route(view, step) else ""
+    if _outside_route(view, step):
+        return f"complexity {view.facts.switches.complexity}"
+    return _too_small_for(view, step)
+
+
+def _too_small_for(view: View, step: Step) -> str:
+    """Return which team leaves the step out; empty when it runs."""
+    rules = view.config.company
+    if step.mandatory or step.key in rules.steps:
+        return ""
+    if step.key not in TEAM_SIZE_BY_NAME[rules.team].runs:
+        return f"team {rules.team}"
+    is_left_out = step.key not in TEAM_SIZES[0].runs and is_trivial(view.facts)
+    return "trivial work" if is_left_out else ""
+
+
+def is_trivial(facts: PhaseFacts) -> bool:
+    """Return whether the phase is trivial work: its analysis says so, surely enough, and its plans
+    touch no more files than such work may.
+    """
+    rules = facts.switches.config.complexity_routing
+    if not rules.enabled:
+        return False
+    lines = [line for filed in facts.of_kind("analysis") for line in filed.lines]
+    if not lines or lines[-1].get("complexity") != "trivial":
+        return False
+    sureness = lines[-1].get("confidence")
+    is_sure = isinstance(sureness, int | float) and sureness >= rules.trivial_confidence_threshold
+    files = {file for plan in facts.plans for task in plan.tasks for file in texts(task.get("f"))}
+    return is_sure and len(files) <= rules.max_trivial_files
 
 
 def _outside_route(view: View, step: Step) -> bool:

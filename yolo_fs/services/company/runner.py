@@ -12,7 +12,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -26,6 +26,7 @@ from yolo_fs.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.protocol.chains import CHAINS, GOES_ON
 from yolo_fs.protocol.departments import Dept, Role
 from yolo_fs.reasons import Exit, Reason, YoloError, safe, shortened
+from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected
 from yolo_fs.rules.authz.actors import superiors
 from yolo_fs.rules.escalations.lines import EscalationRequest, resumes
@@ -48,6 +49,7 @@ from yolo_fs.services.company.brief import brief_of, variables_of
 from yolo_fs.services.company.hosts import Host, notes_in
 from yolo_fs.services.company.roles import gaps_of, make_plugin, path_with_us
 from yolo_fs.services.company.runs import FOLDER, Run, RunAct, new_run, runs, save
+from yolo_fs.services.company.team_size import with_team
 from yolo_fs.services.escalations.moves import Escalations
 from yolo_fs.services.history.team import Team
 from yolo_fs.services.moments.inbox import InboxItem
@@ -111,6 +113,8 @@ class RunOptions(NamedTuple):
     """`plan` and `ship`: where a person is asked though nobody has to decide."""
     chain: str = ""
     """The command of the routing table, where it is not go."""
+    team: str = ""
+    """The size of the team; empty for what the configuration says."""
 
 
 class RunResult(NamedTuple):
@@ -125,6 +129,8 @@ class RunResult(NamedTuple):
 
 Listener = Callable[[str, Mapping[str, Any]], None]
 """Is told of each event: its name, and what it is about."""
+Ask = Callable[[Sequence[InboxItem]], Collection[str]]
+"""Asks a person, and returns the ids of what was settled."""
 
 
 @dataclass
@@ -166,10 +172,14 @@ class Runner:
         host: Host,
         options: RunOptions,
         tell: Listener,
+        ask: Ask = lambda _: (),
     ):
-        """`tell`: hears of everything that happens."""
+        """`tell`: hears of everything that happens. `ask`: is asked where nobody can go on without
+        a person; by itself nobody is there.
+        """
         self._repository, self._settings, self._id = repository, settings, phase
-        self._host, self._options, self._tell = host, options, tell
+        self._host, self._options, self._tell, self._ask = host, options, tell, ask
+        self._budget = options.budget_usd, options.max_tokens
         self._team = Team(repository, settings)
         self._working: list[_Working] = []
         self._failures: dict[tuple[str, ...], tuple[tuple[object, ...], list[str]]] = {}
@@ -179,6 +189,8 @@ class Runner:
         """Act → what it lacked when it was given up, and why."""
         self._asked: dict[tuple[str, ...], tuple[object, ...]] = {}
         """Act that was handed up → what it lacked, until the branch has the escalation."""
+        self._approved: set[str] = set()
+        """What a person was asked before an act, and agreed to."""
         self._limits = 0
         self._wait_until = 0.0
         self._interrupts = 0
@@ -187,7 +199,9 @@ class Runner:
         self._acts: tuple[Act, ...] = ()
         self._phase: Phase | None = None
         self._analysis_wanted = False
-        self._quiet_by: float | None = None
+        self._quiet_from: float | None = None
+        self._quiet_tip: str | None = None
+        """What the branch was since nobody could be started."""
 
     # --- the run ----------------------------------------------------------------------------------
 
@@ -219,6 +233,8 @@ class Runner:
             self._end_run(outcome.value)
             hopeless = [act.key for act in self._open_acts if self._is_hopeless(act)]
             given_up = tuple(self._given_up[key][1] for key in hopeless if key in self._given_up)
+            if outcome is Outcome.GIVEN_UP and not given_up:
+                given_up = tuple(map(_without_end, self._open_acts)) or (_NOTHING_OPEN,)
             return RunResult(outcome, self._run, waiting, given_up)
 
     def _end_run(self, outcome: str) -> None:
@@ -296,11 +312,35 @@ class Runner:
                 if self._interrupts:
                     return Outcome.INTERRUPTED, ()
                 if self._is_over_budget:
-                    return Outcome.BUDGET, (self._item_of_budget(),)
-                if not self._may_start_later() and self._is_quiet():
+                    item = self._item_of_budget()
+                    if self._is_settled((item,)):
+                        self._raise_budget()
+                    elif not self._interrupts:
+                        return Outcome.BUDGET, (item,)
+                elif not self._may_start_later() and self._is_quiet():
                     waiting = tuple(self._waiting())
+                    if self._is_settled(waiting) or self._interrupts:
+                        continue
                     return (Outcome.WAITS if waiting else Outcome.GIVEN_UP), waiting
             time.sleep(TICK_S)
+
+    def _is_settled(self, items: Sequence[InboxItem]) -> bool:
+        """Return whether a person who was asked has settled any of it, so that the run goes on."""
+        if not items or self._interrupts:
+            return False
+        settled = {one for one in self._ask(items) if not self._interrupts}
+        self._approved |= settled
+        self._quiet_from = None
+        return bool(settled)
+
+    def _raise_budget(self) -> None:
+        """Allow as much again as was asked for at first."""
+        money, tokens = self._budget
+        if money is not None:
+            money += self._run.cost_usd
+        if tokens is not None:
+            tokens += self._run.tokens
+        self._options = self._options._replace(budget_usd=money, max_tokens=tokens)
 
     def _ended(self, phase: Phase | None) -> Outcome | None:
         """Return how a run ends that has nothing left to do."""
@@ -317,7 +357,7 @@ class Runner:
         if tip == self._tip:
             return
         self._tip = tip
-        self._settings = load(self._repository.root)
+        self._settings = with_team(load(self._repository.root), self._options.team)
         facts = facts_of(self._repository, self._settings, self._team, self._id)
         self._phase = Phase(facts)
         self._acts = acts_of(self._phase)
@@ -325,15 +365,18 @@ class Runner:
         self._asked = {key: basis for key, basis in self._asked.items() if open_.get(key) == basis}
 
     def _is_quiet(self) -> bool:
-        """Return whether the branch has all that was written, such as the answer of a person."""
+        """Return whether the branch has all that was written, such as the answer of a person, or
+        has had the time for it: what is held waits for another git, mostly our own daemon's.
+        """
         found = report(self._repository, self._settings)
-        pending = found.with_standing(CandidateState.PENDING)
-        if not pending:
-            self._quiet_by = None
-            return self._repository.head().tip == self._tip
+        patience_s = max((_PATIENCE_S[one.standing] for one in found.listing.unsettled), default=0)
+        if self._asked:  # the branch is about to have what was handed up
+            patience_s = _PENDING_S
         now = time.monotonic()
-        self._quiet_by = self._quiet_by or now + _PENDING_S
-        return now > self._quiet_by
+        if self._quiet_from is None or self._quiet_tip != self._tip:
+            self._quiet_from, self._quiet_tip = now, self._tip
+        is_over = now - self._quiet_from >= patience_s
+        return is_over and self._repository.head().tip == self._tip
 
     @property
     def _open_acts(self) -> tuple[Act, ...]:
@@ -384,7 +427,7 @@ class Runner:
         acts = self._open_acts
         for act in acts:
             if question := self._checkpoint(act):
-                name = f"{act.turn.step}:{act.agent}"
+                name = _name_of_approval(act)
                 said = f"{question}: {act.turn.sentence}"
                 yield InboxItem(name, "approval", "", said, (), self._go_on)
         asks = any(act.is_of_person for act in acts)
@@ -400,6 +443,8 @@ class Runner:
     def _checkpoint(self, act: Act) -> str:
         """Return what a person is to approve before an act; empty for nothing."""
         step = act.turn.step
+        if _name_of_approval(act) in self._approved:
+            return ""
         if step == "design_review" and "plan" in self._options.approve:
             return "approve the plan"
         if step == "signoff" and act.turn.command and "ship" in self._options.approve:
@@ -471,6 +516,7 @@ class Runner:
 
     def _start(self, act: Act) -> None:
         assert self._phase is not None
+        self._quiet_from = None
         key, reasons = act.key, self._reasons_of(act)
         attempt = len(reasons) + 1
         self._starts[key] = self._starts.get(key, 0) + 1
@@ -709,6 +755,7 @@ class Runner:
             reasons.append(f"not written: {', '.join(missing)}")
         if act.writes and not refused and not missing and self._stamps(act) == one.stamps:
             reasons.append("its files were not written again")
+        reasons += self._refused_source(act)
         lacks = shortened(act.lacks, 3, shown_by="'yolo-fs workflow next'", between="; ")
         reasons = reasons or [lacks or "nothing of it is on the branch"]
         if one.is_limited:  # the host was refused, not the agent
@@ -720,6 +767,23 @@ class Runner:
         self._failures[act.key] = (act.basis, tried)
         if len(tried) >= _TRIES or self._starts.get(act.key, 0) >= _MOST_STARTS:
             self._escalate(act, tried)
+
+    def _refused_source(self, act: Act) -> list[str]:
+        """Return what keeps the source of a task from being committed."""
+        sources = [path for path in act.writes if not path.startswith(f"{PLANNING_ROOT}/")]
+        if not act.task or not sources:
+            return []
+        access = Access(self._repository, self._settings, self._team)
+        with suppress(YoloError):
+            actor = access.actor(act.agent)
+            refused = [access.write(actor, f"{self._repository.root}/{one}") for one in sources]
+            said = [
+                f"{path} is not {act.agent}'s: {one.rule}"
+                for path, one in zip(sources, refused, strict=True)
+                if not one.allowed
+            ]
+            return said or [f"no commit of {act.task} is on the branch"]
+        return []
 
     def _is_there(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self._repository.root, path))
@@ -800,6 +864,18 @@ class Runner:
             "agent": record.agent, "department": record.department, "step": record.step,
             "task": record.task, "attempt": record.attempt,
         }  # fmt: skip
+
+
+_NOTHING_OPEN = "the phase is not complete, and no act of it is open: see 'yolo-fs workflow next'"
+
+
+def _without_end(act: Act) -> str:
+    lacks = shortened(act.lacks, 3, shown_by="'yolo-fs workflow next'", between="; ")
+    return safe(f"{act.turn.sentence}: {lacks or 'it is not on the branch'}", 1000)
+
+
+def _name_of_approval(act: Act) -> str:
+    return f"{act.turn.step}:{act.agent}"
 
 
 def _escalation_of(act: Act) -> EscalationId | None:

@@ -42,6 +42,8 @@ class InboxItem(NamedTuple):
     """The answers that whoever asks has thought of; empty for an open question."""
     command: str
     """What settles it, or shows what has to be done."""
+    recommendation: str = ""
+    """What whoever asks would do; empty where nobody says."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the item as `inbox --json` shows it."""
@@ -156,7 +158,8 @@ def _escalations(root: str, team: Board | None, escalations: Escalations) -> Ite
 def _asked(one: EscalationProgress) -> InboxItem:
     said = f"{one.question} (blocks {one.id.task}, {one.severity})"
     since = iso(one.since.timestamp())
-    return InboxItem(str(one.id), "escalation", since, said, one.options, act_of(one)[1])
+    command, best = act_of(one)[1], one.recommendation
+    return InboxItem(str(one.id), "escalation", since, said, one.options, command, best)
 
 
 def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:

@@ -1,0 +1,121 @@
+"""Asks on a terminal what waits for a person, and settles it as `answer` does."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from yolo_fs.cli.answer import put_answer, show_moves
+from yolo_fs.cli.reply import Invocation
+from yolo_fs.edges.git.repository import Repository
+from yolo_fs.ids import EscalationId
+from yolo_fs.reasons import YoloError, safe
+from yolo_fs.services.moments.inbox import InboxItem
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_AGREED = frozenset({"y", "yes"})
+_YES_OR_LATER = frozenset({"approval", "budget"})
+_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StoppedError(Exception):
+    """Whoever was asked wants the run to end."""
+
+
+def can_ask(asked: Invocation) -> bool:
+    """Return whether a person reads what is printed, and can type an answer."""
+    if asked.as_json or asked.quiet or sys.stdin is None:
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+class Asker:
+    """Puts questions to whoever sits at the terminal."""
+
+    def __init__(self, repository: Repository, console: Console):
+        self._repository, self._console = repository, console
+
+    def settle(self, items: Sequence[InboxItem]) -> frozenset[str]:
+        """Ask each in turn, and return the ids of those that are settled; the rest is for later.
+
+        Raises:
+            StoppedError: Ctrl-C, or another signal that ends a run.
+        """
+        return frozenset(one.id for one in items if self._settle(one))
+
+    def choose(self, question: str, options: Sequence[str], default: str) -> str:
+        """Return one of the options, by its number or its name; the default for an empty line.
+
+        Raises:
+            StoppedError: as above.
+        """
+        self._console.print(safe(question, 500), style="bold")
+        for at, each in enumerate(options, 1):
+            self._console.print(safe(f"  {at} {each}", 300))
+        names = [each.partition(":")[0] for each in options]
+        while said := self._read(f"1 to {len(options)} [{default}]: "):
+            if said in names:
+                return said
+            if said.isdecimal() and 0 < int(said) <= len(names):
+                return names[int(said) - 1]
+        return default
+
+    def _settle(self, item: InboxItem) -> bool:
+        self._console.print(safe(item.question, 1000), style="bold")
+        if item.kind in _YES_OR_LATER:
+            return self._read("y to go on, Enter for later: ").lower() in _AGREED
+        name = EscalationId.parse(item.id)
+        if name is None:
+            self._console.print(safe(f"  run: {item.command}", 500))
+            return False
+        for at, each in enumerate(item.options, 1):
+            self._console.print(safe(f"  {at} {each}", 500))
+        if item.recommendation:
+            self._console.print(safe(f"  recommended: {item.recommendation}", 500))
+        numbers = f"1 to {len(item.options)}, or " if item.options else ""
+        while said := self._read(f"{numbers}your own words, Enter for later: "):
+            try:
+                return self._answer(name, item, said)
+            except YoloError as error:
+                self._console.print(safe(error.message, 500), style="red")
+        return False
+
+    def _answer(self, name: EscalationId, item: InboxItem, said: str) -> bool:
+        """Put an answer in the log; where somebody else was quicker, theirs holds, and says so."""
+        is_choice = said in item.options
+        is_choice = is_choice or (said.isdecimal() and 0 < int(said) <= len(item.options))
+        choice, text = (said, "") if is_choice else ("", said)
+        moves = put_answer(self._repository, name, choice, text)
+        show_moves(self._console, moves)
+        for finding in moves[-1].findings:
+            self._console.print(safe(str(finding), 500), style="yellow")
+        return True
+
+    def _read(self, prompt: str) -> str:
+        """Return what is typed; an end of input is for later."""
+        with _stopping():
+            try:
+                return input(prompt).strip()
+            except EOFError:
+                print()
+                return ""
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """Have a signal that ends a run end the question, too."""
+
+    def stop(_number: int, _frame: object) -> None:
+        raise StoppedError
+
+    before = {number: signal.signal(number, stop) for number in _STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
