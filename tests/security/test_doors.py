@@ -232,6 +232,7 @@ def test_every_door_does_its_work_where_nothing_is_hostile(
 
 
 @pytest.mark.timeout(7200 if ALL else 600)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("repository", list(REPOSITORIES))
 def test_no_door_runs_writes_breaks_or_hangs(
     repository: str, place: Place, all_doors: list[Door], rng: random.Random
@@ -249,7 +250,7 @@ def told(faults: Sequence[Fault]) -> str:
     return f"{dict(kinds)}\n" + "\n".join(str(fault) for fault in faults)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("group", list(GROUPS))
 def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(group: str, place: Place) -> None:
     things = planted(place, (group,))
