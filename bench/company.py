@@ -1,6 +1,6 @@
 """Runs the company with a scripted agent that makes faults by a seed, and counts how each run ends.
 
-`python -m bench.company --runs 300 --seed 1 --share 0.15` plays each run in a repository of its own.
+`scripts/company --runs 300 --seed 1 --share 0.15` plays each run in a repository of its own.
 A run ends shipped, at a person, or with an act given up, each with its reason. Whatever is left
 behind counts: a process, a commit that `verify` refuses, an act that was done twice, a run that
 hangs.
@@ -46,6 +46,8 @@ class Ending(NamedTuple):
     escalations: int
     wrong: tuple[str, ...]
     """What must never be: an orphan, a bad commit, an act twice, a hang, a defect."""
+    why: tuple[str, ...] = ()
+    """What was given up, or waits for a person."""
 
 
 def play(seed: int, share: float, folder: Path) -> Ending:
@@ -75,8 +77,12 @@ def play(seed: int, share: float, folder: Path) -> Ending:
     faults = tuple(_faults(root / ".git/yolo-fs/company"))
     outcome = data.get("outcome", f"exit {done.returncode}")
     again = [event for event in events if event["event"] == "agent.started"]
+    waiting = [item["question"] for item in data.get("waiting", ())]
+    why = (*data.get("given_up", ()), *waiting)
+    if outcome not in ("shipped", "interrupted") and not why:
+        wrong = (*wrong, f"it ends as {outcome}, and says no reason")
     retries = sum(event["attempt"] > 1 for event in again)
-    return Ending(seed, outcome, seconds, faults, retries, named["act.escalated"], wrong)
+    return Ending(seed, outcome, seconds, faults, retries, named["act.escalated"], wrong, why)
 
 
 def _make(root: Path, environment: dict[str, str]) -> None:
@@ -174,6 +180,9 @@ def report(found: list[Ending]) -> int:
     slowest = max(found, key=lambda one: one.seconds)
     print(f"{len(found)} runs: {dict(Counter(one.outcome for one in found))}")
     print(f"slowest: seed {slowest.seed}, {slowest.seconds:.0f} s")
+    for one in found:
+        for what in one.why:
+            print(f"  seed {one.seed}: {one.outcome}: {what[:160]}")
     wrong = [(one.seed, what) for one in found for what in one.wrong]
     print(f"must never be: {len(wrong)}")
     for seed, what in wrong:
