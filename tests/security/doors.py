@@ -461,6 +461,7 @@ GAPS: Mapping[str, tuple[str, ...]] = {
     "/api/events": ("?since=0",),
     "/api/plot": tuple(f"?name={name}&phase=01-auth" for name in ("refusals", "latency", "gantt", "commits")),
     "/api/repositories": ("",),
+    "/api/company": ("", "?phase=01-auth"),
     "/api/artifacts": ("", "?at=HEAD~1"),
     "/api/handoffs": ("", "?at=HEAD~1"),
     "/api/timeline": ("?phase=01-auth", "?phase=01-auth&look=1"),
