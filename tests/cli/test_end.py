@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic_core import SchemaError
 
 from tests.support.teams import Team
 from yolo_fs.cli import main
@@ -105,3 +106,16 @@ def test_a_reader_that_closes_the_pipe_changes_no_exit_code(
     finally:
         os.close(writing)
     assert (unheard.returncode, unheard.stderr) == (heard.returncode, heard.stderr)
+
+
+def test_ctrl_c_while_a_shape_is_built_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """pydantic says of it what is below; seen at the board and at a lease on a loaded machine."""
+
+    def build(**_: object) -> None:
+        raise SchemaError('Error building "literal" validator:\n  KeyboardInterrupt: ')
+
+    monkeypatch.setattr(main.yolo_fs, "main", build)
+    assert main.run(["status"]) == Exit.INTERRUPTED
+    assert capsys.readouterr().err == ""

@@ -225,6 +225,11 @@ def _told_by_the_system(defect: Exception) -> YoloError | None:
     return None
 
 
+def _is_interrupt(defect: Exception) -> bool:
+    """Return whether pydantic tells of a Ctrl-C, while it built a shape, as an error of its own."""
+    return type(defect).__name__ == "SchemaError" and "KeyboardInterrupt" in str(defect)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command; print whatever goes wrong, once; return the exit code."""
     if list(arguments) == ["help", "--all"]:
@@ -251,6 +256,8 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as defect:
+        if _is_interrupt(defect):
+            return Exit.INTERRUPTED
         if told := _told_by_the_system(defect):
             complain(told, as_json=as_json and told.reason is not Reason.NO_SPACE)
             return told.exit_code
