@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from html.parser import HTMLParser
@@ -83,6 +84,46 @@ def test_it_has_every_artifact_version_gate_and_commit(team: Team) -> None:
     for commit in team.git("log", "--format=%H", "--", PHASE).split():
         assert commit[:12] in text
     assert "integration: closed, lacks" in text
+
+
+def test_a_reviewer_reads_first_what_was_for_what_and_what_was_built(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    html = written(team, "a.html", "--phase", "1").decode()
+    text = written(team, "a.md", "--phase", "1", "--format", "markdown").decode()
+    commit = team.git("log", "--format=%H", "--grep", "T1 load the keys").split()[0]
+    titles = [line[3:] for line in text.splitlines() if line.startswith("## ")]
+    assert titles[:2] == ["Goal", "What was built"]
+    capsys.readouterr()
+    words = ["report", "--phase", "1", "--format", "markdown", "-C", str(team.root)]
+    assert run(words) == 0
+    assert capsys.readouterr().out.strip() == text.strip()
+    for kept in ("README.md", ".yolo-planning/ROADMAP.md"):
+        assert run([*words, "-o", str(team.root / kept)]) == Exit.USAGE
+    assert run(["report", "-C", str(team.root)]) == Exit.USAGE
+    assert "Issue access tokens that every service can verify" in text
+    assert f"{commit[:12]} feat\\(01\\-01\\)\\: T1 load the keys \\(1 file, \\+1 −0\\)" in text
+    assert html.index(commit[:12]) < html.index("Lanes")
+    assert "Issue access tokens that every service can verify" in html
+
+
+def test_no_text_of_the_repository_is_markup_in_markdown(tmp_path: Path) -> None:
+    team = Team(tmp_path / "repo")
+    team.begin()
+    said = (
+        "<img src=x onerror=alert(1)> [x](javascript:y) @everyone # h `c` AKIA" + "Q3EGRT7YHN2WXK5P"
+    )
+    line = {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "dec": said, "reason": "r"}
+    team.file(".yolo-planning/decisions.jsonl", json.dumps(line) + "\n")
+    team.artifact("decisions.jsonl", json.dumps(line) + "\n")
+    team.user_commits("docs(01): decisions", ".yolo-planning")
+    text = written(team, "a.md", "--format", "markdown").decode()
+    assert "## Decisions" in text
+    assert "AKIAQ3EGRT7YHN2WXK5P" not in text
+    for sign in "<>[]`@#(":
+        body = "".join(one[2:] for one in text.splitlines() if one.startswith("- "))
+        assert f"\\{sign}" in body
+        assert sign not in body.replace(f"\\{sign}", "")
 
 
 def test_no_secret_that_was_committed_past_us_is_in_it(tmp_path: Path) -> None:

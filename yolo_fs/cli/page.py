@@ -12,10 +12,12 @@ from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.journal import Journal
 from yolo_fs.edges.store import SHARED, write_atomic
 from yolo_fs.reasons import safe
+from yolo_fs.services.company.overview import overview
 from yolo_fs.services.moments.moment import find_commit
 from yolo_fs.services.moments.record import record_phase
+from yolo_fs.services.moments.review import review_of
 from yolo_fs.services.workspace import load, output_place
-from yolo_fs.web.report import write_report
+from yolo_fs.web.report import write_markdown, write_report
 
 
 @verb("board", example="yolo-fs board --port 8700 --no-open")
@@ -62,23 +64,44 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
 @click.option(
     "-o",
     "--output",
-    required=True,
-    metavar="FILE.html",
-    help="Where to write it; in the work tree a name in .html.",
+    default="",
+    metavar="FILE",
+    help="Where to write it; in the work tree a name in .html, or in .report.md for Markdown, "
+    "which is printed without it.",
 )
-def report(asked: Invocation, *, phase: str, revision: str, output: str) -> Reply:
-    """Write one HTML file with a whole phase: timeline, plots, artifacts with versions and
-    verdicts, gates, commits.
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["html", "markdown"]),
+    default="html",
+    show_default=True,
+    help="markdown: the text of a pull request, without the process.",
+)
+def report(asked: Invocation, *, phase: str, revision: str, output: str, form: str) -> Reply:
+    """Write one file with a whole phase for who reviews it.
+
+    First its goal, what was built with each source commit and its size, decisions, deviations,
+    tests, security, who signed and what it cost; in HTML then timeline, plots, artifacts with
+    versions and verdicts, gates, commits.
 
     It opens from disk without a network and holds no script and no credential. The same history and
     journal give the same bytes.
     """
+    if not output and form == "html":
+        raise click.UsageError("Missing option '-o': an HTML report is a file.")
     with Repository(asked.start) as repository:
         commit = find_commit(repository, revision)
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
         record = record_phase(repository, load(repository.root), commit, phase, journal.read())
-    body = write_report(record)
-    top, path = output_place(output, asked.start, ".html")
+        runs = overview(repository, str(record.phase.id))
+        review = review_of(repository, record.phase, runs)
+    body = write_markdown(review) if form == "markdown" else write_report(record, review)
+    if not output:
+        text = body.decode()
+        data = {"phase": str(record.phase.id), "commit": commit, "text": text}
+        return Reply(data, show=lambda console: console.print(text, markup=False, soft_wrap=True))
+    suffix = ".report.md" if form == "markdown" else ".html"
+    top, path = output_place(output, asked.start, suffix)
     write_atomic(path, body, root=top, mode=SHARED)
     data = {"phase": str(record.phase.id), "commit": commit, "file": path, "bytes": len(body)}
     told = f"{safe(path, 500)}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"

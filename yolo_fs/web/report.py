@@ -6,6 +6,7 @@ A text becomes markup in one place only (`tag`), which escapes it and hides cred
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
@@ -17,6 +18,7 @@ from yolo_fs.reasons import Finding, safe, shortened
 from yolo_fs.rules.escalations.log import as_json
 from yolo_fs.rules.phase.progress import StepStatus
 from yolo_fs.services.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
+from yolo_fs.services.moments.review import PhaseReview
 from yolo_fs.services.progress.board import tasks_done
 from yolo_fs.web.drawing import PLOTS, spell, spell_moment
 
@@ -67,13 +69,33 @@ def _joined(parts: Iterable[Markup]) -> Markup:
     return Markup("".join(parts))
 
 
-def write_report(record: PhaseRecord) -> bytes:
-    """Return the report of a phase as HTML."""
+def write_markdown(review: PhaseReview) -> bytes:
+    """Return what a reviewer asks as Markdown, for the text of a pull request.
+
+    No text of the repository is markup there: what Markdown or HTML would read is escaped.
+    """
+    parts = [f"# {_plain(review.phase)}", _plain(review.state)]
+    for section in review.sections:
+        items = "\n".join(f"- {_plain(line)}" for line in section.lines)
+        parts.append(f"## {section.title}\n\n{items}")
+    return ("\n\n".join(parts) + "\n").encode()
+
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~@:.&-])")
+"""What means something in Markdown; escaped by a backslash, each is itself."""
+
+
+def _plain(text: str) -> str:
+    return _MARKS.sub(r"\\\1", safe(redact(text), _LONGEST_TEXT))
+
+
+def write_report(record: PhaseRecord, review: PhaseReview) -> bytes:
+    """Return the report of a phase as HTML: first what a reviewer asks, then the process."""
     phase = record.phase
     title = f"{phase.id} as of {record.commit[:12]}"
     style = (files("yolo_fs") / "web" / "static" / "style.css").read_text(encoding="utf-8")
     top = tag("header", tag("h1", title), class_="top")
-    view = tag("main", _joined(_sections(record)), class_="view report")
+    view = tag("main", _joined(_sections(record, review)), class_="view report")
     head = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
@@ -84,18 +106,18 @@ def write_report(record: PhaseRecord) -> bytes:
     return f"{head}{tag('body', top, view)}\n</html>\n".encode()
 
 
-def _sections(record: PhaseRecord) -> Iterator[Markup]:
+def _sections(record: PhaseRecord, review: PhaseReview) -> Iterator[Markup]:
     phase, progress = record.phase, record.phase.progress
-    decision, why = phase.sign_off
     plans = progress.plans
     done = sum(plan.is_done for plan in plans)
-    state = "complete" if phase.is_complete else f"at {spell(progress.step)}, {progress.percent} %"
     yield _card(
         "Summary",
-        tag("p", tag("strong", state), f"; {done} of {len(plans)} plans complete."),
-        tag("p", f"Sign-off: {decision.value} ({why})."),
+        tag("p", tag("strong", review.state), f"; {done} of {len(plans)} plans complete."),
         tag("p", f"Commit {record.commit}, {len(record.timeline.moments)} commits of this phase."),
     )
+    for section in review.sections:
+        lines = (tag("li", line) for line in section.lines)
+        yield _card(section.title, tag("ul", *lines))
     yield _plot(record, "lanes", WIDTH)
     narrow = [_plot(record, name, WIDTH // 2 - 40) for name in PLOTS if name != "lanes"]
     yield tag("div", *narrow, class_="plots")
