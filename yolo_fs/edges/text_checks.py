@@ -158,7 +158,7 @@ def decode(data: bytes, limits: Limits, report: FindingList) -> Text | None:
     if data.count(b"\n") > limits.max_lines:
         report.add(Reason.FILE_TOO_LARGE, 0, f"more lines than the limit of {limits.max_lines}")
         return None
-    if data.startswith(WIDE_MARKS):
+    if data.startswith(WIDE_MARKS) and b"\0" in data:
         report.add(Reason.NUL_BYTE, 1, "the file is UTF-16", advice=("UTF-8", "save it as UTF-8"))
         return None
     return _at_once(data, limits) or _line_by_line(data, limits, report)

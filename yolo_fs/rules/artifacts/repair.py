@@ -64,7 +64,7 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
     if len(data) > MAX_BYTES:
         return None
     try:
-        is_wide = data.startswith(_WIDE_MARKS)
+        is_wide = data.startswith(_WIDE_MARKS) and b"\0" in data
         text = data.decode("utf-16") if is_wide else data.removeprefix(_MARK).decode()
     except UnicodeDecodeError:
         return None
