@@ -170,7 +170,7 @@ class Reason(StrEnum):
     STORAGE_FAILED = "storage_failed", "the file system refuses to store the data"
     REMOTE_CONFLICT = (
         "remote_conflict",
-        "here and in the team it was changed differently, and only a person can choose",
+        "changed both here and by the team; a person has to choose",
     )
     REMOTE_AWAY = "remote_away", "the team's remote cannot be reached"
     TEAM_NOT_AGREED = (

@@ -202,7 +202,7 @@ def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Rep
 def answers(asked: Invocation) -> Reply:
     """Show who has answered a request to stop, who is late, what each leaves in no commit.
 
-    Exit 1 while any owes.
+    Exit 1 while an answer is missing.
     """
     with _scene(asked) as scene:
         found = scene.found

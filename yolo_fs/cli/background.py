@@ -94,9 +94,7 @@ def restart(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 
 
 @verb("logs", example="yolo-fs logs -f")
-@click.option(
-    "-f", "--follow", "is_followed", is_flag=True, help="Go on with what is written from now on."
-)
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="Follow new output.")
 @click.option(
     "-n",
     "--lines",

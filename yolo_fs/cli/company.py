@@ -83,7 +83,7 @@ def runs_(asked: Invocation) -> Reply:
 
 @verb("log", example="yolo-fs company log fe-dev -f", parent=company)
 @click.argument("agent")
-@click.option("-f", "--follow", "is_followed", is_flag=True, help="Go on with what it prints.")
+@click.option("-f", "--follow", "is_followed", is_flag=True, help="Follow new output.")
 @click.option(
     "-n", "--lines", "count", type=click.IntRange(min=0), default=50, show_default=True,
     help="Last lines.",

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def context() -> None:
     """What an agent is given: only what its role may see, within its budget.
 
-    `.ctx-{role}.toon` lies in the directory of the phase and is never committed. A daemon, and
-    `resume`, keep those that exist true.
+    `.ctx-{role}.toon` lies in the directory of the phase and is never committed. The daemon
+    and `resume` update existing contexts.
     """
 
 

@@ -48,7 +48,7 @@ def dept() -> None:
 @click.option("--step", help="Step of the workflow, such as implementation.")
 @click.option("--plans-complete", type=click.IntRange(min=0), help="Plans that are done.")
 @click.option("--plans-total", type=click.IntRange(min=0), help="Total number of plans.")
-@click.option("--error", help="First problem; empty takes it away.")
+@click.option("--error", help="Error message; an empty text clears it.")
 @click.option("--eta", help="When it should be done, in free words.")
 @click.option("--blocker", "blockers", multiple=True, help="What holds it up; may be repeated.")
 @click.option(

@@ -195,8 +195,8 @@ def list_(asked: Invocation, *, phase: str) -> Reply:
 
 @verb("tick", example="yolo-fs escalate tick", parent=escalate)
 def tick(asked: Invocation) -> Reply:
-    """Hand up what a level is silent about for too long, and close what goes on; the daemon does so
-    every second, and every few in a large team.
+    """Escalate levels that timed out, and close escalations whose task has resumed. The daemon
+    does this every few seconds.
 
     Safe to run several times at once: each level of each attempt is handed up once.
     """
@@ -287,7 +287,9 @@ def show_done(console: Console, done: MoveResult) -> None:
     if done.progress is None:
         return
     if done.is_refused:
-        console.print(safe(f"not done: {done.progress.id} stays with {done.progress.agent}"))
+        console.print(
+            safe(f"nothing changed: {done.progress.agent} still holds {done.progress.id}")
+        )
         return
     for line in (*_lines(done.progress), *(("already logged",) if done.already else ())):
         console.print(line)
@@ -320,7 +322,11 @@ def _lines(one: EscalationProgress) -> Iterator[str]:
     )
     yield safe(
         f"owed: {one.owed}"
-        + (f"; silent from {iso(one.deadline.timestamp())} on" if one.deadline else "")
+        + (
+            f"; answer due by {iso(one.deadline.timestamp())}, then it moves up"
+            if one.deadline
+            else ""
+        )
     )
     if one.decision:
         yield safe(f"decision: {one.decision}")

@@ -46,7 +46,7 @@ def handoff() -> None:
 @verb("check", example="yolo-fs handoff check --as executor", parent=handoff)
 @click.argument("path", required=False)
 @click.option(
-    "--as", "receiver", type=_ROLE, help="Role that asks; by itself whatever role the packet gives."
+    "--as", "receiver", type=_ROLE, help="Receiving role (default: the packet's `to_role`)."
 )
 @click.option(
     "--override",
@@ -97,8 +97,8 @@ def check(
     metavar="LINE",
     help="Rule that keeps the sender from going on.",
 )
-@click.option("--session", "session_id", metavar="GUID", help="Directive session; by itself none.")
-@click.option("--task", "task_file", metavar="PATH", help="Task file; by itself none.")
+@click.option("--session", "session_id", metavar="GUID", help="Directive session (default: none).")
+@click.option("--task", "task_file", metavar="PATH", help="Task file (default: none).")
 @click.option(
     "--branch",
     "directive_branch",

@@ -136,7 +136,7 @@ def _word(deed: Deed) -> str:
 _NEXT = """
 Next:
   describe the project in .yolo-planning/PROJECT.md
-  commit these files yourself, this once
+  git add .yolo-planning && git commit    only this once: yolo-fs commits from then on
   yolo-fs phase new SLUG    make the first phase
   yolo-fs start             watch, and commit what agents write"""
 
@@ -198,7 +198,7 @@ def _show_symptoms(
     dry_run: bool,
 ) -> None:
     if not symptoms:
-        console.print("all is well", style="green")
+        console.print("no problems found", style="green")
     for symptom in mended:
         console.print(f"{'would ' if dry_run else ''}{safe(symptom.mending)}")
     if not mended and any(symptom.mend for symptom in symptoms):

@@ -32,7 +32,7 @@ class _ListedByDefault(click.Group):
 
 @click.group("kept", cls=_ListedByDefault)
 def kept() -> None:
-    """Contents that could not be committed, or that a command would have destroyed.
+    """List and restore files that were refused, or that a command was about to destroy.
 
     They lie in a private ref of the repository, never on a branch, and are never pushed by yolo-fs.
     The newest 20 versions of a path stay, 64 MiB in all. What looks like a credential is only

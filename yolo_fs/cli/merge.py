@@ -47,7 +47,11 @@ def doctor(asked: Invocation) -> Reply:
     """Say whether git would ask the driver, and why not. Exit 1 when it would not."""
     with Repository(asked.start) as repository:
         findings = tuple(driver.examine(repository))
-    text = "git does not ask it" if findings else "git merges artifacts record by record"
+    text = (
+        "not installed: git merges artifacts line by line here"
+        if findings
+        else "git merges artifacts record by record"
+    )
     code = Exit.FINDINGS if findings else Exit.DONE
     return Reply({"installed": not findings}, findings, code, lambda console: console.print(text))
 

@@ -34,8 +34,8 @@ def message() -> None:
 def check(asked: Invocation, *, file: str) -> Reply:
     """Tell what was sent: a message of the protocol, or plain text and the reason why it is none.
 
-    Exit 1 when it is plain text, when something is wrong with it, or when it went a way that it may
-    not go.
+    Exit 1 when it is plain text, when something is wrong with it, or when it was sent
+    along a forbidden route.
     """
     with repository_of(asked.start) as repository:
         settings = load(repository.root) if repository else Settings(Config(), Policy())

@@ -109,7 +109,7 @@ def resume(
 
     From files and git alone, with or without a daemon. What does not fit the budget is left out by
     whole sections, the least weighty first. The same state gives the same bytes. Always ends with
-    0; where nobody works by the protocol it prints the empty answer.
+    0; prints nothing in a repository without a planning tree.
     """
     said = _said_by_host() if form in _HOOKS else {}
     start = str(said.get("cwd") or asked.start) if asked.start == "." else asked.start

@@ -64,7 +64,7 @@ UNNAMED_SERVER = (
     is_flag=True,
     help="codex, cursor: the company's agents, as files of this project, instead.",
 )
-@click.option("--plugin", metavar="DIR", help="claude: make a plugin with all of it there instead.")
+@click.option("--plugin", metavar="DIR", help="claude: write a plugin to DIR instead.")
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
 @click.option("--remove", is_flag=True, help="Take all that is ours out again, and nothing else.")
 def setup(
@@ -288,7 +288,7 @@ def doctor(asked: Invocation) -> Reply:
     """Prove that each hook really runs in every work tree, and name the commits that went past
     them.
 
-    Each is asked through git itself; your own part of a hook does not run.
+    Runs each hook through git, without your own part of it.
     """
     with Repository(asked.start) as repository:
         broken = list(examine(repository))

@@ -49,12 +49,12 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
     """Show where the team stands, then every artifact's standing, and why what is held or rejected
     is so.
 
-    The team: phases with departments and steps, plans, gates and what they lack, blockers, waits
-    that nothing ends, and what the work tree declares otherwise. A finished phase is one line, as
-    is an open one after the first five; -v shows all of each. On a terminal it fits the screen, and
-    says first what needs a person; --watch ends with q.
+    The team: phases with departments and steps, plans, gates and what they lack, blockers,
+    deadlocks, and declarations of the work tree that contradict the evidence. A finished phase is
+    one line, as is an open one after the first five; -v shows all of each. On a terminal it fits
+    the screen, and says first what needs a person; --watch ends with q.
 
-    Committed: the branch has it. Pending: looked at again by itself in a moment. Held: valid, but
+    Committed: the branch has it. Pending: will be checked again in a moment. Held: valid, but
     git or the configuration stands in the way. Rejected: invalid, with each fault and its place.
     """
     if watch and revision is not None:

@@ -108,11 +108,11 @@ def _show_lines(console: Console, found: Collection[object]) -> None:
 @click.argument("file")
 @click.option("--as", "agent", required=True, envvar=AS_ENV, help="Agent instance, such as dev-1.")
 def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
-    """Take a task_complete for the Lead's accounting: checked against the branch, noted, and its
-    plan summed up.
+    """Record a finished task (a task_complete message) after checking its commit, and print the
+    totals of its plan.
 
     Exit 1 when its commit is not on the branch, does not name the task, or changed other files.
-    What a commit names is no claim any more.
+    A committed task is no longer claimed.
     """
     with Repository(asked.start) as repository:
         settings = load(repository.root)
@@ -150,7 +150,7 @@ def summary(asked: Invocation, *, plan: str | None, phase: str | None) -> Reply:
     has proved.
 
     With --json: the summary_aggregation of each plan, the phase_progress of each department, and
-    its department_result once nothing lacks.
+    its department_result once the department is complete.
     """
     with Repository(asked.start) as repository:
         settings = load(repository.root)

@@ -132,7 +132,7 @@ def status(asked: Invocation) -> Reply:
 
 @verb("sync", example="yolo-fs team sync", parent=team)
 def sync(asked: Invocation) -> Reply:
-    """Receive and publish once, now. A running daemon does so by itself: then this only looks.
+    """Receive and publish once, now. Not needed while a daemon runs: then it only reports.
 
     Exit 1 while something is left.
     """
@@ -413,7 +413,11 @@ def _show_conflicts(
     console: Console, lines: tuple[str, ...], found: tuple[ExpectedConflict, ...]
 ) -> None:
     if not found:
-        console.print(f"{len(lines)} branches: each merges with each without a conflict")
+        console.print(
+            f"{len(lines)} branches merge with each other without a conflict"
+            if len(lines) > 1
+            else "there is only one branch: nothing can conflict"
+        )
     for each in found:
         names = ", ".join(safe(path) for path in each.paths)
         console.print(f"{safe(each.one)} and {safe(each.other)}: {names}")

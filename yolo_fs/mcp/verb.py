@@ -19,8 +19,8 @@ from yolo_fs.rules.authz.actors import check_agent
     "agent",
     default="",
     metavar="AGENT",
-    help="Whose rights hold for every call, such as yolo-dev; by itself whom each call names, "
-    "which nobody proves.",
+    help="Role whose rights apply to every call, such as yolo-dev; default: the role that each "
+    "call names, unproved.",
 )
 def mcp(asked: Invocation, *, agent: str) -> Reply:
     """Serve a Model Context Protocol host on stdin and stdout: ten tools, and resources that

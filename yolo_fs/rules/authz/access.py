@@ -454,7 +454,7 @@ def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
         "",
     )
     if area and not target.is_planning:
-        return refusal(actor, f"{area} is no area of {own}. {_AREA}")
+        return refusal(actor, f"{own} may not write below {area}. {_AREA}")
     return None
 
 

@@ -175,7 +175,7 @@ def advance(one: EscalationProgress, line: LogEntry, known: EscalationLog) -> St
     if line.role is None:
         return one, (unknown(line, line.agent, "agent"),)
     if _is_foreign(one, line):
-        message = f"{line.agent} is not of {one.department}, whose escalation it is"
+        message = f"{line.agent} is not in {one.department}, which owns this escalation"
         hint = f"{one.agent} holds it. Departments speak through their Leads."
         return one, (finding(Reason.WRONG_LEVEL, line, "/agent", message, one.agent, hint),)
     if line.state == "open":

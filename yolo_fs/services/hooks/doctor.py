@@ -131,7 +131,7 @@ def _examine(repository: Repository, host: Host, start: str) -> Iterator[Finding
         )
     below = os.path.realpath(start) != os.path.realpath(repository.root)
     if below and host.local_settings and not is_local:
-        message = "the host does not read this file when it is started here, below the root"
+        message = "the host ignores this file when it is started in a subdirectory"
         hint = f"Start it at the root, or run 'yolo-fs setup {host.name} --local'."
         yield _warning(host, message, hint)
     if host.name == "codex":

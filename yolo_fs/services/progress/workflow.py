@@ -233,7 +233,7 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
             Reason.EMPTY_VALUE, "a skip needs its reason", hint="Say why.", exit_code=Exit.USAGE
         )
     if because.startswith(BY_RULE):
-        message = f"a reason that begins with {BY_RULE!r} is the tables' own word"
+        message = f"reasons that begin with {BY_RULE!r} are reserved"
         raise YoloError(
             Reason.BAD_FORMAT, message, hint="Say why in other words.", exit_code=Exit.USAGE
         )
