@@ -614,3 +614,27 @@ def test_a_team_is_asked_for_once_and_an_approval_and_a_budget_are_given_where_i
     assert terminal.end() == 0, terminal.shown
     config = json.loads(company.repo.git("show", "HEAD:.yolo-planning/config.json"))
     assert config["company"]["team"] == "solo"
+
+
+def test_what_an_agent_used_that_ended_while_nobody_watched_is_on_the_bill(
+    company: Company,
+) -> None:
+    company.configure(company={"team": "solo"})
+    script = company.repo.file(
+        "../dear.py",
+        "import json, time\n"
+        "print(json.dumps({'type': 'result', 'usage': {'input_tokens': 70, 'output_tokens': 30},"
+        " 'total_cost_usd': 1.25}), flush=True)\n"
+        "time.sleep(3600)\n",
+    )
+    first = company.begin("a", "login", program=f"{shlex.quote(sys.executable)} {script}")
+    folder = company.repo.git_dir / "yolo-fs/company"
+    wait_for(lambda: any(each.stat().st_size for each in folder.glob("*/stream.log")), "silent")
+    first.kill()
+    first.communicate(timeout=DEADLINE_S)
+    (pid,) = numbers(folder, "analyze")
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not is_running(pid), "it lives")
+    played = company.go()
+    assert played.code == 0, played
+    assert (played.data["tokens"], played.data["cost_usd"]) == (100, 1.25)

@@ -282,16 +282,28 @@ class Runner:
                 continue
             folder = run.folder(self._repository, record)
             process = agents.found_in(folder)
-            if process is None or not process.is_alive or run.phase != str(self._id):
-                if process is not None:
-                    agents.end_group(process)
-                record.ended, record.outcome = time.time(), "left by a runner that ended"
-                continue
             turn = Next(record.step, record.agent, (), record.task)
             department = Dept(record.department) if record.department else None
             act = self._same_act(record.key) or Act(turn, department)
+            if process is None or not process.is_alive or run.phase != str(self._id):
+                if process is not None:
+                    agents.end_group(process)
+                    if run.host == self._host.name:
+                        self._bill(_Working(act, record, folder, process, None))
+                record.ended, record.outcome = time.time(), "left by a runner that ended"
+                continue
+            record.tokens, record.cost_usd = 0, 0.0  # its stream is read anew from its beginning
             self._working.append(_Working(act, record, folder, process, None))
             self._tell("agent.found", self._about(record) | {"pid": process.pid})
+
+    def _bill(self, left: _Working) -> None:
+        """Count what an agent used that ended while nobody watched it."""
+        left.record.tokens, left.record.cost_usd = 0, 0.0
+        left.ended_at, left.is_limited = (
+            time.monotonic(),
+            True,
+        )  # its host may be asked again by now
+        self._read_to_end(left)
 
     def _same_act(self, key: Sequence[str]) -> Act | None:
         self._look()
