@@ -98,8 +98,10 @@ def report(asked: Invocation, *, phase: str, revision: str, output: str, form: s
     body = write_markdown(review) if form == "markdown" else write_report(record, review)
     if not output:
         text = body.decode()
-        data = {"phase": str(record.phase.id), "commit": commit, "text": text}
-        return Reply(data, show=lambda console: console.print(text, markup=False, soft_wrap=True))
+        printed = {"phase": str(record.phase.id), "commit": commit, "text": text}
+        return Reply(
+            printed, show=lambda console: console.print(text, markup=False, soft_wrap=True)
+        )
     suffix = ".report.md" if form == "markdown" else ".html"
     top, path = output_place(output, asked.start, suffix)
     write_atomic(path, body, root=top, mode=SHARED)
