@@ -486,16 +486,19 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
     hashes = texts(summary.get("ch"))
     if not hashes:
         yield "the summary names no commit"
-    touched: set[str] = set()
-    for name in hashes:
-        commit = facts.commits.get(name)
-        if commit is None:
-            yield f"commit {name} is not on this branch"
-        else:
-            touched |= commit.files
-    if plan.files and touched and not touches(plan.files, touched):
+    yield from (
+        f"commit {name} is not on this branch" for name in hashes if name not in facts.commits
+    )
+    if touches_nothing(facts, plan, summary):
         yield f"none of its commits touches a file of plan {plan.id}"
     yield from _test_doubts(facts, plan, summary)
+
+
+def touches_nothing(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> bool:
+    """Return whether the commits that a summary names are there, and none is of its plan."""
+    found = (facts.commits.get(name) for name in texts(summary.get("ch")))
+    touched = {path for commit in found if commit for path in commit.files}
+    return bool(plan.files and touched) and not touches(plan.files, touched)
 
 
 def touches(wanted: Set[str], touched: Set[str]) -> bool:

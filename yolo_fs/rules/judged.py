@@ -66,11 +66,11 @@ def later_than(
     """Yield what came after a verdict of a kind that judges it; `plan`: of this one, of all if
     empty.
 
-    What is signed off stays so, whatever is changed later; and a verdict whose place is not known
-    is older than nothing.
+    What is signed off stays so, whatever is changed after its sign-off, which stands for no verdict
+    on what came before it; and what has no known place is older than nothing.
     """
     signed_at = facts.ask(_signed_at)
-    if position == NOWHERE or (signed_at is not None and JUDGED_BY[kind] < _INTEGRATION):
+    if NOWHERE in (position, signed_at):
         return
     departments = facts.switches.departments if department is None else (department,)
     for each in departments:

@@ -86,11 +86,11 @@ def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
     Raises:
         YoloError: UNKNOWN_NAME when the phase has no such task; OUT_OF_LANE.
     """
-    tasks = {
-        f"{plan.id}/{one.get('id')}": name_in(Role.LEAD, plan.department)
-        for plan in plans_of(facts)
-        for one in plan.tasks
-    }
+    tasks: dict[str, list[str]] = {}
+    for plan in plans_of(facts):  # two departments may have a task of one name
+        for one in plan.tasks:
+            leads = tasks.setdefault(f"{plan.id}/{one.get('id')}", [])
+            leads.append(name_in(Role.LEAD, plan.department))
     if task not in tasks:
         raise YoloError(
             Reason.UNKNOWN_NAME,
@@ -98,8 +98,8 @@ def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
             hint=f"Its committed tasks: {', '.join(sorted(tasks)) or 'none'}.",
             exit_code=Exit.USAGE,
         )
-    if agent != tasks[task]:
-        raise _out_of_lane(agent, f"task {task}", tasks[task])
+    if agent not in tasks[task]:
+        raise _out_of_lane(agent, f"task {task}", " or ".join(tasks[task]))
     return {
         "agent": agent,
         "dec": f"{task} is done again",

@@ -17,7 +17,7 @@ from yolo_fs.protocol.workflow import STEP_BY_KEY
 from yolo_fs.rules.artifacts.classify import classify, place_of_name
 from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, by_kind
 from yolo_fs.rules.authz.writers import producers_of
-from yolo_fs.rules.evidence import texts
+from yolo_fs.rules.evidence import texts, touches_nothing
 from yolo_fs.rules.phase.phase import Phase, asked_by_gate
 from yolo_fs.rules.phase.progress import Next
 from yolo_fs.rules.phase.view import PHASE_STEPS, SHARED_KINDS, View
@@ -238,6 +238,7 @@ def _of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
         kinds = [row for row in _kinds(turn.step, Role.DEV) if row.kind != "test-results"]
         if view.of("test-plan"):
             kinds = [row for row in ARTIFACTS if row.step == turn.step]
+        yield from _undone(view, plan)
         yield from (f"{folder}/{_file(row, view.department, plan)}" for row in kinds)
         return
     for each in view.plan_files:
@@ -246,6 +247,15 @@ def _of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
         for task in each.tasks:
             if not turn.task or turn.task == f"{each.id}/{task.get('id')}":
                 yield from texts(task.get("f"))
+
+
+def _undone(view: View, plan: str) -> Iterator[str]:
+    """Yield the files of a plan whose summary names commits of other work alone."""
+    lines = {str(one.place.plan): one.lines[0] for one in view.of("summary") if one.lines}
+    for each in view.plan_files:
+        summary = lines.get(str(each.id))
+        if str(each.id) == plan and summary and touches_nothing(view.facts, each, summary):
+            yield from sorted(each.files)
 
 
 def _kinds(step: str, role: Role) -> Iterator[Artifact]:
