@@ -113,7 +113,7 @@ ROOMS = {
     ),
     "services": (
         "workspace", "kept", "history", "checking", "unwritten", "surveyor", "team", "escalations", "tasks", "decisions", "context", "handoffs", "agents",
-        "progress", "daemon", "install", "reports", "hooks", "definitions", "moments", "company", "leaving",
+        "progress", "daemon", "hooks", "install", "reports", "agent_events", "definitions", "moments", "company", "leaving",
     ),
 }  # fmt: skip
 """The rooms of a floor, lowest first: a module imports from its own room and from lower ones."""

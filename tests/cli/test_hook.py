@@ -19,7 +19,7 @@ from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, HOSTS, TOOLS, ToolAct
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.hooks.hosts import LONGEST, HookAnswer, output_of
-from yolo_fs.services.hooks import agenthooks
+from yolo_fs.services import agent_events
 
 PACKAGE = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parents[2] / "fixtures/hooks"
@@ -430,7 +430,7 @@ def test_a_failure_of_ours_breaks_no_session(
     def fail(_: object) -> HookAnswer:
         raise error
 
-    monkeypatch.setattr(agenthooks, "answer", fail)
+    monkeypatch.setattr(agent_events, "answer", fail)
     monkeypatch.setattr(hook_question, "read_input", lambda: b"{}")
     assert hook_fast.main(["stop", "-C", str(team.root)]) == 0
     out, err = capsys.readouterr()

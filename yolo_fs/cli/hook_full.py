@@ -23,7 +23,7 @@ def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOut
     if "-tool-use" in event:  # around each tool, and needs less than the others do
         from yolo_fs.services.hooks.tool_use import answer
     else:
-        from yolo_fs.services.hooks.agenthooks import answer
+        from yolo_fs.services.agent_events import answer
     try:
         asked = parse_input(event, host, cwd, told, os.environ)
         return output_of(event, host, answer(asked._replace(root=_elsewhere(told, cwd))))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import time
 
 from yolo_fs.cli.hook_question import PLANNING
 from yolo_fs.edges.warm_path import own_folder
@@ -45,6 +46,10 @@ def line(start: str) -> str:
     if not _is_alive(said):
         return "yolo-fs: no daemon (yolo-fs start)"
     troubles = [f"{said[key]} {key}" for key in ("held", "rejected") if said.get(key)]
+    if failing := len(said.get("troubles") or ()) + int(said.get("standing") or 0):
+        troubles.append(f"{failing} in the way (yolo-fs doctor)")
+    if _stands_still(said):
+        troubles.append("the daemon stands still (yolo-fs restart)")
     parts = [
         str(said.get("headline") or "no phase yet"),
         *troubles,
@@ -83,6 +88,22 @@ def _health(root: str) -> dict[str, Any]:
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
         said = parse(file.read(LIMIT_BYTES), LIMIT_BYTES) if is_file else {}
     return said if isinstance(said, dict) else {}
+
+
+def _stands_still(said: dict[str, Any]) -> bool:
+    """Return whether the daemon has not looked for long, but for what this machine slept."""
+    late_s, awake_s = said.get("late_s"), said.get("awake_s")
+    if not (isinstance(late_s, int | float) and isinstance(awake_s, int | float)):
+        return False
+    return late_s > 0 and time.monotonic() - awake_s > late_s and _is_of_this_boot(said)
+
+
+def _is_of_this_boot(said: dict[str, Any]) -> bool:
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip() == said.get("boot")
+    except OSError:
+        return False
 
 
 def _is_alive(said: dict[str, Any]) -> bool:

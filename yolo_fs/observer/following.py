@@ -9,9 +9,11 @@ import socket
 
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.json_form import to_json
-from yolo_fs.services.daemon.duties import Schedule
-from yolo_fs.services.daemon.follower import FOLLOWING, ON_MOVE, Follower
+from yolo_fs.services.daemon.duties import Duty, Schedule
+from yolo_fs.services.daemon.follower import FOLLOWING, LOOK_REST, ON_MOVE, Follower
 from yolo_fs.services.daemon.observing import Channel, applied, fresh_from
+from yolo_fs.services.install.doctor import standing_troubles
+from yolo_fs.services.workspace import load
 
 
 def follow(root: str, line: int) -> None:
@@ -20,7 +22,15 @@ def follow(root: str, line: int) -> None:
     with socket.socket(fileno=line) as connection, Repository(root) as repository:
         channel = Channel(connection)
         follower = Follower(repository, channel.emit, channel.wrote)
-        schedule = Schedule(FOLLOWING, follower, channel.emit)
+        standing = 0
+
+        def look_at_health(_follower: Follower) -> float:
+            nonlocal standing
+            standing = len({*standing_troubles(repository)})
+            return load(repository.root).policy.rescan_s
+
+        health = Duty("health", look_at_health, rest=LOOK_REST)
+        schedule = Schedule((*FOLLOWING, health), follower, channel.emit)
         told: object = None
         is_told = False
         while channel.is_open:
@@ -41,6 +51,7 @@ def follow(root: str, line: int) -> None:
                 channel.emit("observer.started", "", {"pid": os.getpid()})
             state = {
                 "headline": follower.headline,
+                "standing": standing,
                 "troubles": to_json(list(schedule.troubles)),
                 "at": follower.tip,
             }

@@ -25,7 +25,7 @@ from yolo_fs.reasons import Reason, YoloError
 from yolo_fs.rules.decide import EventSink
 from yolo_fs.services.daemon.coordinator import Coordinator, StateSource
 from yolo_fs.services.daemon.duties import Duty, Schedule, Trouble
-from yolo_fs.services.daemon.health import read_troubles, write_health
+from yolo_fs.services.daemon.health import late_s, read_troubles, write_health
 from yolo_fs.services.daemon.observing import ObserverKeeper
 from yolo_fs.services.daemon.recovery import recover
 from yolo_fs.services.daemon.watch_set import Batch, EventQueue, WatchSet
@@ -101,6 +101,7 @@ class Daemon:
         self._state_moved: StateSource = self._observer.state_moved
         self._coordinator = self._make_coordinator()
         self._headline = ""
+        self._standing = 0
         """Where the team stands, as the observer said last."""
         self._troubles: tuple[Trouble, ...] = ()
         """What fails there."""
@@ -288,7 +289,12 @@ class Daemon:
                     self._emit(event, path, data)
                 case {"wrote": list(paths)}:
                     self._due |= dict.fromkeys(paths, now)
-                case {"headline": str(headline), "troubles": list(troubles)}:
+                case {
+                    "headline": str(headline),
+                    "troubles": list(troubles),
+                    "standing": int(standing),
+                }:
+                    self._standing = standing
                     self._headline, self._troubles = headline, tuple(read_troubles(troubles))
 
     def _only_rests(self, batch: Batch, now: float) -> bool:
@@ -472,7 +478,7 @@ class Daemon:
         return TIDY_EVERY_S
 
     def _report_health(self) -> float:
-        state = (self._tip, *self._observed)
+        state = (self._tip, *self._observed, self._standing)
         if state != self._reported:
             self._write_health()
             self._reported = state
@@ -490,6 +496,8 @@ class Daemon:
             self._watch_set.degraded,
             troubles,
             headline,
+            self._standing,
+            late_s=late_s(self._settings.policy),
             running=running,
         )
 

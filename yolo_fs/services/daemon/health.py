@@ -16,13 +16,17 @@ from typing import Any, ClassVar
 from yolo_fs.edges.git.repository import Repository
 from yolo_fs.edges.lock import HeldLock, hold, holder
 from yolo_fs.edges.store import write_json
-from yolo_fs.edges.system import NETWORK_FILESYSTEMS, Degraded, filesystem_type
+from yolo_fs.edges.system import NETWORK_FILESYSTEMS, Degraded, boot_id, filesystem_type
 from yolo_fs.json_form import to_json
 from yolo_fs.reasons import Exit, Reason, YoloError
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.rules.artifacts.verdicts import Held, Rejected, Verdict
+from yolo_fs.schemas.config import Policy
 from yolo_fs.services.daemon.duties import Trouble
 from yolo_fs.services.workspace import HEALTH, lock_path
+
+_SCAN_S = 10.0
+"""How long a scan may take before a daemon that has not ended one stands still."""
 
 
 def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
@@ -107,16 +111,26 @@ def write_health(
     degraded: Degraded | None,
     troubles: Iterable[Trouble],
     summary: str,
+    standing: int = 0,
     *,
+    late_s: float = 0.0,
     running: bool,
 ) -> None:
-    """Write how this daemon is. A full disk costs the report, never the work."""
+    """Write how this daemon is. A full disk costs the report, never the work.
+
+    `standing`: how much only somebody else can mend. `late_s`: after how long without a scan it
+    stands still.
+    """
     judged = tuple(verdicts)
     report: dict[str, Any] = {
         "pid": os.getpid(),
         "running": running,
         "headline": summary,
         "last_scan_at": time.time(),
+        "awake_s": time.monotonic(),
+        "boot": boot_id(),
+        "late_s": late_s,
+        "standing": standing,
         "degraded": to_json(degraded),
         "troubles": to_json(list(troubles)),
         "held": sum(isinstance(verdict, Held) for verdict in judged),
@@ -141,8 +155,16 @@ def health(repository: Repository) -> DaemonHealth:
     return DaemonHealth(held_by.pid, _age_s(report), _degraded(report), _troubles(report))
 
 
+def late_s(policy: Policy) -> float:
+    """Return after how long without a scan a daemon stands still."""
+    return 2 * policy.rescan_s + _SCAN_S
+
+
 def _age_s(report: Mapping[str, Any]) -> float | None:
-    at = report.get("last_scan_at")
+    """Return how long ago the last scan was, without the time in which this machine slept."""
+    at, awake_s = report.get("last_scan_at"), report.get("awake_s")
+    if isinstance(awake_s, int | float) and report.get("boot") == boot_id() != "":
+        return max(0.0, time.monotonic() - awake_s)
     return max(0.0, time.time() - at) if isinstance(at, int | float) else None
 
 

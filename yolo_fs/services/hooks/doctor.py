@@ -36,10 +36,10 @@ from yolo_fs.services.hooks.script import BEGIN, PROBED
 _AGAIN = "Run 'yolo-fs hooks install'."
 
 
-def examine(repository: Repository) -> Iterator[Finding]:
+def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
     """Yield each hook that does not run in one of the work trees.
 
-    Each that seems to is asked, as git would.
+    `asks`: each that seems to is asked, as git would.
     """
     wanted = {deed.path: deed for deed in plan_install(repository)}
     own = os.path.join(repository.common_dir, SCRIPT)
@@ -58,7 +58,9 @@ def examine(repository: Repository) -> Iterator[Finding]:
         for name in NAMES:
             wrong = _looks_broken(place, name, wanted.get(place.file(name)))
             has_section = BEGIN.encode() in (content_of(place.file(name)) or b"")
-            if is_ours and has_section:  # else the section would run a script of somebody else
+            if (
+                asks and is_ours and has_section
+            ):  # else the section would run a script of somebody else
                 wrong = wrong or _stays_silent(root, name)
             if wrong:
                 yield broken(place.file(name), f"{name} does not run in {root}: {wrong}", _AGAIN)

@@ -25,9 +25,12 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
 from yolo_fs.services.agents.alerts import left_claims
-from yolo_fs.services.daemon.health import health
+from yolo_fs.services.daemon.health import health, late_s
 from yolo_fs.services.escalations.command_hook import load_command
 from yolo_fs.services.history.team import Team
+from yolo_fs.services.hooks.doctor import examine as examine_hooks
+from yolo_fs.services.hooks.doctor import examine_hosts
+from yolo_fs.services.hooks.githooks import SCRIPT, is_installed
 from yolo_fs.services.surveyor import misnamed_files
 from yolo_fs.services.tasks import Claims
 from yolo_fs.services.team.merge_driver import DRIVER
@@ -36,8 +39,9 @@ from yolo_fs.services.team.overview import TeamObserver
 from yolo_fs.services.workspace import CONFIG, load, lock_path, own_files
 
 OLDEST_GIT = (2, 34)
-_SCAN_S = 10.0
-"""How long a scan may take before a daemon that has not ended one stands still."""
+_LEAST_BYTES = 1 << 20
+_SKEW_S = 300.0
+_PROBE = "refs/yolo-fs/probe"
 OLD_LOCK_S = 300.0
 """Age from which a foreign lock is worth a word. See docs/dev/faults.md#f24."""
 
@@ -126,6 +130,10 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
         load(repository.root)
     except YoloError as error:
         yield Symptom(Finding(error.reason, CONFIG, message=error.message, hint=error.hint))
+    yield from _settings_of_the_command(repository)
+
+
+def _settings_of_the_command(_repository: Repository) -> Iterator[Symptom]:
     for finding in load_command().findings:
         yield Symptom(finding)
 
@@ -258,9 +266,9 @@ def _daemon(repository: Repository) -> Iterator[Symptom]:
 
 def _standstill(repository: Repository) -> Iterator[Symptom]:
     found = health(repository)
-    late_s = 2 * load(repository.root).policy.rescan_s + _SCAN_S
-    if found.scanned_s_ago is not None and found.scanned_s_ago > late_s:
-        message = f"the daemon, process {found.pid}, has not looked for over {late_s:.0f} s"
+    limit_s = late_s(load(repository.root).policy)
+    if found.scanned_s_ago is not None and found.scanned_s_ago > limit_s:
+        message = f"the daemon, process {found.pid}, has not looked for over {limit_s:.0f} s"
         hint = "If nobody has stopped it on purpose, 'yolo-fs restart' starts another one."
         yield _symptom(Reason.DEADLINE_PASSED, message, "", hint)
 
@@ -275,6 +283,70 @@ def _daemon_at_work(repository: Repository) -> Iterator[Symptom]:
         hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
         message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
         yield _symptom(trouble.reason, message, "", hint)
+
+
+def _hooks(repository: Repository) -> Iterator[Symptom]:
+    """Yield what can be seen to keep our git hooks from running, where they were installed."""
+    if _were_hooks_installed(repository):
+        yield from map(Symptom, examine_hooks(repository, asks=False))
+
+
+def _hooks_asked(repository: Repository) -> Iterator[Symptom]:
+    if _were_hooks_installed(repository):
+        yield from map(Symptom, examine_hooks(repository))
+
+
+def _were_hooks_installed(repository: Repository) -> bool:
+    own = os.path.join(repository.common_dir, SCRIPT)
+    return os.path.lexists(own) or is_installed(repository.root)
+
+
+def _hosts(repository: Repository) -> Iterator[Symptom]:
+    yield from map(Symptom, examine_hosts(repository, repository.root))
+
+
+def _storage(repository: Repository) -> Iterator[Symptom]:
+    for folder in (repository.own_dir, f"{repository.common_dir}/objects", repository.git_dir):
+        if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
+            message, hint = "it cannot be written to", "Give its owner the right to write there."
+            yield _symptom(Reason.STORAGE_FAILED, message, "", hint, folder)
+    free = os.statvfs(repository.common_dir)
+    if free.f_bavail * free.f_frsize < _LEAST_BYTES:
+        yield _symptom(
+            Reason.NO_SPACE, "the disk of the repository is full", "", "Make room on that disk."
+        )
+
+
+def _clock(repository: Repository) -> Iterator[Symptom]:
+    """Yield that the newest commit is from the future: what is newer than a verdict, and what has
+    waited too long, is told by times.
+    """
+    tip = repository.head().tip
+    if tip is None:
+        return
+    said = repository.git.run("log", "-1", "--format=%ct", tip).out.strip()
+    ahead_s = int(said) - time.time() if said.isdigit() else 0.0
+    if ahead_s > _SKEW_S:
+        message = f"the newest commit is {ahead_s:.0f} s ahead of this machine's clock"
+        hint = "Set the clock of the machine that is wrong; nothing waits meanwhile."
+        yield _symptom(Reason.STATE_CONFLICT, message, "", hint, level=Level.WARNING)
+
+
+def _ref(repository: Repository) -> Iterator[Symptom]:
+    """Prove that a branch can be moved: a ref of ours is made, and taken away again."""
+    tip = repository.head().tip
+    if tip is None:
+        return
+    refs = RefUpdater(repository)
+    try:
+        if left := repository.tip(_PROBE):
+            refs.delete(_PROBE, left)
+        refs.move(_PROBE, tip, None)
+        refs.delete(_PROBE, tip)
+    except YoloError as error:
+        yield Symptom(error.as_finding())
+    finally:
+        refs.close()
 
 
 LOOKS: tuple[Look, ...] = (
@@ -292,17 +364,29 @@ LOOKS: tuple[Look, ...] = (
     _team,
     _merge_driver,
     _claims,
+    _storage,
+    _clock,
+    _hooks_asked,
+    _ref,
     _daemon,
 )
-STANDING: tuple[Look, ...] = (_planning_tree, _merge_driver, _claims, _standstill)
-"""What keeps work from getting on, and nothing else on the screen of `status` tells."""
-UNTOLD: tuple[Look, ...] = (_planning_tree, _merge_driver, _claims, _daemon_at_work)
-"""The same for whoever is told only that a daemon runs."""
+HEALTH: tuple[Look, ...] = (
+    _planning_tree,
+    _storage,
+    _settings_of_the_command,
+    _locks,
+    _own_files,
+    _hooks,
+    _hosts,
+    _merge_driver,
+    _claims,
+    _daemon_at_work,
+)
+"""What keeps an artifact uncommitted, a hook unrun or a person unasked until somebody mends it; an
+obstacle such as a merge, and what the team waits for, each surface shows by itself."""
 
 
-def standing_troubles(
-    repository: Repository, looks: Iterable[Look] = STANDING
-) -> Iterator[Finding]:
+def standing_troubles(repository: Repository, looks: Iterable[Look] = HEALTH) -> Iterator[Finding]:
     """Yield, as warnings, what doctor finds that stands in somebody's way until it is mended; a
     look that fails is one.
     """

@@ -28,7 +28,7 @@ from yolo_fs.services.handoffs.accept import DirectiveHandoffs, is_handoff
 from yolo_fs.services.handoffs.lifecycle import lifecycles_of
 from yolo_fs.services.handoffs.reading import Reader
 from yolo_fs.services.history.team import Team
-from yolo_fs.services.install.doctor import UNTOLD, standing_troubles
+from yolo_fs.services.install.doctor import standing_troubles
 from yolo_fs.services.progress.board import Board, board
 from yolo_fs.services.progress.drift import asides
 from yolo_fs.services.surveyor import Surveyor
@@ -112,7 +112,7 @@ class _Look:
         if keep:
             team.history_index.keep()
             team.keep()
-        standing = standing_troubles(self.repository, UNTOLD) if settings else ()
+        standing = standing_troubles(self.repository) if settings else ()
         self.trouble += [f"{one}." for one in standing if one.reason is not obstacle]
         handoff = self._tried(lambda: self._handoff(in_force), None)
         return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
