@@ -121,6 +121,27 @@ def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
     within(team, use)
 
 
+def test_a_model_reads_the_words_of_an_answer_once_and_a_valid_example(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        for tool, given in (
+            ("stand", {}),
+            ("next", {}),
+            ("gate", {}),
+            ("gate", {"name": "all-depts"}),
+        ):
+            answer = await asked.call_tool(tool, given)
+            told = dict(answer.structured_content or {})
+            words = "".join(getattr(part, "text", "") for part in answer.content)
+            assert words == ("" if told["ok"] else "ok: false\n") + told["text"]
+            assert len(words) < len(json.dumps(told)) / 2
+        turn = await call(asked, "next")
+        example = turn["text"].partition("A valid one:\n")[2]
+        checked = await call(asked, "check", text=example, kind="artifact/critique")
+        assert checked.get("ok") is True, checked
+
+    within(team, use)
+
+
 def test_a_server_that_is_started_outside_a_repository_says_so_in_its_answers(
     team: Team, tmp_path: Path
 ) -> None:

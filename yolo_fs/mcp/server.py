@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, BinaryIO, cast
@@ -23,9 +24,11 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     INVALID_REQUEST,
+    CallToolResult,
     ErrorData,
     JSONRPCError,
     JSONRPCNotification,
+    TextContent,
     ToolAnnotations,
     jsonrpc_message_adapter,
 )
@@ -39,7 +42,7 @@ from yolo_fs.json_form import to_json, visible
 from yolo_fs.mcp.framing import LONGEST, ClientLine, read_line
 from yolo_fs.mcp.parameters import PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
-from yolo_fs.mcp.tools import Tools, told
+from yolo_fs.mcp.tools import ToolAnswer, Tools, told
 from yolo_fs.reasons import Finding, YoloError, safe
 
 INSTRUCTIONS = """\
@@ -287,13 +290,21 @@ def _tool(name: str, function: Callable[..., Any]) -> Tool:
     return tool
 
 
-def _as_tool(function: Callable[..., Any]) -> Callable[..., Any]:
+def _as_tool(function: Callable[..., ToolAnswer]) -> Callable[..., Any]:
+    """Return the function as the library calls it: a model reads the words alone, once, and whoever
+    asks by program the structure.
+    """
+
     @functools.wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
+    def call(*arguments: Any, **named: Any) -> CallToolResult:
         try:
-            return function(*arguments, **named)
+            answer = function(*arguments, **named)
         except ToolRefusedError as refusal:
             raise ToolError(str(refusal)) from None
+        words = answer.text if answer.ok else f"ok: false\n{answer.text}"
+        return CallToolResult(
+            content=[TextContent(type="text", text=words)], structured_content=asdict(answer)
+        )
 
     return call
 

@@ -10,7 +10,7 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
@@ -120,7 +120,16 @@ class Tools:
         command is named, it carries the step out: a sign-off is the action sign-off of task.
         phase: its number, such as 1; empty for the one that is worked on.
         """
-        return self._replied("workflow.next_", phase=self._phase(phase))
+        answer = self._replied("workflow.next_", phase=self._phase(phase))
+        turn = answer.data.get("next") or {}
+        command = str(turn.get("example", ""))
+        if not command:
+            return answer
+        from yolo_fs.services.checking.examples import example_for
+
+        text = visible(example_for(command.rpartition(" ")[2], ""))
+        shown = text if len(text) <= _LONGEST_EXAMPLE else text[: text.find("\n", 0) + 1]
+        return replace(answer, text=f"{answer.text}\nA valid one:\n{shown}")
 
     @told
     def check(self, path: str = "", text: str = "", kind: str = "", agent: str = "") -> ToolAnswer:
@@ -360,6 +369,8 @@ class Tools:
         return _of_reply(reply_of(verb, self._asked, **options))
 
 
+_LONGEST_EXAMPLE = 1_500
+"""Characters of an example that a turn is told with; of a longer one its first line."""
 _NAMED = ("claim", "release", "sign-off")
 """Actions of `task` that an agent does in its own name."""
 _NO_FIELDS = dict.fromkeys(
