@@ -18,7 +18,7 @@ from functools import partial
 from bench.goals import overview
 from bench.options import Options
 from bench.table import Table, load, machine, render
-from yolo_fs.edges.ask import COLD
+from yolo_fs.system.ask import COLD
 
 NAMES = (
     "commit",

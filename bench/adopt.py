@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from bench.options import Options
 from bench.repositories import git, put
 from bench.table import Goal, Table, goal_table
-from yolo_fs.edges.ask import COLD
+from yolo_fs.system.ask import COLD
 
 PHASES = 30
 DAY = "2026-02-18"

@@ -222,9 +222,9 @@ def _status(root: str) -> dict[str, int]:
 
 
 def _declare(root: str, number: int) -> None:
-    from yolo_fs.ids import PhaseId
+    from yolo_fs.core.ids import PhaseId
+    from yolo_fs.progress.departments import Declaration, declare
     from yolo_fs.protocol.departments import Dept
-    from yolo_fs.services.progress.departments import Declaration, declare
 
     phase = PhaseId.parse(PHASE)
     assert phase is not None
@@ -289,7 +289,7 @@ WORK = {"writer": _write, "endless": _write_on, "script": _run_script, "reader":
 def _work(how: str, root: str, count: int) -> None:
     import filelock
 
-    from yolo_fs.services.progress import departments
+    from yolo_fs.progress import departments
 
     assert departments and filelock, "imported before the clock starts"
     print("ready", flush=True)

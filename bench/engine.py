@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from yolo_fs.edges.git.commit import CommitRequest, CommitResult, Committer
-from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.refs import RefUpdater
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.git.commit import CommitRequest, CommitResult, Committer
+from yolo_fs.git.index import IndexSync
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.git.repository import Repository
 
 
 class Engine:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bench.options import Options
 from bench.table import Goal, Table, goal_table
-from yolo_fs.edges import failpoint
+from yolo_fs.system import failpoint
 
 _PASSES_OF_A_COMMIT = 25
 """Stages that one commit of one artifact comes by, rounded up."""

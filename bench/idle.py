@@ -27,7 +27,7 @@ IMPORTS = (
         "every library that the daemon uses",
         "git, pydantic, watchdog.observers, filelock, jsonlines, click, yaml",
     ),
-    ("the daemon", "yolo_fs.services.daemon.daemon"),
+    ("the daemon", "yolo_fs.daemon.daemon"),
 )
 """Who → what is imported."""
 PHASE = ".yolo-planning/phases/01-bench"

@@ -17,12 +17,12 @@ from bench.options import Options
 from bench.repositories import artifact, git, put
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Goal, Table, goal_table, ms
-from yolo_fs.edges.git.packs import HANDED_OVER_BYTES, REST_MOST, PackMerger
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.kept import MOST_BYTES, VERSIONS
-from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.kept import Keeper
-from yolo_fs.services.workspace import load
+from yolo_fs.daemon.coordinator import Coordinator
+from yolo_fs.git.packs import HANDED_OVER_BYTES, REST_MOST, PackMerger
+from yolo_fs.git.repository import Repository
+from yolo_fs.kept.selection import MOST_BYTES, VERSIONS
+from yolo_fs.kept.service import Keeper
+from yolo_fs.workspace import load
 
 KEEPS = "20 artifacts, as shipped"
 KEEPS_NOT = "20 artifacts, nothing is ever kept"

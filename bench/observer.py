@@ -24,7 +24,7 @@ from bench.meter import descendants
 from bench.options import Options
 from bench.rounds import Sample
 from bench.table import Goal, Table, goal_table, ms
-from yolo_fs.edges.ask import COLD, answers
+from yolo_fs.system.ask import COLD, answers
 
 AGENTS = 20
 WRITES_PER_S = 12.0

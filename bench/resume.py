@@ -14,11 +14,11 @@ from bench.aims import Aim
 from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.phase.report import BUDGET, as_text, cut, tokens
-from yolo_fs.services.history.index import HistoryIndex
-from yolo_fs.services.reports.resume import resume
-from yolo_fs.services.workspace import INDEX
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.index import HistoryIndex
+from yolo_fs.phase.report import BUDGET, as_text, cut, tokens
+from yolo_fs.reports.resume import resume
+from yolo_fs.workspace import INDEX
 
 LOG = "git log, hashes and subjects"
 PATHS = "git log, with changed paths"

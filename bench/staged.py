@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.git.commit import Committer
-from yolo_fs.edges.git.objects import ObjectStore
-from yolo_fs.edges.git.refs import RefUpdater
-from yolo_fs.services.daemon.watch_set import EventQueue
-from yolo_fs.services.surveyor import Surveyor
-from yolo_fs.services.team import meeting
-from yolo_fs.services.team.meeting import TeamMeeting
+from yolo_fs.daemon.watch_set import EventQueue
+from yolo_fs.git.commit import Committer
+from yolo_fs.git.objects import ObjectStore
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.survey.surveyor import Surveyor
+from yolo_fs.team import meeting
+from yolo_fs.team.meeting import TeamMeeting
 
 EVENT, CHECK, COMPARE, PLACE = "event", "read and check", "compare histories", "write the file"
 BUILD, OBJECTS, SYNC, REF, REST = "build", "write objects", "fsync", "ref and index", "all else"

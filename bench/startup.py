@@ -17,8 +17,8 @@ VERSION = "yolo-fs --version"
 STATUS = "yolo-fs status, 100 artifacts"
 IMPORTS = (
     "json", "dataclasses", "click", "rich.table", "pydantic", "git", "filelock", "watchdog.observers", "jsonlines",
-    "toon_format", "yaml", "yolo_fs.cli.main", "yolo_fs.edges.git.repository", "yolo_fs.rules.artifacts.table",
-    "yolo_fs.services.workspace", "yolo_fs.cli.status", "yolo_fs.services.daemon.daemon",
+    "toon_format", "yaml", "yolo_fs.cli.main", "yolo_fs.git.repository", "yolo_fs.artifacts.table",
+    "yolo_fs.workspace", "yolo_fs.cli.status", "yolo_fs.daemon.daemon",
 )  # fmt: skip
 
 

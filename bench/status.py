@@ -148,7 +148,7 @@ def _table(
 
 
 def _by_store(path: str, changes: int) -> None:
-    from yolo_fs.edges.store import SHARED, Damaged, update
+    from yolo_fs.system.store import SHARED, Damaged, update
 
     def change(value: object) -> dict[str, object]:
         assert isinstance(value, dict) and not isinstance(value, Damaged)
@@ -174,7 +174,7 @@ def _by_floor(path: str, changes: int) -> None:
 
 
 def _work(how: str, path: str, changes: int) -> None:
-    from yolo_fs.edges import store
+    from yolo_fs.system import store
 
     assert store
     import filelock  # noqa: F401 - imported before the clock starts

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.aims import Aim
-from yolo_fs.edges.system import filesystem_type
+from yolo_fs.system.system import filesystem_type
 
 
 @dataclass(frozen=True, slots=True)

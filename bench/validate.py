@@ -18,12 +18,12 @@ from bench.aims import Aim
 from bench.options import Options
 from bench.rounds import Sample, Way, interleave, middle_half, ratios
 from bench.table import Goal, Table, goal_table, rate, times
-from yolo_fs.edges.readers import read_lines
-from yolo_fs.edges.text_checks import Limits
-from yolo_fs.rules.artifacts.examine import shape_faults
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact, shape_named
+from yolo_fs.artifacts.examine import shape_faults
+from yolo_fs.artifacts.table import ARTIFACTS, Artifact, shape_named
 from yolo_fs.schemas.base import Wire
 from yolo_fs.schemas.layout import Format, Strictness
+from yolo_fs.system.readers import read_lines
+from yolo_fs.system.text_checks import Limits
 
 FLOOR = "json.loads"
 MODEL = "json.loads, pydantic"

@@ -21,8 +21,8 @@ from bench.daemon import process
 from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Goal, Table, goal_table, ms, times
-from yolo_fs.edges.ask import COLD, answers
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.ask import COLD, answers
 
 PASS = "python -I -S -c pass"
 ARTIFACT = ".yolo-planning/phases/01-bench/01-00.summary.jsonl"

@@ -32,7 +32,7 @@ def by_inotify(root: str) -> None:
 
 def by_watcher(root: str) -> None:
     """Report what the watcher of yolo_fs tells."""
-    from yolo_fs.edges.watch import Hint, Watcher
+    from yolo_fs.system.watch import Hint, Watcher
 
     def on_path(path: str, hint: Hint) -> None:
         if hint is Hint.CLOSED:

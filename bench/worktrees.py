@@ -25,8 +25,8 @@ from bench.options import Options
 from bench.repositories import BRANCH, artifact, git, put
 from bench.rounds import WARM_UP, Sample
 from bench.table import Goal, Table, goal_table, ms
-from yolo_fs.edges.ask import answers
-from yolo_fs.edges.warm_path import own_folder
+from yolo_fs.system.ask import answers
+from yolo_fs.system.warm_path import own_folder
 
 TREES = 8
 TIMEOUT_S = 30.0

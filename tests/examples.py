@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from yolo_fs.reasons import Reason
-from yolo_fs.rules.artifacts.catalogue import Kind, find_kind
+from yolo_fs.artifacts.catalogue import Kind, find_kind
+from yolo_fs.core.reasons import Reason
 from yolo_fs.schemas.layout import Format
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

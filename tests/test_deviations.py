@@ -16,19 +16,19 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 
-from yolo_fs.reasons import Finding, Reason, errors
-from yolo_fs.rules.artifacts.catalogue import artifact_of, find_kind
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.corrections import KEY_SYNONYMS, Correction
-from yolo_fs.rules.artifacts.repair import mended
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
-from yolo_fs.rules.artifacts.verdicts import Place
+from yolo_fs.artifacts.catalogue import artifact_of, find_kind
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.corrections import KEY_SYNONYMS, Correction
+from yolo_fs.artifacts.repair import mended
+from yolo_fs.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.checking.checker import Checker
+from yolo_fs.checking.snapshots import NoTree
+from yolo_fs.core.reasons import Finding, Reason, errors
 from yolo_fs.schemas.base import Form, Wire, is_whole, must_say_something
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Format
-from yolo_fs.services.checking.checker import Checker
-from yolo_fs.services.checking.snapshots import NoTree
-from yolo_fs.services.workspace import Settings
+from yolo_fs.workspace import Settings
 
 EXAMPLES = Path(__file__).parents[1] / "fixtures" / "examples" / "artifacts"
 ROOT = "/srv/team/repository"

@@ -16,15 +16,15 @@ from tests.examples import (
     expected_reason,
     kind_of_example,
 )
-from yolo_fs.edges.readers import READERS
-from yolo_fs.edges.text_checks import Limits
-from yolo_fs.reasons import Finding, Reason, errors
-from yolo_fs.rules.artifacts.catalogue import all_kinds, artifact_of
-from yolo_fs.rules.artifacts.classify import classify
+from yolo_fs.artifacts.catalogue import all_kinds, artifact_of
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.checking.checker import Checker
+from yolo_fs.checking.snapshots import NoTree
+from yolo_fs.core.reasons import Finding, Reason, errors
 from yolo_fs.schemas.config import Config, Policy
-from yolo_fs.services.checking.checker import Checker
-from yolo_fs.services.checking.snapshots import NoTree
-from yolo_fs.services.workspace import Settings
+from yolo_fs.system.readers import READERS
+from yolo_fs.system.text_checks import Limits
+from yolo_fs.workspace import Settings
 
 SMALL = Limits(max_line_bytes=4096, max_file_bytes=16384, max_lines=1000)
 """What the examples of the readers are read with, so that none of them has to be large."""

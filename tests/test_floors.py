@@ -1,4 +1,4 @@
-"""The floors of the house: imports only go down, and each library has one door."""
+"""The order of the rooms: imports only go down, and each library has one door."""
 
 from __future__ import annotations
 
@@ -14,41 +14,42 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "yolo_fs"
 
-FLOORS = {
-    "reasons": 0,
-    "ids": 0,
-    "credentials": 0,
-    "json_form": 0,
-    "foreign_json": 0,
-    "protocol": 1,
-    "schemas": 2,
-    "rules": 3,
-    "edges": 4,
-    "services": 5,
-    "demo": 6,
-    "compat": 6,
-    "cli": 6,
-    "observer": 6,
-    "mcp": 6,
-    "web": 6,
-    "__main__": 7,
-}
+ROOMS = (
+    "core", "demo", "protocol", "schemas", "system", "git",
+    "artifacts", "evidence", "authority", "escalations", "handoffs", "loops", "phase", "states",
+    "kept", "workspace", "checking", "team", "history", "decisions", "escalation_service",
+    "handoff_service", "survey", "tasks", "agents", "contexts", "progress", "compat", "daemon",
+    "hooks", "install", "reports", "agent_events", "moments", "definitions", "leaving", "company",
+    "web", "cli", "mcp", "observer", "__main__",
+)  # fmt: skip
+"""One room per subject, lowest first: a module imports from its own room and from lower ones."""
+
+PURE_ROOMS = (
+    "protocol", "artifacts", "evidence", "authority", "escalations", "handoffs", "loops", "phase",
+    "states",
+)  # fmt: skip
+PURE_MODULES = (
+    "agents/circuit", "agents/health", "agents/stalls", "agents/totals", "contexts/compiler",
+    "contexts/extractors", "contexts/selection", "hooks/hosts", "hooks/mcp_calls", "hooks/shell",
+    "hooks/touches", "kept/selection", "reports/resume_report", "tasks/claims", "team/reconcile",
+)  # fmt: skip
+"""Those of a room that stand beside what touches disk, git or the clock."""
 
 DOORS = {
     "pydantic": "yolo_fs/schemas/base.py",
     "pydantic_core": "yolo_fs/schemas/base.py",
-    "git": "yolo_fs/edges/git/runner.py",
-    "filelock": "yolo_fs/edges/store.py",
-    "sqlite3": "yolo_fs/edges/database.py",
-    "watchdog": ("yolo_fs/edges/watch.py", "yolo_fs/edges/inotify.py"),
-    "yaml": "yolo_fs/edges/front_matter.py",
-    "toon_format": "yolo_fs/edges/toon.py",
-    "jsonlines": ("yolo_fs/edges/readers.py", "yolo_fs/edges/in_place.py"),
+    "git": "yolo_fs/git/runner.py",
+    "filelock": "yolo_fs/system/store.py",
+    "sqlite3": "yolo_fs/system/database.py",
+    "watchdog": ("yolo_fs/system/watch.py", "yolo_fs/system/inotify.py"),
+    "yaml": "yolo_fs/system/front_matter.py",
+    "toon_format": "yolo_fs/system/toon.py",
+    "jsonlines": ("yolo_fs/system/readers.py", "yolo_fs/system/in_place.py"),
     "click": ("yolo_fs/cli/", "yolo_fs/mcp/verb.py"),
     "rich": "yolo_fs/cli/",
-    "jinja2": "yolo_fs/services/definitions/texts.py",
+    "jinja2": "yolo_fs/definitions/texts.py",
     "mcp": "yolo_fs/mcp/server.py",
-    "nats": "yolo_fs/edges/bell.py",
+    "nats": "yolo_fs/system/bell.py",
     "starlette": "yolo_fs/web/",
     "uvicorn": "yolo_fs/web/",
 }
@@ -84,9 +85,10 @@ def is_type_checking(node: ast.AST) -> bool:
     )
 
 
-def floor_of(dotted: str) -> int | None:
+def room_of(dotted: str) -> str | None:
+    """Return the room of a module: a package, or a module that lies in the package itself."""
     parts = dotted.split(".")
-    return FLOORS.get(parts[1]) if parts[0] == "yolo_fs" and len(parts) > 1 else None
+    return parts[1] if parts[0] == "yolo_fs" and len(parts) > 1 else None
 
 
 def name_of(path: Path) -> str:
@@ -94,53 +96,22 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_only_go_down(path: Path) -> None:
-    own = floor_of(name_of(path))
-    if own is None:
-        return
-    upward = {
-        name for name in imports(path) if (floor := floor_of(name)) is not None and floor > own
-    }
-    assert not upward, f"{name_of(path)} (floor {own}) imports {sorted(upward)}"
-
-
-ROOMS = {
-    "rules": (
-        "timestamps", "report", "claims", "kept", "adoption", "artifacts", "team", "evidence", "judged", "escalations",
-        "loops",
-        "handoffs",
-        "authz", "phase", "states", "agents", "context", "hooks", "decide", "resume_report",
-    ),
-    "services": (
-        "workspace", "kept", "history", "checking", "unwritten", "surveyor", "team", "escalations", "tasks", "decisions", "context", "handoffs", "agents",
-        "progress", "daemon", "hooks", "install", "reports", "agent_events", "definitions", "moments", "company", "leaving",
-    ),
-}  # fmt: skip
-"""The rooms of a floor, lowest first: a module imports from its own room and from lower ones."""
-
-
-def room_of(dotted: str, floor: str) -> str | None:
-    """Return the room of a module: a package of the floor, or a module that lies on the floor itself."""
-    parts = dotted.split(".")
-    return parts[2] if parts[:2] == ["yolo_fs", floor] and len(parts) > 2 else None
-
-
-ROOMED = [(floor, path) for floor in ROOMS for path in MODULES if room_of(name_of(path), floor)]
-
-
-@pytest.mark.parametrize(("floor", "path"), ROOMED, ids=[name_of(path) for _, path in ROOMED])
-def test_imports_between_rooms_only_go_down(floor: str, path: Path) -> None:
-    order = {room: number for number, room in enumerate(ROOMS[floor])}
-    own = room_of(name_of(path), floor)
-    if own == "__init__":
+def test_imports_between_rooms_only_go_down(path: Path) -> None:
+    order = {room: number for number, room in enumerate(ROOMS)}
+    own = room_of(name_of(path))
+    if own in (None, "__init__"):
         return
     assert own in order, f"{name_of(path)}: add the room {own!r} to ROOMS"
     upward = sorted(
         name
         for name in imports(path)
-        if (room := room_of(name, floor)) and order.get(room, len(order)) > order[own]
+        if (room := room_of(name)) and order.get(room, len(order)) > order[own]
     )
     assert not upward, f"{name_of(path)} imports {upward} from a room above {own!r}"
+
+
+def test_each_room_has_something_in_it() -> None:
+    assert {room_of(name_of(path)) for path in MODULES} - {None, "__init__"} == set(ROOMS)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -161,13 +132,6 @@ def _imported(path: Path, names: Mapping[str, Path]) -> set[str]:
     return {next(name for name in each if name in names) for each in named if each[1] in names}
 
 
-def test_every_module_stands_on_a_floor() -> None:
-    homeless = {path.name for path in MODULES if len(path.relative_to(PACKAGE).parts) == 1} - {
-        "__init__.py"
-    }
-    assert {name.removesuffix(".py") for name in homeless} <= FLOORS.keys()
-
-
 @pytest.mark.parametrize("library", DOORS)
 def test_each_library_has_one_door(library: str) -> None:
     importers = {
@@ -179,14 +143,27 @@ def test_each_library_has_one_door(library: str) -> None:
     assert not {path for path in importers if not path.startswith(DOORS[library])}
 
 
-def test_edges_know_no_rules() -> None:
-    for path in (PACKAGE / "edges").rglob("*.py"):
-        assert not {name for name in imports(path) if floor_of(name) == FLOORS["rules"]}, path
+@pytest.mark.parametrize("room", ["system", "git"])
+def test_the_rooms_of_the_world_know_no_artifact(room: str) -> None:
+    for path in (PACKAGE / room).rglob("*.py"):
+        rooms = {room_of(name) for name in imports(path)} - {None}
+        assert rooms <= {"core", "protocol", "schemas", "system", "git"}, path
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "rules").rglob("*.py")), ids=name_of)
+def is_pure(path: Path) -> bool:
+    place = path.relative_to(PACKAGE).with_suffix("")
+    return place.parts[0] in PURE_ROOMS or str(place) in PURE_MODULES
+
+
+def test_each_module_that_is_named_as_pure_is_there() -> None:
+    assert not [name for name in PURE_MODULES if not (PACKAGE / f"{name}.py").is_file()]
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if is_pure(path)], ids=name_of)
 def test_rules_touch_neither_clock_nor_disk(path: Path) -> None:
-    assert not {name.split(".")[0] for name in imports(path)} & PURE
+    loaded = imports(path)
+    assert not {name.split(".")[0] for name in loaded} & PURE
+    assert not {room_of(name) for name in loaded} & {"system", "git"}
 
 
 def test_git_is_run_in_one_place_only() -> None:
@@ -197,19 +174,11 @@ def test_git_is_run_in_one_place_only() -> None:
         and '"git"' in path.read_text()
         and "demo" not in path.parts
     }
-    assert runners <= {"yolo_fs/edges/git/runner.py"}
+    assert runners <= {"yolo_fs/git/runner.py"}
 
 
-def test_the_map_names_only_rooms_that_exist() -> None:
-    named = set(
-        re.findall(
-            r"(?<!tests/)\b(?:protocol|schemas|rules|edges|services|cli)/[a-z_/]*",
-            (ROOT / "docs/dev/architecture.md").read_text(),
-        )
-    )
-    assert len(named) > 30
-    assert [
-        room
-        for room in sorted(named)
-        if not (PACKAGE / room).is_dir() and not (PACKAGE / f"{room}.py").is_file()
-    ] == []
+def test_the_map_names_every_room_and_no_other() -> None:
+    text = (ROOT / "docs/dev/architecture.md").read_text()
+    table = text.partition("## Rooms")[2].partition("\n## ")[0]
+    named = re.findall(r"^\| `(\w+)/?` \|", table, re.MULTILINE)
+    assert named == [room for room in ROOMS if room != "__main__"]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from yolo_fs.foreign_json import MOST_DEPTH, parse, place_too_deep
+from yolo_fs.core.foreign_json import MOST_DEPTH, parse, place_too_deep
 
 LIMIT = 1 << 20
 

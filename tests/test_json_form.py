@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import pytest
 
-from yolo_fs.ids import PhaseId
-from yolo_fs.json_form import to_json
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.json_form import to_json
 from yolo_fs.protocol.departments import Dept
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.cli.main import VERBS
-from yolo_fs.reasons import Exit, Reason
+from yolo_fs.core.reasons import Exit, Reason
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "operations.md").read_text()

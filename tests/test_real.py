@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from yolo_fs.artifacts.table import by_kind
 from yolo_fs.cli.main import run
-from yolo_fs.rules.artifacts.table import by_kind
 
 REAL = Path(__file__).parents[1] / "fixtures" / "real"
 FILES = sorted(REAL.glob("*/*/*"))

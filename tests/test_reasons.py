@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolo_fs.reasons import Reason
+from yolo_fs.core.reasons import Reason
 
 ROOT = Path(__file__).parent.parent
 

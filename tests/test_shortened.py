@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import shortened
+from yolo_fs.core.reasons import shortened
 
 PHASE = ".yolo-planning/phases/01-auth"
 

@@ -94,7 +94,7 @@ def name_in_texts(path: str) -> str:
 
 
 def mirror_of(path: str) -> str:
-    """Return where the tests of a module would stand: `tests/rules/test_kept.py` for `yolo_fs/rules/kept.py`."""
+    """Return where the tests of a module would stand: `tests/test_kept.py` for `yolo_fs/kept/selection.py`."""
     pure = PurePosixPath(path)
     return str(PurePosixPath("tests", *pure.parts[1:-1], f"test_{pure.name}"))
 

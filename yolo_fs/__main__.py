@@ -8,7 +8,7 @@ import os
 import sys
 
 from yolo_fs.cli.entry import finish, run_here
-from yolo_fs.edges.ask import ends_soon, run_by_observer
+from yolo_fs.system.ask import ends_soon, run_by_observer
 
 COLLECTED_AFTER = 500_000
 """Objects after which a command that ends soon looks for garbage: imports alone make many, and

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.teams import CLAIM, Team
 from yolo_fs.cli.main import run
-from yolo_fs.edges import heartbeats
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.git.repository import Repository
 from yolo_fs.schemas.messages.catalogue import read_message
+from yolo_fs.system import heartbeats
 
 PROGRESS = {
     "type": "dev_progress",

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.test_own_verbs import all_verbs
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 LEAVES = all_verbs()
 COMMON = {"-C", "--json", "-q", "-v", "--help"}

@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.edges.lock import Holder, holder
-from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.install import background
+from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.install import background
+from yolo_fs.system.lock import Holder, holder
 
 PATIENCE_S = 30.0
 
@@ -193,7 +193,7 @@ def test_without_a_planning_tree_it_is_refused(
 
 
 def _repository(root: Path) -> Any:
-    from yolo_fs.edges.git.repository import Repository
+    from yolo_fs.git.repository import Repository
 
     return Repository(str(root))
 

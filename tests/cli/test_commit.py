@@ -15,8 +15,8 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
-from yolo_fs.services.tasks import commit_lock
+from yolo_fs.core.reasons import Exit
+from yolo_fs.tasks.service import commit_lock
 
 HEADER = {
     "p": "01", "n": "01", "t": "JWT", "w": 1, "d": [], "xd": [], "obj": "Log in",
@@ -246,7 +246,7 @@ def test_devs_who_commit_at_once_come_one_after_the_other(team: Team) -> None:
 def test_while_somebody_else_commits_nothing_is_done(
     team: Team, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("yolo_fs.services.tasks.WAITS_S", (0.0,))
+    monkeypatch.setattr("yolo_fs.tasks.service.WAITS_S", (0.0,))
     team.file("src/a.py", "new\n")
     before = team.head()
     with commit_lock(str(team.root / ".git")):

@@ -13,7 +13,7 @@ from pydantic_core import SchemaError
 
 from tests.support.teams import Team
 from yolo_fs.cli import main
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 PROGRAM = """
 import atexit, sys, threading

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 RUN = Path(__file__).parents[2] / "fixtures/product"
 FIRST = "documents/handoffs/handoff_5b0f7f52-6c1d-4a38-9e44-2d9a7c31e806_user_to_orchestrator_20260504T080000Z.json"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 from yolo_fs.schemas.messages.catalogue import read_message
 
 NAME = "ESC-01-02-T3"

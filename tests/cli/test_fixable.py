@@ -13,8 +13,8 @@ import pytest
 from tests.support.teams import Team
 from tests.test_real import FILES
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
-from yolo_fs.services.hooks.run import pre_commit
+from yolo_fs.core.reasons import Exit
+from yolo_fs.hooks.run import pre_commit
 
 PHASE = ".yolo-planning/phases/01-auth"
 GOOD = {

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.teams import Team
+from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.cli.main import VERBS, run
-from yolo_fs.reasons import Exit, Reason
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Home
+from yolo_fs.core.reasons import Exit, Reason
 
 KINDS = [row.kind for row in ARTIFACTS]
 PHASE = ".yolo-planning/phases/01-auth"

@@ -15,7 +15,7 @@ import pytest
 from tests.support.teams import THREE, Team
 from yolo_fs.cli.gate import _standing
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 AGREED = '{"endpoint":"POST /auth/login","status":"agreed"}\n'
 
@@ -161,7 +161,8 @@ def test_a_waiter_imports_neither_git_nor_the_rule_book() -> None:
     heavy = (
         "git",
         "pydantic",
-        "yolo_fs.rules",
+        "yolo_fs.artifacts",
+        "yolo_fs.phase",
         "yolo_fs.schemas.base",
         "rich",
         "watchdog",

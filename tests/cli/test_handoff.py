@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 GUID = "4f1d2c7a-93b8-4c0e-a6d5-2f8e7b1c9d30"

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.edges.journal import Journal
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
+from yolo_fs.system.journal import Journal
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/handoffs/handoff-json"
 TEXT = "---HANDOFF---\nSTATUS: complete\nARTIFACTS: plan.md\nNEXT: reviewer\nSUMMARY: Four steps\n"

@@ -14,12 +14,12 @@ import pytest
 
 from tests.support import forked
 from tests.support.teams import EXAMPLES, Team
+from yolo_fs import agent_events
 from yolo_fs.cli import hook_fast, hook_question
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.hooks.hosts import LONGEST, HookAnswer, output_of
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, HOSTS, TOOLS, ToolAct
 from yolo_fs.protocol.roster import AGENT_BY_NAME
-from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.hooks.hosts import LONGEST, HookAnswer, output_of
-from yolo_fs.services import agent_events
 
 PACKAGE = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parents[2] / "fixtures/hooks"
@@ -511,11 +511,11 @@ def test_nothing_but_the_standard_library_is_read_when_nothing_of_ours_is_touche
         "yolo_fs.cli.entry",
         "yolo_fs.cli.hook_fast",
         "yolo_fs.cli.hook_question",
-        "yolo_fs.edges",
-        "yolo_fs.edges.heartbeats",
-        "yolo_fs.foreign_json",
-        "yolo_fs.edges.ask",
-        "yolo_fs.edges.warm_path",
+        "yolo_fs.system",
+        "yolo_fs.system.heartbeats",
+        "yolo_fs.core.foreign_json",
+        "yolo_fs.system.ask",
+        "yolo_fs.system.warm_path",
     }
     assert not loaded & {"click", "pydantic", "git", "typing"}
 

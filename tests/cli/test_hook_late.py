@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
+from yolo_fs.authority.guarded import GUARDED
 from yolo_fs.cli import hook_fast, hook_late, hook_question
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, TOOLS, ToolAct
-from yolo_fs.rules.authz.guarded import GUARDED
 
 PHASE = ".yolo-planning/phases/01-auth"
 

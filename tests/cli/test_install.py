@@ -11,17 +11,14 @@ from typing import Any
 import pytest
 
 from tests.support.settings import config_from
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.table import IGNORED_STATES, RUNTIME
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.obstacles import PathRules
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.departments import Dept
-from yolo_fs.reasons import Exit
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.table import IGNORED_STATES, RUNTIME
-from yolo_fs.schemas.base import check, shape_of
-from yolo_fs.schemas.config import Config
-from yolo_fs.services.hooks.githooks import NAMES
-from yolo_fs.services.install.init import (
+from yolo_fs.core.reasons import Exit
+from yolo_fs.git.obstacles import PathRules
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.githooks import NAMES
+from yolo_fs.install.init import (
     AddLines,
     Create,
     Keep,
@@ -30,6 +27,9 @@ from yolo_fs.services.install.init import (
     plan,
     template,
 )
+from yolo_fs.protocol.departments import Dept
+from yolo_fs.schemas.base import check, shape_of
+from yolo_fs.schemas.config import Config
 
 
 @pytest.fixture

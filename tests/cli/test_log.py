@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 MESSAGES = Path(__file__).parents[2] / "fixtures/examples/messages"
 

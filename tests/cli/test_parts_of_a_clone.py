@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.rules.evidence import PlanStanding, plan_progress
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace import load
+from yolo_fs.evidence.facts import PlanStanding, plan_progress
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.workspace import load
 
 FOLDER = ".yolo-planning/phases/01-login"
 PLAN = (

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.ids import PhaseId
-from yolo_fs.reasons import Exit
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Exit
 
 
 @pytest.fixture

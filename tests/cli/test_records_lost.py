@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 PHASE = ".yolo-planning/phases/01-auth"
 ONES = {

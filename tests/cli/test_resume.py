@@ -17,9 +17,9 @@ import pytest
 from tests.support.teams import Team
 from yolo_fs.cli import resume as module
 from yolo_fs.cli.main import run
-from yolo_fs.edges.toon import read_toon
-from yolo_fs.reasons import Exit
-from yolo_fs.rules.phase.report import tokens
+from yolo_fs.core.reasons import Exit
+from yolo_fs.phase.report import tokens
+from yolo_fs.system.toon import read_toon
 
 FORMS = ["text", "json", "toon", "claude-hook", "codex-hook", "cursor-hook"]
 HOOKS = FORMS[3:]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.artifacts.catalogue import all_kinds
+from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit
-from yolo_fs.rules.artifacts.catalogue import all_kinds
-from yolo_fs.rules.artifacts.table import ARTIFACTS
+from yolo_fs.core.reasons import Exit
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 
 

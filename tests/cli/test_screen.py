@@ -20,8 +20,8 @@ from rich.console import Console
 
 from tests.support.teams import THREE, Team
 from yolo_fs.cli.screen import draw_screen
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.services.moments.moment import PresentMoment, StatusObserver
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.moment import PresentMoment, StatusObserver
 
 PATIENCE_S = 60.0
 

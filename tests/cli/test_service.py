@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.services.install.background import System, unit_for
+from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.install.background import System, unit_for
 
 SYSTEMS = ["--systemd", "--launchd"]
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.core.reasons import Exit
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
-from yolo_fs.reasons import Exit
-from yolo_fs.services.hooks.doctor import examine_hosts
 
 HOST_NAMES = sorted(HOST_BY_NAME)
 FOREIGN: dict[str, str] = {

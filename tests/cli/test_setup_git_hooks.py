@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from yolo_fs.cli.main import run
+from yolo_fs.core.reasons import Exit
+from yolo_fs.hooks.githooks import NAMES
+from yolo_fs.hooks.run import HOOKS
 from yolo_fs.protocol.hooks import GIT_HOOKS
-from yolo_fs.reasons import Exit
-from yolo_fs.services.hooks.githooks import NAMES
-from yolo_fs.services.hooks.run import HOOKS
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import VERBS, run
+from yolo_fs.core.reasons import Exit
+from yolo_fs.definitions.plugin import plugin_files, write_own_plugin
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
-from yolo_fs.reasons import Exit
-from yolo_fs.services.definitions.plugin import plugin_files, write_own_plugin
 
 SKILL = plugin_files()["skills/yolo-fs/SKILL.md"].decode()
 

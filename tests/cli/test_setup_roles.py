@@ -10,9 +10,9 @@ import yaml
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
+from yolo_fs.core.reasons import Exit
+from yolo_fs.definitions.definition import Definition, text_of
 from yolo_fs.protocol.roster import AGENTS
-from yolo_fs.reasons import Exit
-from yolo_fs.services.definitions.definition import Definition, text_of
 
 HOSTS = {"codex": (".codex/agents", ".toml"), "cursor": (".cursor/agents", ".md")}
 each_host = pytest.mark.parametrize("host", HOSTS)
@@ -78,7 +78,7 @@ def test_what_is_not_ours_is_neither_replaced_nor_removed(team: Team, host: str)
 
 @each_host
 def test_an_older_one_of_ours_is_renewed_and_goes_with_the_others(team: Team, host: str) -> None:
-    from yolo_fs.services.definitions.role_files import _marked
+    from yolo_fs.definitions.role_files import _marked
 
     folder, ending = HOSTS[host]
     setup(team, host, "--roles")

@@ -13,12 +13,12 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.core.reasons import Exit
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.doctor import approved_digest, examine_hosts
+from yolo_fs.hooks.hostsettings import HostSettings
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENT_BY_NAME
-from yolo_fs.reasons import Exit
-from yolo_fs.services.hooks.doctor import approved_digest, examine_hosts
-from yolo_fs.services.hooks.hostsettings import HostSettings
 
 OLD = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "yolo-fs hook stop --old"}]}]}}
 PARTS = [

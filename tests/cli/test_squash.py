@@ -10,11 +10,11 @@ import pytest
 
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Exit
-from yolo_fs.rules.evidence import PlanStanding, PlanStatus, plan_progress
-from yolo_fs.services.history.team import Team as History
-from yolo_fs.services.workspace import load
+from yolo_fs.core.reasons import Exit
+from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team as History
+from yolo_fs.workspace import load
 
 PLAN = (
     {"p": "01", "n": "01", "t": "Login", "w": 1, "d": [], "obj": "Log in",

@@ -26,16 +26,16 @@ from yolo_fs.cli.board import SIGNS, draw_asides, draw_board
 from yolo_fs.cli.main import run
 from yolo_fs.cli.reply import console_for
 from yolo_fs.cli.screen import follow
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import PhaseId
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Exit
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.git.repository import Repository
+from yolo_fs.phase.progress import StepStanding
+from yolo_fs.phase.waits import Deadlock, Orphan, Wait
+from yolo_fs.progress.board import Board, PhaseBoard
+from yolo_fs.progress.drift import Aside
 from yolo_fs.protocol.gates import Decision
-from yolo_fs.reasons import Exit
-from yolo_fs.rules.evidence import PhaseFacts
-from yolo_fs.rules.phase.progress import StepStanding
-from yolo_fs.rules.phase.waits import Deadlock, Orphan, Wait
-from yolo_fs.rules.states.project import Drift
-from yolo_fs.services.progress.board import Board, PhaseBoard
-from yolo_fs.services.progress.drift import Aside
+from yolo_fs.states.project import Drift
 
 PATIENCE_S = 30.0
 

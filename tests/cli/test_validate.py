@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from tests.examples import FAMILIES, kind_of_example
+from yolo_fs.artifacts.catalogue import find_kind
+from yolo_fs.artifacts.repair import diff, mended
 from yolo_fs.cli import validate as module
 from yolo_fs.cli.main import run
 from yolo_fs.cli.validate import as_github, as_sarif, bar, watched
-from yolo_fs.reasons import Exit, Finding, Reason
-from yolo_fs.rules.artifacts.catalogue import find_kind
-from yolo_fs.rules.artifacts.repair import diff, mended
+from yolo_fs.core.reasons import Exit, Finding, Reason
 
 EXAMPLES = Path(__file__).parents[2] / "fixtures" / "examples"
 GOOD = EXAMPLES / "artifacts" / "critique" / "ok" / "two_rounds.jsonl"

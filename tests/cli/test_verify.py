@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from tests.support.objects import unpack
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.naming import subject_of, trailers_of
+from yolo_fs.checking.checker import previous_records
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.commit import CommitRequest, Committer
-from yolo_fs.edges.git.index import IndexSync
-from yolo_fs.edges.git.refs import RefUpdater
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import READERS
-from yolo_fs.reasons import Exit
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.naming import subject_of, trailers_of
-from yolo_fs.services.checking.checker import previous_records
-from yolo_fs.services.workspace import load
+from yolo_fs.core.reasons import Exit
+from yolo_fs.git.commit import CommitRequest, Committer
+from yolo_fs.git.index import IndexSync
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.readers import READERS
+from yolo_fs.workspace import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 FINDING = {

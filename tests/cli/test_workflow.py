@@ -10,9 +10,9 @@ import pytest
 
 from tests.support.teams import THREE, Team
 from yolo_fs.cli.main import run
+from yolo_fs.core.reasons import Exit
 from yolo_fs.protocol.authority import ROUTES
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.reasons import Exit
 
 STATE = ".yolo-planning/phases/01-auth/.execution-state.json"
 

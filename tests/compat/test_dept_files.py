@@ -15,9 +15,9 @@ import pytest
 
 from tests.compat.shim import Done, call
 from yolo_fs.compat import dept_files
-from yolo_fs.rules.states.project import DECLARABLE
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.state import DeptStatus
+from yolo_fs.states.project import DECLARABLE
 
 KEYS = [
     "dept",

@@ -19,12 +19,12 @@ from typing import Any
 
 from tests.support.forked import import_all
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git import obstacles
-from yolo_fs.edges.git.commit import Committer
-from yolo_fs.services.daemon import coordinator
-from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.progress import state_files as projector
-from yolo_fs.services.progress import state_files as states
+from yolo_fs.daemon import coordinator
+from yolo_fs.daemon.coordinator import Coordinator
+from yolo_fs.git import obstacles
+from yolo_fs.git.commit import Committer
+from yolo_fs.progress import state_files as projector
+from yolo_fs.progress import state_files as states
 
 KILLED = 137
 BEGIN_S = 1_771_500_000

@@ -6,8 +6,8 @@ import dataclasses
 import os
 from typing import Any
 
-from yolo_fs.services.daemon import daemon, follower
-from yolo_fs.services.daemon.duties import Duty
+from yolo_fs.daemon import daemon, follower
+from yolo_fs.daemon.duties import Duty
 
 NAME = "FAILING_DUTY"
 

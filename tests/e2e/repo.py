@@ -13,7 +13,7 @@ from typing import Any
 from tests.e2e.artifacts import PLANNING, Artifact
 from tests.support import forked
 from tests.support.forked import DEADLINE_S
-from yolo_fs.edges import PORTABLE
+from yolo_fs.system import PORTABLE
 
 OUTSIDE = ":!.yolo-planning"
 

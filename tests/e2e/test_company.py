@@ -23,16 +23,16 @@ from tests.play.play import COMPANY, FOLDER, Play, PlayAct, PlayScene, load_play
 from tests.play.player import Pace, Player, SceneResult
 from tests.play.stage import Stage, stage_for
 from tests.support import forked
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import PhaseId
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.examine import shape_faults
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.gates import Gates, gates_at
+from yolo_fs.progress.state_files import STATE_FILES
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.examine import shape_faults
 from yolo_fs.schemas.layout import Record, Strictness
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.gates import Gates, gates_at
-from yolo_fs.services.progress.state_files import STATE_FILES
-from yolo_fs.services.workspace import load
+from yolo_fs.workspace import load
 
 PLAYS = Path(__file__).parent / "plays"
 PHASE = ".yolo-planning/phases/01-auth"

@@ -12,11 +12,11 @@ from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.failing_duty import NAME
 from tests.e2e.repo import Repo
-from yolo_fs.edges import IS_LINUX
-from yolo_fs.edges.git.packs import REST_MOST
-from yolo_fs.services.daemon.daemon import DUTIES
-from yolo_fs.services.daemon.duties import LONGEST_SLEEP_S
-from yolo_fs.services.daemon.follower import FOLLOWING
+from yolo_fs.daemon.daemon import DUTIES
+from yolo_fs.daemon.duties import LONGEST_SLEEP_S
+from yolo_fs.daemon.follower import FOLLOWING
+from yolo_fs.git.packs import REST_MOST
+from yolo_fs.system import IS_LINUX
 
 ALONE = ("observer",) if IS_LINUX else ("observer", "retries")
 """The duties that no other makes up for: without leases a file settles by time, which is a retry; and

@@ -19,7 +19,7 @@ from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import DEADLINE_S, Repo
 from tests.support.housekeeping import TIDIES_SOON, counted_by_gc
-from yolo_fs.edges import IS_LINUX
+from yolo_fs.system import IS_LINUX
 
 GOOD = artifact("critique", 0)
 BAD = b'{"id": "C1"}\n'

@@ -23,7 +23,7 @@ import pytest
 
 from tests.e2e.repo import Repo
 from yolo_fs.demo.agent import FAULTS
-from yolo_fs.edges.system import is_running
+from yolo_fs.system.system import is_running
 
 STRANGER = (
     f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'stranger.py'))}"

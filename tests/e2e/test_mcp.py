@@ -19,8 +19,8 @@ from tests.e2e.company import Agents, Label, Write
 from tests.e2e.test_resume import begin
 from tests.support.teams import EXAMPLES, Team
 from yolo_fs.cli.main import run
+from yolo_fs.core.reasons import Exit
 from yolo_fs.mcp.tools import ToolRefusedError, told
-from yolo_fs.reasons import Exit
 
 if TYPE_CHECKING:  # a second of imports, which only the worker that runs these tests shall wait for
     from mcp.client import Client
@@ -564,7 +564,7 @@ def test_a_host_waits_for_nothing_that_only_a_tool_needs() -> None:
     assert [
         name
         for name in loaded.split()
-        if name.startswith(("yolo_fs.services", "yolo_fs.schemas.base"))
+        if name.startswith(("yolo_fs.checking", "yolo_fs.hooks", "yolo_fs.schemas.base"))
     ] == []
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.obedient import Obedient, said_by
+from yolo_fs.artifacts.catalogue import find_kind
+from yolo_fs.artifacts.table import ARTIFACTS, Artifact
+from yolo_fs.checking.examples import example_for, example_of
 from yolo_fs.cli.main import run
-from yolo_fs.reasons import Finding, Level, Reason
-from yolo_fs.rules.artifacts.catalogue import find_kind
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Artifact
-from yolo_fs.services.checking.examples import example_for, example_of
+from yolo_fs.core.reasons import Finding, Level, Reason
 
 PHASE = "01-auth"
 FOLDER = f".yolo-planning/phases/{PHASE}"

@@ -28,10 +28,10 @@ import yolo_fs
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import Daemon, descendants, until
 from tests.e2e.repo import DEADLINE_S, Repo
-from yolo_fs.edges import IS_LINUX
-from yolo_fs.edges.ask import COLD, INPUT_BYTES, SOCKET, answers
 from yolo_fs.observer.answers import ANSWERED
 from yolo_fs.protocol.verbs import OWN_VERB_BY_NAME
+from yolo_fs.system import IS_LINUX
+from yolo_fs.system.ask import COLD, INPUT_BYTES, SOCKET, answers
 
 pytestmark = pytest.mark.skipif(not IS_LINUX, reason="an observer answers on Linux alone")
 Start = Callable[..., Daemon]
@@ -42,7 +42,7 @@ MISSED = 99
 """What the client below ends with when the observer did not answer."""
 CLIENT = f"""
 import sys
-from yolo_fs.edges.ask import run_by_observer
+from yolo_fs.system.ask import run_by_observer
 code = run_by_observer(sys.argv[1:])
 sys.exit({MISSED} if code is None else code)
 """

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
-from yolo_fs.rules.handoffs.envelopes import mentioned_files, read, right_name
+from yolo_fs.handoffs.envelopes import mentioned_files, read, right_name
 
 RUN = Path(__file__).parents[2] / "fixtures/product"
 STEPS = [json.loads(path.read_text()) for path in sorted(RUN.glob("[0-9]*.json"))]

@@ -22,7 +22,7 @@ import pytest
 
 from tests.e2e.crash_before_projection import KILLED
 from tests.e2e.repo import Repo, make_repo
-from yolo_fs.edges import IS_LINUX
+from yolo_fs.system import IS_LINUX
 
 PHASE = ".yolo-planning/phases/01-auth"
 EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"

@@ -13,7 +13,7 @@ from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
 from tests.torture.kills import OF_A_MEETING
-from yolo_fs.edges.failpoint import STAGES, VARIABLE
+from yolo_fs.system.failpoint import STAGES, VARIABLE
 
 TEAM_REF = "refs/yolo/team/main"
 

@@ -13,8 +13,8 @@ import pytest
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import descendants, until
 from tests.e2e.repo import Repo, make_repo
-from yolo_fs.edges.lock import hold
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
+from yolo_fs.system.lock import hold
 
 PASSING = (".git/index", ".git/objects", ".git/logs", ".git/COMMIT_EDITMSG", ".git/ORIG_HEAD")
 """What git changes with any commit, and what its history is."""

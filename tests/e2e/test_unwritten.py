@@ -19,10 +19,10 @@ from tests.e2e.artifacts import Artifact, artifact
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
 from tests.support.forked import DEADLINE_S
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Reason
-from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.workspace import load
+from yolo_fs.core.reasons import Reason
+from yolo_fs.daemon.coordinator import Coordinator
+from yolo_fs.git.repository import Repository
+from yolo_fs.workspace import load
 
 Start = Callable[..., Daemon]
 

@@ -19,7 +19,7 @@ from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
 from tests.support import forked
-from yolo_fs.edges import IS_LINUX
+from yolo_fs.system import IS_LINUX
 
 Start = Callable[..., Daemon]
 SWITCHES = 40 * max(1, int(os.environ.get("YOLO_TORTURE", "0")) // 2)

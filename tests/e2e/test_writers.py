@@ -16,7 +16,7 @@ from tests.e2e.artifacts import Artifact, artifact, mixed, team
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.history import History
 from tests.e2e.repo import Repo
-from yolo_fs.edges import IS_LINUX
+from yolo_fs.system import IS_LINUX
 
 Start = Callable[..., Daemon]
 

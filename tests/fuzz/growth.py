@@ -8,9 +8,9 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from yolo_fs.edges.front_matter import MAX_FRONT_MATTER_CHARS, read_front_matter
-from yolo_fs.edges.readers import read_lines
-from yolo_fs.edges.text_checks import Limits
+from yolo_fs.system.front_matter import MAX_FRONT_MATTER_CHARS, read_front_matter
+from yolo_fs.system.readers import read_lines
+from yolo_fs.system.text_checks import Limits
 
 KIB = 1 << 10
 _ROUNDS = 5

@@ -18,7 +18,7 @@ from pathlib import Path
 from tests.fuzz.mutations import Specimen, seeds_of
 
 TARGETS = ("lines", "front-matter", "toon", "envelope", "merge", "hook")
-GUIDES = ("yolo_fs.edges", "yolo_fs.rules.team", "yolo_fs.rules.hooks", "yolo_fs.cli.hook_fast")
+GUIDES = ("yolo_fs.system", "yolo_fs.team.reconcile", "yolo_fs.hooks", "yolo_fs.cli.hook_fast")
 OTHERS = ("yaml", "jsonlines", "toon_format", "shlex")
 
 

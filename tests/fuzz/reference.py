@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.edges.recogniser import accepts
+from tests.system.recogniser import accepts
 
 MARK = b"\xef\xbb\xbf"
 

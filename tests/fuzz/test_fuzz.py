@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.edges import recogniser
 from tests.fuzz import handoff, mutations, reference, trial
 from tests.fuzz.campaign import Share, Tally, run_share, shares
 from tests.fuzz.growth import slope
@@ -32,8 +31,9 @@ from tests.fuzz.trial import (
     try_merge,
     try_toon,
 )
-from yolo_fs.edges import front_matter, readers, toon
-from yolo_fs.reasons import Reason
+from tests.system import recogniser
+from yolo_fs.core.reasons import Reason
+from yolo_fs.system import front_matter, readers, toon
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FRONT_MATTERS = sorted((FIXTURES / "front_matter").glob("*/*.md"))

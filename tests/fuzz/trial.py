@@ -20,18 +20,18 @@ from jsonschema import Draft202012Validator
 from tests.fuzz.handoff import read_handoff
 from tests.fuzz.mutations import VERSIONS_END, Specimen, schemas
 from tests.fuzz.reference import Rules, is_object, read_lines
+from yolo_fs.artifacts.catalogue import Kind, artifact_of, find_kind
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.examine import examine
+from yolo_fs.artifacts.export import BEYOND_JSON_SCHEMA
+from yolo_fs.artifacts.table import ARTIFACTS, Meeting, by_kind
+from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.cli import hook_fast
-from yolo_fs.edges import front_matter, readers, text_checks, toon
-from yolo_fs.reasons import Level, Reason, errors
-from yolo_fs.rules.artifacts.catalogue import Kind, artifact_of, find_kind
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.artifacts.examine import examine
-from yolo_fs.rules.artifacts.export import BEYOND_JSON_SCHEMA
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Meeting, by_kind
-from yolo_fs.rules.artifacts.verdicts import Place, PlanFacts, Surroundings
-from yolo_fs.rules.team import merge_texts
+from yolo_fs.core.reasons import Level, Reason, errors
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.layout import Record, Strictness
+from yolo_fs.system import front_matter, readers, text_checks, toon
+from yolo_fs.team.reconcile import merge_texts
 
 
 class Sort(StrEnum):

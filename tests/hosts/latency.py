@@ -21,7 +21,7 @@ from tests.e2e.daemon import until
 from tests.hosts.install import Programs
 from tests.hosts.model import Say, Shell, Step, Write
 from tests.hosts.stage import PHASE, Session, Stage
-from yolo_fs.edges.ask import answers
+from yolo_fs.system.ask import answers
 
 HOSTS = ("claude", "codex")
 AT_ONCE = 3

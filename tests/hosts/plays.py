@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
 from tests.hosts.stage import PHASE, Stage, agents
+from yolo_fs.definitions.plugin import SKILLS
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import AGENTS
-from yolo_fs.services.definitions.plugin import SKILLS
 
 CRITIQUE = {
     "id": "C1", "cat": "gap", "sev": "major", "q": "No rate limit?", "ctx": "login",

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, Protocol
 from tests.play.play import Play, PlayAct, PlayScene
 from tests.play.processes import DaemonEvent
 from tests.play.stage import Stage
-from yolo_fs.reasons import Finding, Reason, YoloError, safe
-from yolo_fs.services.progress.state_files import STATE_FILES
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.progress.state_files import STATE_FILES
 
 START_S = 30.0
 """Longest wait for the daemon to start."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 
 END_S = 10.0
 """Time that the daemon has to end after it was asked to."""

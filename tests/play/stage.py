@@ -17,14 +17,14 @@ from typing import Any
 
 from tests.play.play import Play
 from tests.play.processes import DaemonEvent, DaemonProcess, GateWaiter, command, environment
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.git.runner import Git
-from yolo_fs.edges.store import read_json
-from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.phase.gates import integration_result
-from yolo_fs.services.progress.board import board
-from yolo_fs.services.workspace import load
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import Git
+from yolo_fs.phase.gates import integration_result
+from yolo_fs.progress.board import board
+from yolo_fs.system.store import read_json
+from yolo_fs.workspace import load
 
 Rest = Callable[[], object]
 """Called wherever a writer takes its time."""

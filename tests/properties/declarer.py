@@ -9,10 +9,10 @@ import sys
 import time
 from typing import Any
 
-from yolo_fs.ids import PhaseId
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.progress.departments import Declaration, declare
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.reasons import YoloError
-from yolo_fs.services.progress.departments import Declaration, declare
 
 PHASE = PhaseId("01", "auth")
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from tests.support import phases
 from tests.support.settings import config_from
+from yolo_fs.evidence.facts import PhaseFacts, SourceCommit, Switches, Version, Work
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
-from yolo_fs.rules.evidence import PhaseFacts, SourceCommit, Switches, Version, Work
 
 DEPARTMENTS = (Dept.BACKEND, Dept.FRONTEND, Dept.UIUX)
 DAY = "2026-02-19"

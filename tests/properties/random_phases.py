@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 from tests.support.phases import Content, complete, facts, filed
 from tests.support.settings import config_from
-from yolo_fs.rules.evidence import Filed, PhaseFacts
+from yolo_fs.evidence.facts import Filed, PhaseFacts
 
 THREE = config_from(
     {

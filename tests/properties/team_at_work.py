@@ -14,19 +14,19 @@ from typing import Any
 from tests.properties.random_phases import OF_GATES
 from tests.support.phases import FOLDER, PHASE
 from tests.support.settings import config_from
-from yolo_fs.ids import PlanId, TaskRef
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.core.ids import PlanId, TaskRef
+from yolo_fs.escalations.fold import as_committed
+from yolo_fs.escalations.lines import EscalationRequest, opened, raised, resolved
+from yolo_fs.escalations.log import EscalationProgress, EscalationStage, logged, role_of
+from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
+from yolo_fs.loops.rounds import exhausted
+from yolo_fs.phase.phase import loop_facts
+from yolo_fs.phase.progress import Next
+from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import department_said
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.escalations.fold import as_committed
-from yolo_fs.rules.escalations.lines import EscalationRequest, opened, raised, resolved
-from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage, logged, role_of
-from yolo_fs.rules.evidence import Filed, PhaseFacts, SourceCommit, Switches, Version, Work
-from yolo_fs.rules.loops.rounds import exhausted
-from yolo_fs.rules.phase.phase import loop_facts
-from yolo_fs.rules.phase.progress import Next
 from yolo_fs.schemas.config import Config
-from yolo_fs.services.progress.board import PhaseBoard
 
 Line = dict[str, Any]
 DAY = "2026-02-19"

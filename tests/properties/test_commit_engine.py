@@ -24,10 +24,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.edges.git.conftest import PHASE, Engine, Engines, User
+from tests.git.conftest import PHASE, Engine, Engines, User
 from tests.properties.profile import profile
-from yolo_fs.edges.git.commit import CommitRequest
-from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.commit import CommitRequest
 
 PATHS = [
     f"{PHASE}/{name}"

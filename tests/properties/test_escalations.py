@@ -22,9 +22,8 @@ from hypothesis.stateful import (
 )
 
 from tests.properties.profile import profile, tried
-from yolo_fs.protocol.departments import Mode, Role
-from yolo_fs.rules.escalations.fold import Timeout, due, escalations
-from yolo_fs.rules.escalations.log import (
+from yolo_fs.escalations.fold import Timeout, due, escalations
+from yolo_fs.escalations.log import (
     EscalationLog,
     EscalationProgress,
     EscalationStage,
@@ -32,7 +31,8 @@ from yolo_fs.rules.escalations.log import (
     station,
     stations,
 )
-from yolo_fs.rules.escalations.machine import advance
+from yolo_fs.escalations.machine import advance
+from yolo_fs.protocol.departments import Mode, Role
 from yolo_fs.schemas.config import EscalationRules
 
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)

@@ -15,11 +15,11 @@ from hypothesis import strategies as some
 from tests.properties.profile import tried
 from tests.properties.random_phases import THREE, phases, whole
 from tests.support.phases import facts
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.progress import PhaseStatus, fold
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.rules.evidence import PhaseFacts
-from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.phase.progress import PhaseStatus, fold
-from yolo_fs.rules.states.execution import next_execution_state
+from yolo_fs.states.execution import next_execution_state
 
 ANY = phases() | phases(company=True)
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as some
 from tests.properties.profile import tried
 from tests.properties.random_phases import OF_GATES, THREE, TURNS, phases, whole, with_file
 from tests.support.phases import facts
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.phase.gate_needs import AGREED
+from yolo_fs.phase.gate_status import GateStatus
+from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.gates import GATES, Need
-from yolo_fs.rules.evidence import PhaseFacts
-from yolo_fs.rules.phase.gate_needs import AGREED
-from yolo_fs.rules.phase.gate_status import GateStatus
-from yolo_fs.rules.phase.phase import Phase
 
 COMPANY = phases(company=True)
 RESTS_ON = {

@@ -20,10 +20,10 @@ from tests.properties.histories import (
     known_of,
     prefix,
 )
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.phase.acts import Act, acts_of
+from yolo_fs.phase.phase import Phase
 from yolo_fs.protocol.departments import Dept
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.phase.acts import Act, acts_of
-from yolo_fs.rules.phase.phase import Phase
 
 SEED = int(os.environ.get("YOLO_SEED", "20261127"))
 TRIED = max(200, int(os.environ.get("YOLO_EXAMPLES", "0")))

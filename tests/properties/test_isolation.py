@@ -17,10 +17,10 @@ from hypothesis import strategies as some
 
 from tests.properties.profile import tried
 from tests.support.teams import Team
-from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.agents.access import Access
+from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import WORKING_NAMES, Dept, Role
-from yolo_fs.services.agents.access import Access
+from yolo_fs.system.files import Content, read
 
 PHASE = ".yolo-planning/phases/01-auth"
 FILES = [

@@ -15,16 +15,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.services import surveyor as kept_looks
-from yolo_fs.services.agents.snapshot import AgentsObserver
-from yolo_fs.services.history import team as kept_teams
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.board import board
-from yolo_fs.services.reports import status as reports
-from yolo_fs.services.reports.status import report
-from yolo_fs.services.surveyor import Surveyor
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.agents.snapshot import AgentsObserver
+from yolo_fs.git.repository import Repository
+from yolo_fs.history import team as kept_teams
+from yolo_fs.history.team import Team
+from yolo_fs.progress.board import board
+from yolo_fs.reports import status as reports
+from yolo_fs.reports.status import report
+from yolo_fs.survey import surveyor as kept_looks
+from yolo_fs.survey.surveyor import Surveyor
+from yolo_fs.workspace import Settings, load
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "2"))
 FIRST = int(os.environ.get("YOLO_SEED", "0"))

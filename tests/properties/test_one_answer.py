@@ -11,11 +11,11 @@ from random import Random
 import pytest
 
 from tests.properties.team_at_work import Agents, Branch, random_config
-from yolo_fs.rules.phase.progress import Next
-from yolo_fs.rules.phase.report import Asker, PhaseReport
-from yolo_fs.rules.resume_report import Situation, resume_report
-from yolo_fs.rules.states.project import summary_line
-from yolo_fs.services.progress.board import PhaseBoard
+from yolo_fs.phase.progress import Next
+from yolo_fs.phase.report import Asker, PhaseReport
+from yolo_fs.progress.board import PhaseBoard
+from yolo_fs.reports.resume_report import Situation, resume_report
+from yolo_fs.states.project import summary_line
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "150"))
 FIRST = int(os.environ.get("YOLO_SEED", "0"))

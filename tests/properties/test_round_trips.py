@@ -14,17 +14,17 @@ from hypothesis import strategies as some
 
 from tests.fuzz.handoff import read_handoff
 from tests.properties.profile import tried
-from yolo_fs.edges.front_matter import read_front_matter
-from yolo_fs.edges.toon import read_toon, write_toon
-from yolo_fs.ids import GRAMMAR, TYPES, Subject
+from yolo_fs.artifacts.classify import DOCUMENTS
+from yolo_fs.artifacts.table import ARTIFACTS
+from yolo_fs.core.ids import GRAMMAR, TYPES, Subject
+from yolo_fs.core.reasons import errors
+from yolo_fs.handoffs.packets import as_chat, as_file, from_front_matter, packet_of, read_chat
 from yolo_fs.protocol.handoffs import PACKET_FIELDS
 from yolo_fs.protocol.workflow import SOURCE_FORMAT
-from yolo_fs.reasons import errors
-from yolo_fs.rules.artifacts.classify import DOCUMENTS
-from yolo_fs.rules.artifacts.table import ARTIFACTS
-from yolo_fs.rules.handoffs.packets import as_chat, as_file, from_front_matter, packet_of, read_chat
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.packet import DirectivePacket, Packet
+from yolo_fs.system.front_matter import read_front_matter
+from yolo_fs.system.toon import read_toon, write_toon
 
 # --- TOON ---
 

@@ -17,7 +17,7 @@ from tests.fuzz import mutations
 from tests.fuzz.mutations import Specimen
 from tests.fuzz.trial import compare, judge
 from tests.properties.profile import tried
-from yolo_fs.rules.artifacts.catalogue import all_kinds, find_kind
+from yolo_fs.artifacts.catalogue import all_kinds, find_kind
 from yolo_fs.schemas.layout import Format, Record
 
 JSON_KINDS = [kind for kind in all_kinds() if kind.format in (Format.JSON, Format.JSONL)]

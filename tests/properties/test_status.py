@@ -21,8 +21,8 @@ from hypothesis import strategies as some
 
 from tests.properties.declarer import PHASE
 from tests.properties.profile import tried
-from yolo_fs.edges.store import Damaged, read_json
-from yolo_fs.ids import PhaseId
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.system.store import Damaged, read_json
 
 ROOT = Path(__file__).parents[2]
 PROCESSES = 3

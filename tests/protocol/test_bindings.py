@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import yolo_fs
+from yolo_fs.core.reasons import Reason
 from yolo_fs.protocol.gates import INTEGRATION_CHECKS
-from yolo_fs.reasons import Reason
 
 PARTIAL = {
     "_COLOUR": "what has no colour is printed plain",

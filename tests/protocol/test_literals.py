@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.gates import GATES, SENTINELS, WAVE_GATES
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.rules.artifacts.table import ARTIFACTS
 
 PACKAGE = Path(__file__).parents[2] / "yolo_fs"
 TABLES = {
-    "rules/artifacts/table.py": "the table of artifacts",
+    "artifacts/table.py": "the table of artifacts",
     "schemas/messages/departments.py": "the table of messages between departments",
-    "rules/artifacts/corrections.py": "the table of synonyms that real agents write",
+    "artifacts/corrections.py": "the table of synonyms that real agents write",
 }
 """Modules outside `protocol/` that are tables themselves."""
 

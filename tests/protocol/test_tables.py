@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.protocol import (
     authority,
     departments,
@@ -31,7 +32,6 @@ from yolo_fs.protocol import handoffs as storage
 from yolo_fs.protocol import handoffs as triggers
 from yolo_fs.protocol import workflow as commits
 from yolo_fs.protocol.departments import Dept, Mode, Role
-from yolo_fs.reasons import Reason, YoloError
 
 SPEC = Path(__file__).parents[2] / "fixtures" / "spec"
 Cells = dict[str, Any]

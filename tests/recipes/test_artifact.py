@@ -41,7 +41,7 @@ PHASE = ".yolo-planning/phases/01-login"
 def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("artifact"))
     (made.package / "yolo_fs/schemas/lines/recipe_example.py").write_text(SHAPE)
-    made.insert("rules/artifacts/table.py", '    Artifact(\n        kind="context",', ROW)
+    made.insert("artifacts/table.py", '    Artifact(\n        kind="context",', ROW)
     made.start("--no-hooks")
     return made
 

@@ -26,7 +26,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Scratch:
     made = scratch(tmp_path_factory.mktemp("gate"))
     made.insert("protocol/gates.py", "    SOME_STATUS =", NEED)
     made.insert("protocol/gates.py", '    Gate(\n        name="all-depts"', ROW)
-    needs = "rules/phase/gate_needs.py"
+    needs = "phase/gate_needs.py"
     made.insert(needs, "NEEDS: Mapping[", PREDICATE)
     made.insert(
         needs, "    Need.SOME_STATUS: _status", "    Need.RECIPE_EXAMPLE: _recipe_example,\n"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.schemas.base import check, shape_of
 from yolo_fs.schemas.config import Config, Policy, values_of
 from yolo_fs.schemas.layout import Strictness

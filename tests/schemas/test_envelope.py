@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.schemas.envelope.envelope import PAYLOADS, payload_shape, read_envelope
 from yolo_fs.schemas.layout import Strictness
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.schemas.envelope.envelope import PAYLOADS, read_envelope
 from yolo_fs.schemas.layout import Strictness
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind, shape_named
+from yolo_fs.core.reasons import Fault, Level, Reason
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.reasons import Fault, Level, Reason
-from yolo_fs.rules.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Naming, by_kind, shape_named
 from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.layout import Format, Strictness
 from yolo_fs.schemas.lines.escalation import EscalationMessageLine
@@ -50,7 +50,7 @@ CHECKED_LATER = frozenset({
     "security-audit/state_conflict__pass_with_critical_finding",
     "integration-gate-result/state_conflict__pass_with_failures",
 })  # fmt: skip
-"""Faults between lines: every line is good, `rules.artifacts.examine` finds the fault."""
+"""Faults between lines: every line is good, `artifacts.examine` finds the fault."""
 
 JSON_FORMATS = (Format.JSON, Format.JSONL)
 

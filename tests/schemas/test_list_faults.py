@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import yolo_fs.schemas
-from yolo_fs.reasons import Fault, Reason
+from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.schemas.base import Wire, check, is_list
 
 for _module in pkgutil.walk_packages(yolo_fs.schemas.__path__, "yolo_fs.schemas."):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.reasons import Level, Reason
 from yolo_fs.schemas import messages
 from yolo_fs.schemas.base import Wire
 from yolo_fs.schemas.layout import Strictness

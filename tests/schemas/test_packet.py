@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.packet import HandoffFile, Packet, read_handoff_json

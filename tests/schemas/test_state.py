@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from yolo_fs.reasons import Level, Reason
+from yolo_fs.core.reasons import Level, Reason
 from yolo_fs.schemas.base import Wire, check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.state import (

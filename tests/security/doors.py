@@ -18,11 +18,11 @@ from tests.e2e.artifacts import PLANNING
 from tests.support.teams import EXAMPLES
 from yolo_fs.cli.main import yolo_fs
 from yolo_fs.compat.scripts import SCRIPTS
-from yolo_fs.edges.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
+from yolo_fs.daemon.daemon import DUTIES
+from yolo_fs.daemon.follower import FOLLOWING
 from yolo_fs.mcp.server import Server
 from yolo_fs.protocol.hooks import GIT_HOOKS, HOSTS
-from yolo_fs.services.daemon.daemon import DUTIES
-from yolo_fs.services.daemon.follower import FOLLOWING
+from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
 from yolo_fs.web.access import Gatekeeper
 from yolo_fs.web.server import BoardSite
 

@@ -11,9 +11,9 @@ import os
 import time
 from collections.abc import Callable
 
-from yolo_fs.services.daemon.daemon import DUTIES, Daemon
-from yolo_fs.services.daemon.duties import _trouble_of
-from yolo_fs.services.daemon.follower import FOLLOWING, Follower
+from yolo_fs.daemon.daemon import DUTIES, Daemon
+from yolo_fs.daemon.duties import _trouble_of
+from yolo_fs.daemon.follower import FOLLOWING, Follower
 
 FIRED = "YOLO_TEST_FIRED"
 """Variable that names the folder in which canaries leave their names."""

@@ -17,9 +17,9 @@ from tests.e2e.repo import Repo
 from tests.security.asking import ask
 from tests.security.canaries import Cage
 from tests.security.verbs import PHASE, of_hosts, questions
-from yolo_fs.edges.lock import holder
 from yolo_fs.schemas.config import Policy
-from yolo_fs.services.workspace import LOOSENING, load
+from yolo_fs.system.lock import holder
+from yolo_fs.workspace import LOOSENING, load
 
 PROJECT = Path(__file__).parents[2]
 STARTS = ("start", "restart")

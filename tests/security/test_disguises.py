@@ -10,10 +10,10 @@ import os
 import subprocess
 from collections.abc import Callable
 
+from tests.artifacts.test_examine_secrets import DISGUISES
 from tests.e2e.artifacts import PLANNING, Artifact, artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import Repo
-from tests.rules.artifacts.test_examine_secrets import DISGUISES
 from tests.security.asking import ask
 from tests.security.test_secrets import FILES, own_files, tail
 from tests.security.verbs import questions

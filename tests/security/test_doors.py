@@ -24,9 +24,9 @@ from tests.security.place import Place
 from tests.security.things import GROUPS, Thing, own_names
 from tests.support.sample import ALL, sample_of
 from yolo_fs.cli import gate, main
+from yolo_fs.daemon.duties import Duty
 from yolo_fs.mcp.server import Server
 from yolo_fs.protocol.hooks import HOSTS
-from yolo_fs.services.daemon.duties import Duty
 from yolo_fs.web.server import BoardSite
 
 TOGETHER: Mapping[str, Sequence[str]] = {

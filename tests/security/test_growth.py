@@ -16,22 +16,22 @@ import pytest
 
 from tests.security.patterns import Pattern, all_patterns, inputs_for
 from tests.support.sample import ALL, sample_of
-from yolo_fs.credentials import redact
-from yolo_fs.edges.front_matter import read_front_matter
-from yolo_fs.edges.readers import read_lines, read_object
-from yolo_fs.edges.text_checks import Limits, read_text
-from yolo_fs.edges.toon import read_toon
-from yolo_fs.ids import read_scope
-from yolo_fs.reasons import safe, safe_lines
-from yolo_fs.rules.artifacts.catalogue import find_kind
-from yolo_fs.rules.artifacts.classify import classify, intended_path, misnamed
-from yolo_fs.rules.artifacts.naming import is_sound, nearest, purpose_of
-from yolo_fs.rules.artifacts.repair import mended
-from yolo_fs.rules.context.extractors import below
-from yolo_fs.rules.handoffs.envelopes import sentences_in
-from yolo_fs.rules.handoffs.packets import read_chat
-from yolo_fs.rules.handoffs.reading import block_of, fields_of, parse_log
-from yolo_fs.rules.hooks.touches import read_command
+from yolo_fs.artifacts.catalogue import find_kind
+from yolo_fs.artifacts.classify import classify, intended_path, misnamed
+from yolo_fs.artifacts.naming import is_sound, nearest, purpose_of
+from yolo_fs.artifacts.repair import mended
+from yolo_fs.contexts.extractors import below
+from yolo_fs.core.credentials import redact
+from yolo_fs.core.ids import read_scope
+from yolo_fs.core.reasons import safe, safe_lines
+from yolo_fs.handoffs.envelopes import sentences_in
+from yolo_fs.handoffs.packets import read_chat
+from yolo_fs.handoffs.reading import block_of, fields_of, parse_log
+from yolo_fs.hooks.touches import read_command
+from yolo_fs.system.front_matter import read_front_matter
+from yolo_fs.system.readers import read_lines, read_object
+from yolo_fs.system.text_checks import Limits, read_text
+from yolo_fs.system.toon import read_toon
 
 CHARS = 64_000 if ALL else 8_000
 """What each pattern is given first; what takes long with it is looked at with sixteen times as much."""

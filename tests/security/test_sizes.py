@@ -30,7 +30,7 @@ from tests.security.things import (
     write_ref,
 )
 from tests.support.forked import ROOT
-from yolo_fs.edges.ask import SOCKET
+from yolo_fs.system.ask import SOCKET
 
 ALL_SIZES = bool(os.environ.get("YOLO_SECURITY"))
 MIB = 1 << 20

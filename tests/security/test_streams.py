@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.artifacts import artifact
 from tests.e2e.repo import DEADLINE_S, Repo
 from tests.security.verbs import READERS
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 VERBS = READERS if os.environ.get("YOLO_SECURITY") else ("status --json", "validate -")
 STREAMS = {

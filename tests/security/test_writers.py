@@ -23,15 +23,15 @@ from tests.e2e.repo import Repo
 from tests.security.asking import Question, Said, ask
 from tests.security.verbs import READERS, of_hosts, questions
 from tests.support.sample import sample_of
-from yolo_fs.edges import heartbeats, in_place, store
-from yolo_fs.edges.database import open_disposable
-from yolo_fs.edges.git.objects import KEEP_NOTE
-from yolo_fs.edges.git.packs import PackMerger
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import spells_git
+from yolo_fs.core.ids import spells_git
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.git.objects import KEEP_NOTE
+from yolo_fs.git.packs import PackMerger
+from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
-from yolo_fs.reasons import YoloError
-from yolo_fs.services.workspace import OwnFile, own_files
+from yolo_fs.system import heartbeats, in_place, store
+from yolo_fs.system.database import open_disposable
+from yolo_fs.workspace import OwnFile, own_files
 
 ALL = bool(os.environ.get("YOLO_SECURITY"))
 PACKAGE = Path(store.__file__).parents[1]
@@ -226,17 +226,17 @@ def _of(path: Path) -> str:
     return f"{kind:o} {path.read_text(errors='replace') if stat.S_ISREG(kind) else ''}"
 
 
-DOORS = ("edges", "demo")
+DOORS = ("system", "git", "demo")
 """Rooms that write by themselves: the floor of the disk, and the demo in a folder that it has made."""
 BY_PATH = {
-    "services/daemon/recovery.py: rename": "from git's objects, into an open folder of ours",
-    "services/hooks/githooks.py: rmdir": "an empty folder that we have made",
-    "services/hooks/hostsettings.py: rmdir": "the empty folder of a file that was just removed without a link",
-    "services/install/background.py: makedirs": "the user's own folder of services",
-    "services/install/background.py: unlink": "the user's own folder of services",
-    "services/context/store.py: utime": "follows no link",
-    "services/progress/gate_wait.py: utime": "follows no link",
-    "services/team/membership.py: makedirs": "the user's own folder of settings",
+    "daemon/recovery.py: rename": "from git's objects, into an open folder of ours",
+    "hooks/githooks.py: rmdir": "an empty folder that we have made",
+    "hooks/hostsettings.py: rmdir": "the empty folder of a file that was just removed without a link",
+    "install/background.py: makedirs": "the user's own folder of services",
+    "install/background.py: unlink": "the user's own folder of services",
+    "contexts/store.py: utime": "follows no link",
+    "progress/gate_wait.py: utime": "follows no link",
+    "team/membership.py: makedirs": "the user's own folder of settings",
     "web/opening.py: open": "a folder for temporary files that was just made",
 }
 CALLS = {

@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 from tests.security.canaries import CANARIES, SILENT_HOOKS, Cage, by_worktree_config, plant
 from tests.security.doors import PHASE, PLANNING, TASK
 from tests.security.place import Place
-from yolo_fs.edges.ask import SOCKET
-from yolo_fs.edges.git.obstacles import COMMITTING
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.git.obstacles import COMMITTING
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.script import HINTED
 from yolo_fs.protocol.departments import WORKING_NAMES
 from yolo_fs.protocol.hooks import HOSTS
-from yolo_fs.services.hooks.script import HINTED
-from yolo_fs.services.workspace import own_files
+from yolo_fs.system.ask import SOCKET
+from yolo_fs.workspace import own_files
 
 RAW = "\x1b[2J\x1b]0;t\x07\x9b2J\u202e\u2066\u2028\r\x7f\u200b"
 """What speaks to a terminal."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from yolo_fs.rules.timestamps import Instant
+from yolo_fs.core.timestamps import Instant
 
 START = datetime(2026, 2, 19, 11, tzinfo=UTC)
 

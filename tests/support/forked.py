@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from yolo_fs.edges import PORTABLE
+from yolo_fs.system import PORTABLE
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 60.0
@@ -169,10 +169,10 @@ def _orders() -> socket.socket:
 
 def import_all() -> None:
     """Import what any command may import, build every shape, and compile every pattern."""
+    from yolo_fs.artifacts.classify import classify
     from yolo_fs.cli.main import VERBS
     from yolo_fs.compat.scripts import SCRIPTS
-    from yolo_fs.edges.git.runner import load_git_python
-    from yolo_fs.rules.artifacts.classify import classify
+    from yolo_fs.git.runner import load_git_python
     from yolo_fs.schemas.base import build_shapes
 
     for verb in VERBS:
@@ -253,8 +253,8 @@ def _put_on(order: Mapping[str, Any], streams: Sequence[int]) -> None:
     os.chdir(order["cwd"])
     sys.argv = ["yolo-fs", *order["arguments"]]
 
-    from yolo_fs.edges import failpoint
-    from yolo_fs.services.daemon import observing
+    from yolo_fs.daemon import observing
+    from yolo_fs.system import failpoint
 
     if os.environ.get("YOLO_FS_COLD"):
         observing.start_observer = _fork_observer
@@ -306,8 +306,8 @@ def _fork_observer(folder: str, root: str, line: int) -> _Child:
             if other > 2 and other != line:
                 with contextlib.suppress(OSError):
                     os.close(other)
-        from yolo_fs.edges.system import end_with_parent
         from yolo_fs.observer.__main__ import observe
+        from yolo_fs.system.system import end_with_parent
 
         end_with_parent()
         os._exit(observe(folder, root, line))

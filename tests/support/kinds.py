@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from yolo_fs.artifacts.table import ARTIFACTS, Home
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.rules.artifacts.table import ARTIFACTS, Home
 
 
 def paths_of_kinds(phase: str) -> Iterator[tuple[str, str]]:

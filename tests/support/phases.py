@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.settings import config_from
-from yolo_fs.ids import PhaseId
-from yolo_fs.rules.artifacts.classify import classify
-from yolo_fs.rules.evidence import Filed, PhaseFacts, SourceCommit, Switches
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.evidence.facts import Filed, PhaseFacts, SourceCommit, Switches
 from yolo_fs.schemas.config import Config
 
 PHASE = PhaseId("01", "auth")

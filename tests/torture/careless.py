@@ -22,7 +22,7 @@ from tests.e2e.test_kills import start_again
 from tests.test_real import FILES, PLAN_BESIDE
 from tests.torture.forked_daemons import ForkedDaemon
 from tests.torture.surroundings import Ground
-from yolo_fs.rules.artifacts.table import by_kind
+from yolo_fs.artifacts.table import by_kind
 
 GOOD_SHARE = 0.57
 """By an independent oracle of keys, types and listed values, of 364 contents of real teams."""

@@ -12,7 +12,7 @@ from tests.e2e.artifacts import PLANNING, Artifact, artifact
 from tests.e2e.repo import Repo
 from tests.e2e.test_watching import _may_unshare, without_inotify
 from tests.torture.surroundings import Ground, SkipError, Writelog, many
-from yolo_fs.edges import IS_LINUX
+from yolo_fs.system import IS_LINUX
 
 WITHIN_S = 60.0
 """The promise, from the moment at which the daemon goes on."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
-from yolo_fs.edges.git import obstacles
-from yolo_fs.services.daemon import coordinator
+from yolo_fs.daemon import coordinator
+from yolo_fs.git import obstacles
 
 CLOCK = "TORTURE_CLOCK"
 """Environment: a file that holds the seconds by which the wall clock of the forked process is wrong."""

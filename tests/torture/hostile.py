@@ -22,20 +22,20 @@ from pathlib import Path
 import pytest
 
 from bench.table import Table, render
+from tests.artifacts.test_examine_secrets import DISGUISES
+from tests.daemon.test_own_files import COMMANDS, FILES, clear, corruptions
 from tests.e2e.artifacts import artifact
 from tests.e2e.daemon import until
 from tests.e2e.repo import Repo
-from tests.rules.artifacts.test_examine_secrets import DISGUISES
+from tests.hooks.test_pre_tool_use import EVERYDAY, FORBIDDEN, made_team, verdict
 from tests.security.asking import ask
 from tests.security.test_disguises import SECRETS, SHOWN, standings, stored, with_line
 from tests.security.test_secrets import own_files, tail
 from tests.security.verbs import READERS, questions
-from tests.services.daemon.test_own_files import COMMANDS, FILES, clear, corruptions
-from tests.services.hooks.test_pre_tool_use import EVERYDAY, FORBIDDEN, made_team, verdict
 from tests.support import forked
 from tests.torture.surroundings import Ground
 from yolo_fs.cli.main import VERBS
-from yolo_fs.reasons import Exit
+from yolo_fs.core.reasons import Exit
 
 # --- verdicts on acts ------------------------------------------------------------------------------------------------
 

@@ -23,9 +23,9 @@ from tests.e2e.test_states import TIMES
 from tests.support.objects import unpack
 from tests.torture.forked_daemons import ForkedDaemon
 from tests.torture.surroundings import FIRED, Ground, Writelog, settled
-from yolo_fs.edges.failpoint import STAGES
-from yolo_fs.edges.git.packs import REST_MOST
-from yolo_fs.services.progress.state_files import STATE_FILES
+from yolo_fs.git.packs import REST_MOST
+from yolo_fs.progress.state_files import STATE_FILES
+from yolo_fs.system.failpoint import STAGES
 
 PER_KILL = 3
 PER_REPOSITORY = 40

@@ -17,7 +17,7 @@ from tests.e2e.artifacts import Artifact, artifact, mixed
 from tests.e2e.daemon import Daemon
 from tests.e2e.repo import Repo
 from tests.torture.surroundings import Ground, Writelog, settled
-from yolo_fs.edges.git.packs import LINGER_S
+from yolo_fs.git.packs import LINGER_S
 
 TREES = 4
 WRITERS = 20

@@ -17,7 +17,7 @@ from tests.torture.kills import (
     TEAM_STAGES,
 )
 from tests.torture.test_recovery import APPENDS
-from yolo_fs.edges.failpoint import STAGES
+from yolo_fs.system.failpoint import STAGES
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())

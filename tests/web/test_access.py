@@ -20,7 +20,7 @@ import pytest
 
 from tests.support.teams import Team
 from tests.web.served import PATIENCE_S, Client, served
-from yolo_fs.edges import PROC
+from yolo_fs.system import PROC
 from yolo_fs.web.access import LOOPBACK, Gatekeeper, is_foreign
 
 TARGETS = (

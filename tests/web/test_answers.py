@@ -15,8 +15,8 @@ import pytest
 from tests.support.teams import Team
 from tests.web.served import Client, served
 from yolo_fs.cli.main import run
-from yolo_fs.edges.journal import Journal
-from yolo_fs.services.moments.record import LONGEST_LINE, harmless_lines
+from yolo_fs.moments.record import LONGEST_LINE, harmless_lines
+from yolo_fs.system.journal import Journal
 
 PHASE = ".yolo-planning/phases/01-auth"
 

@@ -21,9 +21,9 @@ from tests.web.browser import launched
 from tests.web.served import Client, served
 from tests.web.watched import cells_of
 from yolo_fs.cli.main import run
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.services.team.membership import join
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.journal import Journal
+from yolo_fs.team.membership import join
 
 PHASE = ".yolo-planning/phases/01-auth"
 VIEWS = ("team", "time", "artifacts", "handoffs", "machines")

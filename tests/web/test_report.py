@@ -13,8 +13,8 @@ import pytest
 from tests.security.test_disguises import planted
 from tests.support.teams import Team
 from yolo_fs.cli.main import run
-from yolo_fs.credentials import RULES, find_hits, is_secret
-from yolo_fs.reasons import Exit
+from yolo_fs.core.credentials import RULES, find_hits, is_secret
+from yolo_fs.core.reasons import Exit
 from yolo_fs.web.report import tag
 
 PHASE = ".yolo-planning/phases/01-auth"

@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.teams import Team
 from tests.web.served import Client
-from yolo_fs.rules.evidence import SourceCommit
-from yolo_fs.services.moments.reader import MomentReader
-from yolo_fs.services.moments.timeline import (
+from yolo_fs.evidence.facts import SourceCommit
+from yolo_fs.moments.reader import MomentReader
+from yolo_fs.moments.timeline import (
     BegunPlan,
     LaneBar,
     LaneState,
@@ -26,7 +26,7 @@ from yolo_fs.services.moments.timeline import (
     spent,
     spread,
 )
-from yolo_fs.services.moments.timeline import TimelineSample as Sample
+from yolo_fs.moments.timeline import TimelineSample as Sample
 from yolo_fs.web.drawing import NARROWEST, PLOTS, WIDEST
 
 HOSTILE = '"/><script>alert(1)</script><a href="javascript:alert(1)" onload=x>\u202e\x1b[2J'

@@ -19,9 +19,9 @@ from tests.play.play import COMPANY, PlayScene
 from tests.play.player import Pace, Player, SceneResult, Silence
 from tests.play.stage import Stage, stage_for
 from tests.web.served import Client
-from yolo_fs.edges.journal import PREFIX, Journal
-from yolo_fs.services.moments.reader import MomentReader
-from yolo_fs.services.moments.timeline import event_ms
+from yolo_fs.moments.reader import MomentReader
+from yolo_fs.moments.timeline import event_ms
+from yolo_fs.system.journal import PREFIX, Journal
 
 Cells = dict[str, tuple[str, str]]
 """department/step → (standing, by)."""

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from yolo_fs.cli.message import hear_message
-from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
-from yolo_fs.rules.agents.health import REQUEST, AgentHealth, Shutdown, place_of
-from yolo_fs.rules.agents.totals import task_of
-from yolo_fs.rules.artifacts.verdicts import Verdict
-from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.agents.alerts import uncommitted
-from yolo_fs.services.agents.recording import AgentJournal, claim_task, note_message
-from yolo_fs.services.agents.snapshot import (
+from yolo_fs.agents.alerts import uncommitted
+from yolo_fs.agents.health import REQUEST, AgentHealth, Shutdown, place_of
+from yolo_fs.agents.recording import AgentJournal, claim_task, note_message
+from yolo_fs.agents.snapshot import (
     AgentsObserver,
     AgentsSnapshot,
     circuit_as_json,
     shutdown_as_json,
 )
-from yolo_fs.services.reports.status import report
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.agents.totals import task_of
+from yolo_fs.artifacts.verdicts import Verdict
+from yolo_fs.cli.message import hear_message
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.git.repository import Repository
+from yolo_fs.reports.status import report
+from yolo_fs.workspace import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

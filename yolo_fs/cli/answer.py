@@ -11,15 +11,15 @@ import click
 
 from yolo_fs.cli.inbox import items_of
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.ids import EscalationId
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.escalations.log import as_json
-from yolo_fs.services.escalations.answering import answer as answers
-from yolo_fs.services.escalations.moves import Escalations, MoveResult
-from yolo_fs.services.moments.inbox import InboxItem
-from yolo_fs.services.workspace import load
+from yolo_fs.core.ids import EscalationId
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.escalation_service.answering import answer as answers
+from yolo_fs.escalation_service.moves import Escalations, MoveResult
+from yolo_fs.escalations.log import as_json
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.inbox import InboxItem
+from yolo_fs.system.journal import Journal
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

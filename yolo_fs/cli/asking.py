@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from yolo_fs.cli.answer import put_answer, show_moves
 from yolo_fs.cli.reply import Invocation
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import EscalationId
-from yolo_fs.reasons import YoloError, safe
-from yolo_fs.services.moments.inbox import InboxItem
+from yolo_fs.core.ids import EscalationId
+from yolo_fs.core.reasons import YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.inbox import InboxItem
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,12 +17,10 @@ from typing import Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.edges.lock import HeldLock, Holder
-from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.services.install.background import (
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.install.background import (
     Launched,
     System,
     Unit,
@@ -36,11 +34,13 @@ from yolo_fs.services.install.background import (
     wait_locked,
     wait_ready,
 )
-from yolo_fs.services.install.background import install as write
-from yolo_fs.services.install.background import stop as end
-from yolo_fs.services.install.background import uninstall as remove
-from yolo_fs.services.progress.phases import planning_root
-from yolo_fs.services.workspace import log_path
+from yolo_fs.install.background import install as write
+from yolo_fs.install.background import stop as end
+from yolo_fs.install.background import uninstall as remove
+from yolo_fs.progress.phases import planning_root
+from yolo_fs.system.journal import Journal
+from yolo_fs.system.lock import HeldLock, Holder
+from yolo_fs.workspace import log_path
 
 _LINE_LENGTH = 4000
 
@@ -256,7 +256,7 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
     Runs until it is interrupted. With --json every event is one line on stdout.
     """
     # The other verbs start and stop the daemon without importing it.
-    from yolo_fs.services.daemon.health import acquire
+    from yolo_fs.daemon.health import acquire
 
     start: str | None = asked.start
     while start is not None:
@@ -272,8 +272,8 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
 
 def _watch(asked: Invocation, repository: Repository, lock: HeldLock, *, once: bool) -> str | None:
     """Run a daemon to its end; return where its work tree has gone meanwhile, if it has."""
-    from yolo_fs.edges.system import begin_clean
-    from yolo_fs.services.daemon.daemon import Daemon, stop_on_signals
+    from yolo_fs.daemon.daemon import Daemon, stop_on_signals
+    from yolo_fs.system.system import begin_clean
 
     journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
 

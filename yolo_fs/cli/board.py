@@ -11,26 +11,26 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from yolo_fs.agents.health import AT_WORK
+from yolo_fs.agents.snapshot import AgentsSnapshot
 from yolo_fs.cli.reply import Cell, draw_columns
-from yolo_fs.protocol.roster import Health
-from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.reasons import safe
-from yolo_fs.rules.agents.health import AT_WORK
-from yolo_fs.rules.escalations.log import EscalationProgress
-from yolo_fs.rules.evidence import PlanStanding, PlanStatus
-from yolo_fs.rules.phase.gate_status import GateStatus, MissingEvidence
-from yolo_fs.rules.phase.progress import (
+from yolo_fs.core.reasons import safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.escalations.log import EscalationProgress
+from yolo_fs.evidence.facts import PlanStanding, PlanStatus
+from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
+from yolo_fs.phase.progress import (
     DepartmentStatus,
     Next,
     PhaseStatus,
     StepStanding,
     StepStatus,
 )
-from yolo_fs.rules.team import TeamOverview, headline, holdings, obstructions, others
-from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.agents.snapshot import AgentsSnapshot
-from yolo_fs.services.progress.board import Board, PhaseBoard, tasks_done
-from yolo_fs.services.progress.drift import Aside
+from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
+from yolo_fs.progress.drift import Aside
+from yolo_fs.protocol.roster import Health
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.team.reconcile import TeamOverview, headline, holdings, obstructions, others
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import TYPES, TaskRef
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.tasks import commit_task
-from yolo_fs.services.workspace import load
+from yolo_fs.core.ids import TYPES, TaskRef
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.tasks.service import commit_task
+from yolo_fs.workspace import load
 
 
 @verb("commit", example='yolo-fs commit --task 01-02/T3 --type feat -m "rotate the refresh token"')

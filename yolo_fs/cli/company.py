@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.files import MOST_BYTES
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.company.agents import ERRORS, STREAM, printed
+from yolo_fs.company.overview import overview
+from yolo_fs.company.runs import runs
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.git.repository import Repository
+from yolo_fs.install.background import follow
+from yolo_fs.phase.report import tokens
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.protocol.roster import agent as agent_named
 from yolo_fs.protocol.roster import bare_name, plain_name
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.phase.report import tokens
-from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.company.agents import ERRORS, STREAM, printed
-from yolo_fs.services.company.overview import overview
-from yolo_fs.services.company.runs import runs
-from yolo_fs.services.install.background import follow
+from yolo_fs.system.files import MOST_BYTES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,8 +46,8 @@ def show_(asked: Invocation, *, role: str, host: str) -> Reply:
     ROLE is an agent, such as critic or yolo-fe-dev; without it, the list of all, each with its
     budget and the size of its definition in tokens. Everything follows from the protocol's tables.
     """
-    from yolo_fs.services.definitions.definition import Definition, definitions
-    from yolo_fs.services.definitions.host_files import host_file
+    from yolo_fs.definitions.definition import Definition, definitions
+    from yolo_fs.definitions.host_files import host_file
 
     if role:
         own = Definition(agent_named(plain_name(role)))

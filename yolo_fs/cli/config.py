@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import safe
-from yolo_fs.services.workspace import ConfiguredKey, configured
+from yolo_fs.core.reasons import safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.workspace import ConfiguredKey, configured
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import PhaseId, PlanId
+from yolo_fs.contexts.compiler import CompiledContext
+from yolo_fs.contexts.store import ContextAudit, ContextStore, StoredContext
+from yolo_fs.core.ids import PhaseId, PlanId
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
 from yolo_fs.protocol.contexts import Cut
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.context.compiler import CompiledContext
-from yolo_fs.services.context.store import ContextAudit, ContextStore, StoredContext
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace import find_phase, load
+from yolo_fs.workspace import find_phase, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,16 +7,12 @@ from datetime import UTC, datetime
 
 import click
 
+from yolo_fs.agents.access import Access
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.authority.writers import producers_of
 from yolo_fs.cli.reply import AS_ENV, PHASE, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.departments import Role
-from yolo_fs.protocol.roster import plain_name
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.authz.writers import producers_of
-from yolo_fs.rules.evidence import PhaseFacts
-from yolo_fs.services.agents.access import Access
-from yolo_fs.services.decisions import (
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.decisions import (
     DecisionMade,
     accept_plan,
     accept_risk,
@@ -24,9 +20,13 @@ from yolo_fs.services.decisions import (
     record_decision,
     supersede,
 )
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.workflow import phase_named
-from yolo_fs.services.workspace import load
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.workflow import phase_named
+from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.roster import plain_name
+from yolo_fs.workspace import load
 
 
 @click.group(

@@ -12,13 +12,13 @@ import click
 
 from yolo_fs.cli.go import daemon_for, interrupted_by, screen_for, signs_of
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
+from yolo_fs.company.hosts import host_for
+from yolo_fs.company.phase_of import chosen_phase
+from yolo_fs.company.runner import Outcome, Runner, RunOptions, RunResult
+from yolo_fs.core.reasons import Exit, Finding, Reason
 from yolo_fs.demo.shop import AGENT, INTENT, DemoProof, commits, history, prove, temporary_shop
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Exit, Finding, Reason
-from yolo_fs.services.company.hosts import host_for
-from yolo_fs.services.company.phase_of import chosen_phase
-from yolo_fs.services.company.runner import Outcome, Runner, RunOptions, RunResult
-from yolo_fs.services.workspace import load
+from yolo_fs.git.repository import Repository
+from yolo_fs.workspace import load
 
 _PACE_S = 0.1
 """How long each agent thinks, at a speed of 1: for the viewer only."""

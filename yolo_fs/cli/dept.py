@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.authority.actors import find_department
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import ListedFolder
-from yolo_fs.ids import PhaseId
-from yolo_fs.reasons import Exit, Finding, Reason, safe
-from yolo_fs.rules.authz.actors import find_department
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.departments import (
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Exit, Finding, Reason, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.departments import (
     REASONS,
     Cleaned,
     Declaration,
@@ -22,8 +21,9 @@ from yolo_fs.services.progress.departments import (
     is_unique_in,
     shown,
 )
-from yolo_fs.services.progress.workflow import spelled_or_at_work
-from yolo_fs.services.workspace import load, own_phase_folder, phase_folder
+from yolo_fs.progress.workflow import spelled_or_at_work
+from yolo_fs.system.store import ListedFolder
+from yolo_fs.workspace import load, own_phase_folder, phase_folder
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import sys
 
-from yolo_fs.edges.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
+from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

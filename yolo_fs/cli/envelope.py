@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from yolo_fs.checking.envelopes import ProductHandoffs, StoredSession
+from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
-from yolo_fs.edges.files import read
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import read_object
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.handoffs.envelopes import Sent
-from yolo_fs.rules.handoffs.session_progress import (
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.handoff_service.write import WrittenEnvelope, choose, send
+from yolo_fs.handoffs.envelopes import Sent
+from yolo_fs.handoffs.session_progress import (
     choice_after,
     open_error,
     progress_line,
@@ -23,10 +24,9 @@ from yolo_fs.rules.handoffs.session_progress import (
     ways_after,
 )
 from yolo_fs.schemas.envelope.envelope import NextState
-from yolo_fs.services.checking.envelopes import ProductHandoffs, StoredSession
-from yolo_fs.services.checking.snapshots import WorkTree
-from yolo_fs.services.handoffs.write import WrittenEnvelope, choose, send
-from yolo_fs.services.workspace import load
+from yolo_fs.system.files import read
+from yolo_fs.system.readers import read_object
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, bytes_given, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.edges.readers import read_object
-from yolo_fs.edges.text_checks import Limits
-from yolo_fs.ids import EscalationId, PhaseId
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.escalations.lines import EscalationRequest, request_of
-from yolo_fs.rules.escalations.log import EscalationProgress, EscalationStage, as_json
-from yolo_fs.rules.timestamps import iso
+from yolo_fs.core.ids import EscalationId, PhaseId
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.escalation_service.command_hook import CommandHook, load_command
+from yolo_fs.escalation_service.moves import Escalations, MoveResult
+from yolo_fs.escalation_service.ticking import AddedLine, Ticker
+from yolo_fs.escalations.lines import EscalationRequest, request_of
+from yolo_fs.escalations.log import EscalationProgress, EscalationStage, as_json
+from yolo_fs.git.repository import Repository
 from yolo_fs.schemas.messages.catalogue import read_message
-from yolo_fs.services.escalations.command_hook import CommandHook, load_command
-from yolo_fs.services.escalations.moves import Escalations, MoveResult
-from yolo_fs.services.escalations.ticking import AddedLine, Ticker
-from yolo_fs.services.workspace import find_phase, load, phases_in
+from yolo_fs.system.journal import Journal
+from yolo_fs.system.readers import read_object
+from yolo_fs.system.text_checks import Limits
+from yolo_fs.workspace import find_phase, load, phases_in
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import PREFIX, Journal
-from yolo_fs.reasons import safe
+from yolo_fs.core.reasons import safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.journal import PREFIX, Journal
 
 if TYPE_CHECKING:
     from rich.console import Console

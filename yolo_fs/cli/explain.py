@@ -10,13 +10,13 @@ import click
 from yolo_fs.cli import gate as gates
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, verb
 from yolo_fs.cli.validate import validate
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.gates import GATE_BY_NAME
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.workflow import phase_at_work
-from yolo_fs.services.reports.status import report
-from yolo_fs.services.workspace import load
+from yolo_fs.reports.status import report
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

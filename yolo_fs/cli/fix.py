@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, draw_columns, print_text, verb
-from yolo_fs.cli.validate import watched
-from yolo_fs.edges.store import SHARED, write_atomic
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.rules.adoption import (
+from yolo_fs.artifacts.adoption import (
     MOST_CAUSES,
     AdoptedFile,
     Readiness,
@@ -27,11 +23,15 @@ from yolo_fs.rules.adoption import (
     count_by_kind,
     learnt,
 )
-from yolo_fs.rules.artifacts.repair import diff
-from yolo_fs.services.checking.fix import Fixed, adopt_file
-from yolo_fs.services.checking.fix import fix as repair
-from yolo_fs.services.checking.validate import Validator
-from yolo_fs.services.workspace import output_place
+from yolo_fs.artifacts.repair import diff
+from yolo_fs.checking.fix import Fixed, adopt_file
+from yolo_fs.checking.fix import fix as repair
+from yolo_fs.checking.validate import Validator
+from yolo_fs.cli.reply import Invocation, Reply, draw_columns, print_text, verb
+from yolo_fs.cli.validate import watched
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.system.store import SHARED, write_atomic
+from yolo_fs.workspace import output_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -136,8 +136,8 @@ def _judged(
 def _commit(asked: Invocation) -> list[dict[str, str]]:
     """Commit what is valid now, as the daemon does; one that runs already does it by itself."""
     # Only what commits needs the daemon's imports.
-    from yolo_fs.services.daemon.daemon import Daemon
-    from yolo_fs.services.daemon.health import acquire
+    from yolo_fs.daemon.daemon import Daemon
+    from yolo_fs.daemon.health import acquire
 
     made: list[dict[str, str]] = []
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
-from yolo_fs.reasons import Exit, safe, shortened
-from yolo_fs.services.progress.gate_wait import GateWaitResult, look_aside
-from yolo_fs.services.progress.gate_wait import wait as wait_for
+from yolo_fs.core.reasons import Exit, safe, shortened
+from yolo_fs.progress.gate_wait import GateWaitResult, look_aside
+from yolo_fs.progress.gate_wait import wait as wait_for
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yolo_fs.rules.phase.gate_status import GateStatus
-    from yolo_fs.services.progress.gates import Gates
+    from yolo_fs.phase.gate_status import GateStatus
+    from yolo_fs.progress.gates import Gates
 
 
 @click.group("gate", short_help="gates between departments: open or closed, and why not")
@@ -76,11 +76,11 @@ def wait(asked: Invocation, *, names: tuple[str, ...], phase: str, timeout: floa
 
 
 def _gates(asked: Invocation, phase: str) -> Gates:
-    from yolo_fs.edges.git.repository import Repository
-    from yolo_fs.services.history.team import Team
-    from yolo_fs.services.progress.gates import gates_at
-    from yolo_fs.services.progress.workflow import spelled_or_at_work
-    from yolo_fs.services.workspace import load
+    from yolo_fs.git.repository import Repository
+    from yolo_fs.history.team import Team
+    from yolo_fs.progress.gates import gates_at
+    from yolo_fs.progress.workflow import spelled_or_at_work
+    from yolo_fs.workspace import load
 
     with Repository(asked.start) as repository:
         settings = load(repository.root)

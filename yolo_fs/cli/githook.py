@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from yolo_fs.reasons import safe
+from yolo_fs.core.reasons import safe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ def answer(name: str, arguments: Sequence[str]) -> int:
     try:
         if name == PROBE:
             return _say_who_is_there(arguments)
-        from yolo_fs.services.hooks.run import HOOKS, run_hook
+        from yolo_fs.hooks.run import HOOKS, run_hook
 
         return int(not run_hook(name, arguments)) if name in HOOKS else 0
     except KeyboardInterrupt:
@@ -38,10 +38,10 @@ def answer(name: str, arguments: Sequence[str]) -> int:
 
 
 def _say_who_is_there(arguments: Sequence[str]) -> int:
-    import yolo_fs.services.hooks.run
+    import yolo_fs.hooks.run
     from yolo_fs import __version__
 
-    known = arguments and arguments[0] in yolo_fs.services.hooks.run.HOOKS
+    known = arguments and arguments[0] in yolo_fs.hooks.run.HOOKS
     print(f"yolo-fs {__version__} answers {arguments[0]}" if known else "yolo-fs has no such hook")
     return 0
 
@@ -52,9 +52,9 @@ def __getattr__(attribute: str) -> click.Command:
         raise AttributeError(attribute)
     import click
 
-    from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-    from yolo_fs.services.hooks.run import HOOKS
-    from yolo_fs.services.hooks.script import PROBED
+    from yolo_fs.artifacts.classify import PLANNING_ROOT
+    from yolo_fs.hooks.run import HOOKS
+    from yolo_fs.hooks.script import PROBED
 
     @click.command("git-hook", epilog="Example:  yolo-fs git-hook commit-msg .git/COMMIT_EDITMSG")
     @click.argument("name", type=click.Choice(list(HOOKS)))
@@ -77,8 +77,8 @@ def __getattr__(attribute: str) -> click.Command:
 
 
 if __name__ == "__main__":
-    from yolo_fs.edges.ask import run_by_observer
-    from yolo_fs.edges.warm_path import ASKED_BY_GIT
+    from yolo_fs.system.ask import run_by_observer
+    from yolo_fs.system.warm_path import ASKED_BY_GIT
 
     answered = run_by_observer([ASKED_BY_GIT, *sys.argv[1:]])
     refused = (answer(sys.argv[1], sys.argv[2:]) if answered is None else answered) == 1

@@ -16,19 +16,19 @@ import click
 from yolo_fs.cli.asking import Asker, StoppedError, can_ask
 from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
+from yolo_fs.company.phase_of import ChosenPhase, chosen_phase
+from yolo_fs.company.runner import Ask, Outcome, Runner, RunOptions, RunResult
+from yolo_fs.company.team_size import said_team, set_team, with_team
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.install.background import launch, running, stop, wait_for_heirs, wait_ready
+from yolo_fs.moments.inbox import InboxItem
+from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.services.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
-from yolo_fs.services.company.phase_of import ChosenPhase, chosen_phase
-from yolo_fs.services.company.runner import Ask, Outcome, Runner, RunOptions, RunResult
-from yolo_fs.services.company.team_size import said_team, set_team, with_team
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.install.background import launch, running, stop, wait_for_heirs, wait_ready
-from yolo_fs.services.moments.inbox import InboxItem
-from yolo_fs.services.progress.workflow import phase_at_work
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.workspace import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

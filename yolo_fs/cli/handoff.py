@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, bytes_given, draw_columns, from_stdin, verb
-from yolo_fs.edges.files import read as read_file
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.edges.text_checks import Limits
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.handoff_service.accept import DirectiveHandoffs, ReceivedHandoff, written_in
+from yolo_fs.handoff_service.reading import LOG, HandoffAnswer, Reader, ReadRequest
+from yolo_fs.handoff_service.sessions import PacketSource
+from yolo_fs.handoff_service.write import EmittedHandoff, emit
+from yolo_fs.handoffs.lifecycle import HANDOFF
+from yolo_fs.handoffs.packets import packet_of, texts_of
+from yolo_fs.handoffs.reading import Compliance, ComplianceReport, Log, compliance
 from yolo_fs.protocol.handoffs import TRIGGERS, DirectiveRole
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
-from yolo_fs.rules.handoffs.lifecycle import HANDOFF
-from yolo_fs.rules.handoffs.packets import packet_of, texts_of
-from yolo_fs.rules.handoffs.reading import Compliance, ComplianceReport, Log, compliance
-from yolo_fs.services.handoffs.accept import DirectiveHandoffs, ReceivedHandoff, written_in
-from yolo_fs.services.handoffs.reading import LOG, HandoffAnswer, Reader, ReadRequest
-from yolo_fs.services.handoffs.sessions import PacketSource
-from yolo_fs.services.handoffs.write import EmittedHandoff, emit
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.system.files import read as read_file
+from yolo_fs.system.journal import Journal
+from yolo_fs.system.text_checks import Limits
+from yolo_fs.workspace import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

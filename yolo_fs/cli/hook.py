@@ -6,8 +6,8 @@ import click
 
 from yolo_fs.cli import hook_fast
 from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.core.reasons import Exit
 from yolo_fs.protocol.hooks import HOST_BY_NAME
-from yolo_fs.reasons import Exit
 
 
 @verb("hook", example="yolo-fs hook pre-tool-use < input.json")

@@ -40,9 +40,9 @@ from yolo_fs.cli.hook_question import (
     texts_of,
     with_role,
 )
-from yolo_fs.edges.heartbeats import active_agent, append_heartbeat
-from yolo_fs.edges.warm_path import HOOK_IN_FULL, own_folder, quick_stamp
-from yolo_fs.foreign_json import parse
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.system.heartbeats import active_agent, append_heartbeat
+from yolo_fs.system.warm_path import HOOK_IN_FULL, own_folder, quick_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
@@ -203,7 +203,7 @@ def _answer_late(asked: Asked, failure: str = "") -> Answer:
 
 def _by_observer(asked: Asked) -> Answer | None:
     """Return what the observer answers, None without one."""
-    from yolo_fs.edges.ask import ask
+    from yolo_fs.system.ask import ask
 
     event, host, cwd, told = asked
     given = json.dumps(told).encode()
@@ -334,7 +334,7 @@ def _begins(told: Question, cwd: str, root: str) -> bool:
 
 
 def _is_compacted(told: Question, folder_of: str, root: str) -> bool:
-    from yolo_fs.edges.heartbeats import mark_compacted
+    from yolo_fs.system.heartbeats import mark_compacted
 
     if has_tree(told, "", root) and (folder := own_folder(root)):
         mark_compacted(folder, first_text(told, "session_id", "conversation_id"))
@@ -342,7 +342,7 @@ def _is_compacted(told: Question, folder_of: str, root: str) -> bool:
 
 
 def _was_compacted(told: Question, folder_of: str, root: str) -> bool:
-    from yolo_fs.edges.heartbeats import take_compacted
+    from yolo_fs.system.heartbeats import take_compacted
 
     return bool(folder := own_folder(root)) and take_compacted(
         folder, first_text(told, "session_id", "conversation_id")

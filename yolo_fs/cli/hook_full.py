@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from yolo_fs.cli.hook_question import root_of
-from yolo_fs.reasons import YoloError, safe
-from yolo_fs.rules.hooks.hosts import HookAnswer, HookOutput, output_of, parse_input
+from yolo_fs.core.reasons import YoloError, safe
+from yolo_fs.hooks.hosts import HookAnswer, HookOutput, output_of, parse_input
 
 
 def fully(
@@ -21,9 +21,9 @@ def fully(
 
 def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOutput:
     if "-tool-use" in event:  # around each tool, and needs less than the others do
-        from yolo_fs.services.hooks.tool_use import answer
+        from yolo_fs.hooks.tool_use import answer
     else:
-        from yolo_fs.services.agent_events import answer
+        from yolo_fs.agent_events import answer
     try:
         asked = parse_input(event, host, cwd, told, os.environ)
         return output_of(event, host, answer(asked._replace(root=_elsewhere(told, cwd))))

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 
-from yolo_fs.foreign_json import parse
+from yolo_fs.core.foreign_json import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost

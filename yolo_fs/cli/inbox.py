@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Exit, safe
-from yolo_fs.services.moments.inbox import InboxItem
-from yolo_fs.services.moments.moment import StatusObserver
+from yolo_fs.core.reasons import Exit, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.inbox import InboxItem
+from yolo_fs.moments.moment import StatusObserver
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.ask import answers
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
-from yolo_fs.reasons import Exit, Finding, Reason, errors, safe
-from yolo_fs.services.hooks import githooks
-from yolo_fs.services.hooks.doctor import examine_hosts
-from yolo_fs.services.install.doctor import Symptom, examine_repository
-from yolo_fs.services.install.init import (
+from yolo_fs.core.reasons import Exit, Finding, Reason, errors, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks import githooks
+from yolo_fs.hooks.doctor import examine_hosts
+from yolo_fs.install.doctor import Symptom, examine_repository
+from yolo_fs.install.init import (
     AddLines,
     Create,
     Deed,
@@ -27,7 +25,9 @@ from yolo_fs.services.install.init import (
     plan,
     workflow_of,
 )
-from yolo_fs.services.workspace import CONFIG, load
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
+from yolo_fs.system.ask import answers
+from yolo_fs.workspace import CONFIG, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, print_text, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import to_json
-from yolo_fs.reasons import Exit, safe
-from yolo_fs.rules.kept import KeptEntry
-from yolo_fs.services.kept import Keeper, Restored, restore
-from yolo_fs.services.workspace import load
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.kept.selection import KeptEntry
+from yolo_fs.kept.service import Keeper, Restored, restore
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import safe
-from yolo_fs.rules.timestamps import iso
-from yolo_fs.services.history.index import IndexedCommit
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.workspace import load
+from yolo_fs.core.reasons import safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.index import IndexedCommit
+from yolo_fs.history.team import Team
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

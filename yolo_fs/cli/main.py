@@ -18,7 +18,7 @@ import click
 
 from yolo_fs import __version__
 from yolo_fs.cli.reply import complain, drop_output
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 
 
 class Verb(NamedTuple):

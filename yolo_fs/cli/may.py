@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.departments import ANY_OF_WORKING
-from yolo_fs.protocol.isolation import SCOPES
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.authz.actors import (
+from yolo_fs.agents.access import Access
+from yolo_fs.authority.actors import (
     AccessDecision,
     Actor,
     escalation_of,
@@ -21,8 +17,12 @@ from yolo_fs.rules.authz.actors import (
     may_escalate,
     meant_by,
 )
-from yolo_fs.rules.authz.authority import may_decide, may_use
-from yolo_fs.services.agents.access import Access
+from yolo_fs.authority.authority import may_decide, may_use
+from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.departments import ANY_OF_WORKING
+from yolo_fs.protocol.isolation import SCOPES
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,12 +7,12 @@ import os
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import write_atomic
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.services.team import merge_driver as driver
-from yolo_fs.services.workspace import load, output_place
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import write_atomic
+from yolo_fs.team import merge_driver as driver
+from yolo_fs.workspace import load, output_place
 
 _MOST_BYTES = 1 << 30
 

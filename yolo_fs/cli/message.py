@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.agents.access import Access
+from yolo_fs.authority.actors import find_department, meant_by, mode_of
+from yolo_fs.authority.message_routes import may_send
+from yolo_fs.checking.envelopes import ParsedMessage, parse_message
 from yolo_fs.cli.may import answered, repository_of
 from yolo_fs.cli.reply import STDIN, Invocation, Reply, from_stdin, verb
-from yolo_fs.edges.files import read
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.authz.actors import find_department, meant_by, mode_of
-from yolo_fs.rules.authz.message_routes import may_send
-from yolo_fs.rules.evidence import Switches
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.evidence.facts import Switches
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.messages.catalogue import MESSAGES
-from yolo_fs.services.agents.access import Access
-from yolo_fs.services.checking.envelopes import ParsedMessage, parse_message
-from yolo_fs.services.workspace import Settings, load
+from yolo_fs.system.files import read
+from yolo_fs.workspace import Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,17 +6,17 @@ import os
 
 import click
 
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.checking.examples import place_of_new, skeleton_of
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, make_folders, write_atomic
-from yolo_fs.ids import PhaseId
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
-from yolo_fs.reasons import Exit, Reason, YoloError
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.checking.examples import place_of_new, skeleton_of
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.workflow import phase_at_work
-from yolo_fs.services.workspace import find_phase, load
+from yolo_fs.system.store import SHARED, make_folders, write_atomic
+from yolo_fs.workspace import find_phase, load
 
 
 @verb("new", example="yolo-fs new plan --plan 01-01")

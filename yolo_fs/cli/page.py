@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.edges.store import SHARED, write_atomic
-from yolo_fs.reasons import safe
-from yolo_fs.services.company.overview import overview
-from yolo_fs.services.moments.moment import find_commit
-from yolo_fs.services.moments.record import record_phase
-from yolo_fs.services.moments.review import review_of
-from yolo_fs.services.workspace import load, output_place
+from yolo_fs.company.overview import overview
+from yolo_fs.core.reasons import safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.moment import find_commit
+from yolo_fs.moments.record import record_phase
+from yolo_fs.moments.review import review_of
+from yolo_fs.system.journal import Journal
+from yolo_fs.system.store import SHARED, write_atomic
 from yolo_fs.web.report import write_markdown, write_report
+from yolo_fs.workspace import load, output_place
 
 
 @verb("board", example="yolo-fs board --port 8700 --no-open")

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.agents.access import Access
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import PHASE_DIRECTORY
-from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
-from yolo_fs.services.agents.access import Access
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
-from yolo_fs.services.progress.signoff import PhaseSignOff, SignedOff
-from yolo_fs.services.progress.workflow import phase_named
-from yolo_fs.services.workspace import load
+from yolo_fs.core.ids import PHASE_DIRECTORY
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.phases import Made, PhaseDirectory, make_phase, misnamed, phases
+from yolo_fs.progress.signoff import PhaseSignOff, SignedOff
+from yolo_fs.progress.workflow import phase_named
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

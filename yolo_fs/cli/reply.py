@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import click
 
-from yolo_fs.json_form import envelope
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe, safe_lines
+from yolo_fs.core.json_form import envelope
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, safe, safe_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,7 +116,7 @@ _COMMON = (
 
 def refuse_secrets(options: Mapping[str, Any]) -> None:
     """Refuse options that look like credentials: they may be kept, and shown to agents."""
-    from yolo_fs.credentials import is_secret
+    from yolo_fs.core.credentials import is_secret
 
     for name, value in options.items():
         for text in value if isinstance(value, tuple) else (value,):

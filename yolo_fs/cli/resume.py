@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.authority.actors import department_of
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.foreign_json import parse
-from yolo_fs.json_form import envelope
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.json_form import envelope
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.phase.report import BUDGET, Asker, Brief, as_data, as_text, cut
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import bare_name, department_said
-from yolo_fs.reasons import Finding, Level, Reason, YoloError, safe
-from yolo_fs.rules.authz.actors import department_of
-from yolo_fs.rules.phase.report import BUDGET, Asker, Brief, as_data, as_text, cut
-from yolo_fs.services.reports.resume import resume as resume_from
+from yolo_fs.reports.resume import resume as resume_from
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +41,7 @@ def _as_json(brief: Brief) -> str:
 
 
 def _as_toon(brief: Brief) -> str:
-    from yolo_fs.edges.toon import write_toon
+    from yolo_fs.system.toon import write_toon
 
     return write_toon(_shown(as_data(brief))) if brief else ""
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
+from yolo_fs.artifacts.export import all_schemas, file_of, schemas_of, written
+from yolo_fs.checking.examples import example_for
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.files import Content, read
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.store import SHARED, make_folders, write_atomic
-from yolo_fs.reasons import YoloError
-from yolo_fs.rules.artifacts.catalogue import Kind, all_kinds, find_kind, kind_named
-from yolo_fs.rules.artifacts.export import all_schemas, file_of, schemas_of, written
-from yolo_fs.services.checking.examples import example_for
-from yolo_fs.services.workspace import output_place
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import SHARED, make_folders, write_atomic
+from yolo_fs.workspace import output_place
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,20 +15,20 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.cli.board import SIGNS, draw_steps
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, console_for
-from yolo_fs.edges.git.repository import Repository
+from yolo_fs.core.reasons import safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
+from yolo_fs.phase.gate_status import GateStatus
+from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus
+from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.protocol.departments import Role
-from yolo_fs.reasons import safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.rules.artifacts.verdicts import Held, Rejected
-from yolo_fs.rules.phase.gate_status import GateStatus
-from yolo_fs.rules.phase.progress import DepartmentStatus, PhaseStatus
-from yolo_fs.rules.team import headline, obstructions
-from yolo_fs.services.moments.moment import PastMoment, PresentMoment, stamp
-from yolo_fs.services.progress.board import PhaseBoard
-from yolo_fs.services.reports.status import CandidateState
+from yolo_fs.reports.status import CandidateState
+from yolo_fs.team.reconcile import headline, obstructions
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -277,7 +277,7 @@ def _keys() -> Iterator[int | None]:
 @contextlib.contextmanager
 def _changes(repository: Repository) -> Iterator[int]:
     """Lend a descriptor that can be read as soon as a planning file or a branch has changed."""
-    from yolo_fs.edges.watch import Watcher
+    from yolo_fs.system.watch import Watcher
 
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.authority.actors import check_agent
+from yolo_fs.checking.verify import past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
-from yolo_fs.reasons import Exit, Finding, Level, Reason, safe
-from yolo_fs.rules.authz.actors import check_agent
-from yolo_fs.services.checking.verify import past_hooks
-from yolo_fs.services.definitions.role_files import ROLE_FILES, RoleFiles
-from yolo_fs.services.hooks.doctor import examine, switched_off
-from yolo_fs.services.hooks.githooks import (
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, safe
+from yolo_fs.definitions.role_files import ROLE_FILES, RoleFiles
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.doctor import examine, switched_off
+from yolo_fs.hooks.githooks import (
     NAMES,
     Deed,
     HookFileChange,
@@ -32,14 +31,15 @@ from yolo_fs.services.hooks.githooks import (
     plan_install,
     plan_uninstall,
 )
-from yolo_fs.services.hooks.hostsettings import PROGRAM, HostSettings
-from yolo_fs.services.hooks.registration import (
+from yolo_fs.hooks.hostsettings import PROGRAM, HostSettings
+from yolo_fs.hooks.registration import (
     ServerEntry,
     TomlSection,
     role_tables,
     server_table,
 )
-from yolo_fs.services.workspace import load
+from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,7 +124,7 @@ def setup(
 
 
 def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
-    from yolo_fs.services.definitions.plugin import is_plugin_complete, write_plugin
+    from yolo_fs.definitions.plugin import is_plugin_complete, write_plugin
 
     folder = os.path.abspath(os.path.join(start, typed))
     approve = (

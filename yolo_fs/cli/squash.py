@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import counted, safe, shortened
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT
-from yolo_fs.services.history.squash import Squash, make_squash, plan_squash
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.workflow import spelled_or_at_work
-from yolo_fs.services.workspace import load
+from yolo_fs.core.reasons import counted, safe, shortened
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.squash import Squash, make_squash, plan_squash
+from yolo_fs.history.team import Team
+from yolo_fs.progress.workflow import spelled_or_at_work
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

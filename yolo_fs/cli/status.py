@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.artifacts.decide import describe
 from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import envelope
-from yolo_fs.reasons import Exit, YoloError, safe
-from yolo_fs.rules.decide import describe
-from yolo_fs.rules.handoffs.reading import Compliance
-from yolo_fs.rules.kept import KeptEntry
-from yolo_fs.services.history.index import IndexedCommit
-from yolo_fs.services.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
-from yolo_fs.services.reports.status import Candidate, CandidateState, Report, misnamed_in
+from yolo_fs.core.json_form import envelope
+from yolo_fs.core.reasons import Exit, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.handoffs.reading import Compliance
+from yolo_fs.history.index import IndexedCommit
+from yolo_fs.kept.selection import KeptEntry
+from yolo_fs.moments.moment import PresentMoment, StatusObserver, find_commit, look_back
+from yolo_fs.reports.status import Candidate, CandidateState, Report, misnamed_in
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -232,7 +232,7 @@ def _show_candidates(
             why = f"{finding['reason']}: {safe(finding['message'])}{expected}{hint}"
             console.print(f"    {safe(place)}: {why}")
     if standing is CandidateState.REJECTED:
-        from yolo_fs.services.checking.fix import fixable_in  # checks anew what is refused
+        from yolo_fs.checking.fix import fixable_in  # checks anew what is refused
 
         mends = fixable_in(root, [candidate.path for candidate in candidates])
         if mends.fixable:

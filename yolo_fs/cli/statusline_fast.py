@@ -13,8 +13,8 @@ import sys
 import time
 
 from yolo_fs.cli.hook_question import PLANNING
-from yolo_fs.edges.warm_path import own_folder
-from yolo_fs.foreign_json import parse
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.system.warm_path import own_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.agents.alerts import left_claims
+from yolo_fs.agents.recording import claim_task, note_message
+from yolo_fs.agents.snapshot import tally_of
+from yolo_fs.agents.totals import DepartmentTotals, PlanTotals, completion_faults
 from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.ids import PlanId, TaskRef
-from yolo_fs.reasons import Exit, Reason, YoloError, errors, safe
-from yolo_fs.rules.agents.totals import DepartmentTotals, PlanTotals, completion_faults
-from yolo_fs.rules.evidence import PhaseFacts, plan_progress
-from yolo_fs.services.agents.alerts import left_claims
-from yolo_fs.services.agents.recording import claim_task, note_message
-from yolo_fs.services.agents.snapshot import tally_of
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.tasks import Claims
-from yolo_fs.services.workspace import Settings, find_phase, load
+from yolo_fs.core.ids import PlanId, TaskRef
+from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.evidence.facts import PhaseFacts, plan_progress
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.tasks.service import Claims
+from yolo_fs.workspace import Settings, find_phase, load
 
 if TYPE_CHECKING:
     from rich.console import Console

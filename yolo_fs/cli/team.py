@@ -13,33 +13,33 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.cli.board import draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
-from yolo_fs.edges.bell import SCHEMES
-from yolo_fs.edges.git.obstacles import Obstacles
-from yolo_fs.edges.git.refs import Remote
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.json_form import to_json
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, safe
+from yolo_fs.daemon.coordinator import Coordinator
+from yolo_fs.daemon.health import acquire
+from yolo_fs.git.obstacles import Obstacles
+from yolo_fs.git.refs import Remote
+from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.reasons import Exit, Finding, Level, Reason, YoloError, safe
-from yolo_fs.rules.decide import EventSink
-from yolo_fs.rules.team import LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
-from yolo_fs.services.daemon.coordinator import Coordinator
-from yolo_fs.services.daemon.health import acquire
-from yolo_fs.services.team.lane import Lane
-from yolo_fs.services.team.meeting import TeamMeeting, TeamStanding, observing_meeting
-from yolo_fs.services.team.membership import (
+from yolo_fs.system.bell import SCHEMES
+from yolo_fs.system.journal import Journal
+from yolo_fs.team.lane import Lane
+from yolo_fs.team.meeting import TeamMeeting, TeamStanding, observing_meeting
+from yolo_fs.team.membership import (
     DEFAULT_TEAM,
     Membership,
     addresses,
     membership_of,
 )
-from yolo_fs.services.team.membership import join as join_team
-from yolo_fs.services.team.membership import leave as leave_team
-from yolo_fs.services.team.overview import ExpectedConflict, TeamObserver, lines_of
-from yolo_fs.services.team.overview import forecast as conflicts_of
-from yolo_fs.services.workspace import load
+from yolo_fs.team.membership import join as join_team
+from yolo_fs.team.membership import leave as leave_team
+from yolo_fs.team.overview import ExpectedConflict, TeamObserver, lines_of
+from yolo_fs.team.overview import forecast as conflicts_of
+from yolo_fs.team.reconcile import LONGEST_TTL_S, TTL_S, TeamLease, TeamOverview
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

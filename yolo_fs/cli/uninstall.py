@@ -6,11 +6,10 @@ import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.setup import parts_of
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.protocol.hooks import HOST_BY_NAME
-from yolo_fs.reasons import safe
-from yolo_fs.services.definitions.role_files import ROLE_FILES, RoleFiles
-from yolo_fs.services.leaving import (
+from yolo_fs.core.reasons import safe
+from yolo_fs.definitions.role_files import ROLE_FILES, RoleFiles
+from yolo_fs.git.repository import Repository
+from yolo_fs.leaving import (
     Part,
     check_leaving,
     folders_of,
@@ -19,6 +18,7 @@ from yolo_fs.services.leaving import (
     parts_of_tree,
     planning_tree,
 )
+from yolo_fs.protocol.hooks import HOST_BY_NAME
 
 
 @verb("uninstall", example="yolo-fs uninstall --dry-run")

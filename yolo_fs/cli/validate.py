@@ -15,12 +15,12 @@ from urllib.parse import quote
 import click
 
 from yolo_fs import __version__
+from yolo_fs.artifacts.catalogue import kind_named
+from yolo_fs.checking.fix import Fixable, fixable_of
+from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.cli.reply import Invocation, Reply, from_stdin, verb
-from yolo_fs.json_form import envelope
-from yolo_fs.reasons import Exit, Finding, Level, counted, errors, safe
-from yolo_fs.rules.artifacts.catalogue import kind_named
-from yolo_fs.services.checking.fix import Fixable, fixable_of
-from yolo_fs.services.checking.validate import STDIN, CheckedFile, Validator
+from yolo_fs.core.json_form import envelope
+from yolo_fs.core.reasons import Exit, Finding, Level, counted, errors, safe
 
 if TYPE_CHECKING:
     from rich.console import Console

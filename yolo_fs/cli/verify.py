@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.checking.verify import HEAD, CommitFault, Verifier, past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Exit
-from yolo_fs.services.checking.verify import HEAD, CommitFault, Verifier, past_hooks
-from yolo_fs.services.workspace import load
+from yolo_fs.core.reasons import Exit
+from yolo_fs.git.repository import Repository
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from yolo_fs.agents.access import out_of_lane
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import to_json
-from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES, Route
-from yolo_fs.protocol.departments import Dept
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.rules.loops.facts import LoopProgress
-from yolo_fs.rules.phase.acts import act_for
-from yolo_fs.rules.phase.phase import Phase
-from yolo_fs.rules.phase.progress import Next
-from yolo_fs.services.agents.access import out_of_lane
-from yolo_fs.services.history.team import Team, loops_of
-from yolo_fs.services.progress.workflow import (
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team, loops_of
+from yolo_fs.loops.facts import LoopProgress
+from yolo_fs.phase.acts import act_for
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.progress import Next
+from yolo_fs.progress.workflow import (
     StepLook,
     facts_of,
     find_step,
@@ -29,7 +27,9 @@ from yolo_fs.services.progress.workflow import (
     skip,
     spelled_or_at_work,
 )
-from yolo_fs.services.workspace import load
+from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES, Route
+from yolo_fs.protocol.departments import Dept
+from yolo_fs.workspace import load
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from yolo_fs.compat.script_io import LIMIT_BYTES, Folder, object_of
-from yolo_fs.ids import GRAMMAR, TYPES
+from yolo_fs.core.ids import GRAMMAR, TYPES
+from yolo_fs.core.reasons import Finding, safe
 from yolo_fs.protocol.departments import WORKING
-from yolo_fs.reasons import Finding, safe
 
 
 def read_input() -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """The files that departments coordinate by: `dept-status` reads or writes
 `.dept-status-{dept}.json`, under the lock that flock(1) knows; `dept-cleanup` is the reference's
-door to `services.progress.departments`, which removes all of them.
+door to `progress.departments`, which removes all of them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from yolo_fs.compat.script_io import (
     require_folder,
 )
 from yolo_fs.compat.scripts import complain
-from yolo_fs.edges.store import SHARED, Damaged, update
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.workflow import STEP_BY_KEY
-from yolo_fs.reasons import Reason, YoloError, safe
+from yolo_fs.system.store import SHARED, Damaged, update
 
 if TYPE_CHECKING:
-    from yolo_fs.services.progress.departments import Cleaned
+    from yolo_fs.progress.departments import Cleaned
 
 STATUSES = ("pending", "running", "complete", "failed")
 """As `schemas.state.DeptStatus` has them, which costs 100 ms to import."""
 DECLARED = ("status", "step", "plans_complete", "plans_total")
-"""As `rules.states.project.DECLARABLE` has them, which costs as much."""
+"""As `states.project.DECLARABLE` has them, which costs as much."""
 LOCK_TIMEOUT_S = 10.0
 LOCKED = 2
 
@@ -165,7 +165,7 @@ CLEANUP_USAGE = "dept-cleanup.sh --phase-dir PATH --reason complete|failure|time
 
 
 def dept_cleanup(arguments: Sequence[str]) -> int:
-    from yolo_fs.services.progress.departments import REASONS  # dept-status does without them
+    from yolo_fs.progress.departments import REASONS  # dept-status does without them
 
     given = parse(arguments, CLEANUP_USAGE, valued=("--phase-dir", "--reason"))
     folder, reason = given.need("--phase-dir"), given.choose("--reason", REASONS)
@@ -190,10 +190,10 @@ def _cleaned(root: str, folder: str, reason: str) -> Cleaned:
 
     Where git does not work, the one artifact of the list stays.
     """
-    from yolo_fs.services.progress.departments import clean, is_unique_in
+    from yolo_fs.progress.departments import clean, is_unique_in
 
     try:
-        from yolo_fs.edges.git.repository import Repository  # fails where git does not work
+        from yolo_fs.git.repository import Repository  # fails where git does not work
 
         with Repository(folder) as repository:
             is_unique = is_unique_in(repository)

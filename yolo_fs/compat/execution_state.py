@@ -24,11 +24,11 @@ from yolo_fs.compat.script_io import (
     says,
     warn,
 )
-from yolo_fs.edges.store import SHARED, write_json
-from yolo_fs.ids import PhaseId, PlanId
+from yolo_fs.core.ids import PhaseId, PlanId
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.phase.waves import section
 from yolo_fs.protocol.workflow import LIMIT_BY_KEY
-from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.phase.waves import section
+from yolo_fs.system.store import SHARED, write_json
 
 STEPS = (
     "critique", "architecture", "planning", "design_review", "test_authoring", "implementation",

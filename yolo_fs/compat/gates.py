@@ -26,7 +26,9 @@ from yolo_fs.compat.script_io import (
     says,
     warn,
 )
-from yolo_fs.ids import PhaseId
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import YoloError, safe
+from yolo_fs.phase.waves import Routing, routing, section, waves
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, PREFIXES, WORKING, WORKING_NAMES, Dept
 from yolo_fs.protocol.gates import (
     GATE_BY_NAME,
@@ -37,8 +39,6 @@ from yolo_fs.protocol.gates import (
     Gate,
     Need,
 )
-from yolo_fs.reasons import YoloError, safe
-from yolo_fs.rules.phase.waves import Routing, routing, section, waves
 
 CONFIG = ".yolo-planning/config.json"
 STATUS = ".dept-status-"
@@ -211,10 +211,10 @@ def _lacking(gate: Gate, folder: Folder) -> Sequence[str]:
 
 def _lacking_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
     """Return what a gate that the reference does not know lacks: it is open by commits alone."""
-    from yolo_fs.edges.git.repository import Repository
-    from yolo_fs.services.history.team import Team
-    from yolo_fs.services.progress.gates import gates_at
-    from yolo_fs.services.workspace import load
+    from yolo_fs.git.repository import Repository
+    from yolo_fs.history.team import Team
+    from yolo_fs.progress.gates import gates_at
+    from yolo_fs.workspace import load
 
     phase = PhaseId.parse(os.path.basename(folder.path))
     if phase is None:

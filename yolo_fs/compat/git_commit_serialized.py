@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from yolo_fs.compat.script_io import UsageError
-from yolo_fs.edges.git.runner import GitOutput, run_as_user
-from yolo_fs.reasons import YoloError
-from yolo_fs.services.tasks import commit_lock
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.git.runner import GitOutput, run_as_user
+from yolo_fs.tasks.service import commit_lock
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.compat.script_io import Folder
-from yolo_fs.ids import NAME
-from yolo_fs.reasons import YoloError, safe
-from yolo_fs.rules.phase.waves import section
+from yolo_fs.core.ids import NAME
+from yolo_fs.core.reasons import YoloError, safe
+from yolo_fs.phase.waves import section
 
 ROOT = ".yolo-planning"
 _PLACEHOLDER = b"{project-description}"
@@ -178,7 +178,7 @@ def _state(state: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 def _tracks_files() -> bool:
     try:
-        from yolo_fs.edges.git.runner import Git  # fails where git does not work
+        from yolo_fs.git.runner import Git  # fails where git does not work
 
         return bool(Git(".").text("ls-files", "-z"))
     except YoloError:

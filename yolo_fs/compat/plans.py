@@ -10,18 +10,18 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from yolo_fs.artifacts.examine import CHECKS
+from yolo_fs.artifacts.table import Check
+from yolo_fs.artifacts.verdicts import Place, Surroundings
+from yolo_fs.checking.checker import Checker
+from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.compat.script_io import Folder, UsageError, first, json_type, parse, print_verdict
 from yolo_fs.compat.shapes import ROWS, Lines, Wrong, beyond_the_contract, placed, read_artifact
-from yolo_fs.ids import PlanId
-from yolo_fs.reasons import Reason, safe
-from yolo_fs.rules.artifacts.examine import CHECKS
-from yolo_fs.rules.artifacts.table import Check
-from yolo_fs.rules.artifacts.verdicts import Place, Surroundings
+from yolo_fs.core.ids import PlanId
+from yolo_fs.core.reasons import Reason, safe
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.lines.planning import Requirement, Summary, TurboPlanHeader, TurboTask
-from yolo_fs.services.checking.checker import Checker
-from yolo_fs.services.checking.snapshots import WorkTree
-from yolo_fs.services.workspace import Settings
+from yolo_fs.workspace import Settings
 
 PLAN_USAGE = "Usage: validate.sh --type plan PLAN_PATH"
 

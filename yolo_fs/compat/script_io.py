@@ -15,9 +15,9 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from yolo_fs.edges.files import read
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.rules.timestamps import iso
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.system.files import read
 
 Row = Mapping[str, Any] | None
 """The object on one line; None where the line is not a JSON object."""
@@ -84,7 +84,7 @@ def folder_to_write(path: str) -> tuple[str, str]:
     Raises:
         YoloError: NOT_REGULAR, PATH_ESCAPES.
     """
-    from yolo_fs.edges.store import environment, opened, output_place
+    from yolo_fs.system.store import environment, opened, output_place
 
     above = os.path.abspath(path)
     root = None
@@ -296,7 +296,7 @@ def read_object(path: str) -> dict[str, Any] | None:
     Raises:
         YoloError: it is there and holds anything else.
     """
-    from yolo_fs.edges.store import Damaged, read_json
+    from yolo_fs.system.store import Damaged, read_json
 
     found = read_json(path)
     if isinstance(found, Damaged):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from yolo_fs.compat.script_io import UsageError, say_warnings
-from yolo_fs.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 
 SCRIPTS: Mapping[str, str] = {
     "dept-status": "dept_files.dept_status",

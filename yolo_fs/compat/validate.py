@@ -17,7 +17,7 @@ from yolo_fs.compat.script_io import (
     read_object,
 )
 from yolo_fs.compat.scripts import load
-from yolo_fs.reasons import Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 
 TYPES = ("plan", "naming", "config", "gates", "deps", "summary", "frontmatter")
 _FLAG = "--type"

@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from yolo_fs.compat.script_io import Folder, UsageError, first, parse, print_json, says
-from yolo_fs.ids import PlanId
-from yolo_fs.reasons import safe
+from yolo_fs.core.ids import PlanId
+from yolo_fs.core.reasons import safe
 
 USAGE = "validate.sh --type gates --step STEP --phase-dir PATH"
 

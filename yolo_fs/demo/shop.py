@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from yolo_fs.reasons import Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 
 INTENT = "let people log in"
 AGENT = f"'{sys.executable}' -P -m yolo_fs.demo.agent"

@@ -35,15 +35,15 @@ from mcp.types import (
 
 from yolo_fs import __version__
 from yolo_fs.cli.reply import Invocation, reply_of
-from yolo_fs.edges.files import read
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.json_form import to_json, visible
+from yolo_fs.core.json_form import to_json, visible
+from yolo_fs.core.reasons import Finding, YoloError, safe
+from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.framing import LONGEST, ClientLine, read_line
 from yolo_fs.mcp.parameters import PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import ToolAnswer, Tools, told
-from yolo_fs.reasons import Finding, YoloError, safe
+from yolo_fs.system.files import read
+from yolo_fs.system.journal import Journal
 
 INSTRUCTIONS = """\
 Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn

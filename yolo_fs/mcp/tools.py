@@ -14,15 +14,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, text_of
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import to_json, visible
+from yolo_fs.core.json_form import to_json, visible
+from yolo_fs.core.reasons import (
+    Finding,
+    Level,
+    Reason,
+    YoloError,
+    counted,
+    errors,
+    safe,
+    safe_lines,
+)
+from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.protocol.roster import bare_name
-from yolo_fs.reasons import Finding, Level, Reason, YoloError, counted, errors, safe, safe_lines
 
 if TYPE_CHECKING:  # a host waits for us at its start: what a tool needs is imported when it is used
+    from yolo_fs.checking.validate import CheckedFile, Validator
     from yolo_fs.mcp.writing import ArtifactWriter, Caller
-    from yolo_fs.services.checking.validate import CheckedFile, Validator
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -102,9 +111,9 @@ class Tools:
         Everything is computed from files and git, so it is true after a crash, a compaction or
         a change of session.
         """
+        from yolo_fs.phase.report import BUDGET, Asker, as_data, as_text, cut
         from yolo_fs.protocol.roster import department_said
-        from yolo_fs.rules.phase.report import BUDGET, Asker, as_data, as_text, cut
-        from yolo_fs.services.reports.resume import resume
+        from yolo_fs.reports.resume import resume
 
         name = bare_name(self._who(agent))
         Repository(self._start).close()  # a hook is silent where there is none; who asks is told
@@ -125,7 +134,7 @@ class Tools:
         command = str(turn.get("example", ""))
         if not command:
             return answer
-        from yolo_fs.services.checking.examples import example_for
+        from yolo_fs.checking.examples import example_for
 
         text = visible(example_for(command.rpartition(" ")[2], ""))
         shown = text if len(text) <= _LONGEST_EXAMPLE else text[: text.find("\n", 0) + 1]
@@ -141,8 +150,8 @@ class Tools:
         line, each line ended, short keys. ok is false when there is an error; each fault says
         line, value, what is expected and what to do.
         """
-        from yolo_fs.rules.artifacts.catalogue import kind_named
-        from yolo_fs.services.checking.validate import Validator
+        from yolo_fs.artifacts.catalogue import kind_named
+        from yolo_fs.checking.validate import Validator
 
         validator = Validator(self._start, kind_named(kind) if kind else None)
         try:
@@ -329,9 +338,9 @@ class Tools:
     def _phase(self, named: str) -> str:
         if named:
             return named
-        from yolo_fs.services.context.store import ContextStore
-        from yolo_fs.services.history.team import Team
-        from yolo_fs.services.workspace import load
+        from yolo_fs.contexts.store import ContextStore
+        from yolo_fs.history.team import Team
+        from yolo_fs.workspace import load
 
         with Repository(self._start) as repository:
             settings = load(repository.root)
@@ -400,7 +409,7 @@ def _of_files(
     validator: Validator, files: Iterable[CheckedFile], *, of_tree: bool, is_draft: bool
 ) -> ToolAnswer:
     """`is_draft`: the text is no file yet, and no command can mend it."""
-    from yolo_fs.services.checking.fix import fixable_of
+    from yolo_fs.checking.fix import fixable_of
 
     found = list(files)
     findings = [finding for file in found for finding in file.findings]

@@ -7,10 +7,10 @@ import os
 
 import click
 
+from yolo_fs.authority.actors import check_agent
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.reasons import Reason, YoloError
-from yolo_fs.rules.authz.actors import check_agent
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.repository import Repository
 
 
 @verb("mcp", example="yolo-fs mcp --as yolo-dev")

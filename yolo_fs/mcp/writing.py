@@ -8,18 +8,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.in_place import appending
-from yolo_fs.edges.store import SHARED, write_atomic
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.examine import find_secrets
+from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
+from yolo_fs.checking.validate import CheckedFile, Validator
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.hosts import SERVED, HookInput
+from yolo_fs.hooks.tool_use import Guard, HookRequest
+from yolo_fs.hooks.touches import Effect, Touch
 from yolo_fs.mcp.refusal import ToolRefusedError
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, errors, safe
-from yolo_fs.rules.artifacts.classify import PLANNING_ROOT, classify
-from yolo_fs.rules.artifacts.examine import find_secrets
-from yolo_fs.rules.hooks.hosts import SERVED, HookInput
-from yolo_fs.rules.hooks.touches import Effect, Touch
-from yolo_fs.services.checking.fix import CorrectedLine, corrected_lines, fix
-from yolo_fs.services.checking.validate import CheckedFile, Validator
-from yolo_fs.services.hooks.tool_use import Guard, HookRequest
+from yolo_fs.system.in_place import appending
+from yolo_fs.system.store import SHARED, write_atomic
 
 _FEW = 20
 _LONGEST = 4_000

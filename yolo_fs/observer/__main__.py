@@ -16,9 +16,9 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 import yolo_fs
-from yolo_fs.edges import IS_LINUX
-from yolo_fs.edges.ask import COLD, FAILPOINTS
-from yolo_fs.edges.system import end_with_parent
+from yolo_fs.system import IS_LINUX
+from yolo_fs.system.ask import COLD, FAILPOINTS
+from yolo_fs.system.system import end_with_parent
 
 if TYPE_CHECKING:
     import socket
@@ -82,8 +82,8 @@ def _follow(root: str, line: int) -> int:
 
 def _import_all() -> None:
     """Import every verb, and build the shapes."""
-    from yolo_fs.edges.git.runner import load_git_python
-    from yolo_fs.reasons import YoloError
+    from yolo_fs.core.reasons import YoloError
+    from yolo_fs.git.runner import load_git_python
     from yolo_fs.schemas.base import build_shapes, shape_of
     from yolo_fs.schemas.config import Config
 

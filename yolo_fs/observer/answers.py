@@ -16,17 +16,17 @@ import threading
 import time
 from typing import Any, NamedTuple, NoReturn
 
+from yolo_fs.agents.snapshot import AgentsObserver
 from yolo_fs.cli.entry import run_here
-from yolo_fs.edges.ask import STREAMS, frame, package_folder
-from yolo_fs.edges.git.repository import Head, Repository
-from yolo_fs.edges.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
-from yolo_fs.services.agents.snapshot import AgentsObserver
-from yolo_fs.services.history.team import Team
-from yolo_fs.services.progress.board import board
-from yolo_fs.services.progress.drift import asides
-from yolo_fs.services.reports.status import report
-from yolo_fs.services.surveyor import Surveyor
-from yolo_fs.services.workspace import load
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.board import board
+from yolo_fs.progress.drift import asides
+from yolo_fs.reports.status import report
+from yolo_fs.survey.surveyor import Surveyor
+from yolo_fs.system.ask import STREAMS, frame, package_folder
+from yolo_fs.system.warm_path import ASKED_BY_GIT, HOOK_IN_FULL
+from yolo_fs.workspace import load
 
 ANSWERED = frozenset(
     (

@@ -7,13 +7,13 @@ import select
 import signal
 import socket
 
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.json_form import to_json
-from yolo_fs.services.daemon.duties import Duty, Schedule
-from yolo_fs.services.daemon.follower import FOLLOWING, LOOK_REST, ON_MOVE, Follower
-from yolo_fs.services.daemon.observing import Channel, applied, fresh_from
-from yolo_fs.services.install.doctor import standing_troubles
-from yolo_fs.services.workspace import load
+from yolo_fs.core.json_form import to_json
+from yolo_fs.daemon.duties import Duty, Schedule
+from yolo_fs.daemon.follower import FOLLOWING, LOOK_REST, ON_MOVE, Follower
+from yolo_fs.daemon.observing import Channel, applied, fresh_from
+from yolo_fs.git.repository import Repository
+from yolo_fs.install.doctor import standing_troubles
+from yolo_fs.workspace import load
 
 
 def follow(root: str, line: int) -> None:

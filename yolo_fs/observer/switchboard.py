@@ -16,11 +16,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
-from yolo_fs.edges import ask
-from yolo_fs.edges.ask import HELLO, LONGEST_BYTES, SOCKET, frame, package_folder
-from yolo_fs.edges.system import end_with_parent, is_stopped, package_stamp
-from yolo_fs.edges.warm_path import is_private
 from yolo_fs.observer.answers import REFUSAL
+from yolo_fs.system import ask
+from yolo_fs.system.ask import HELLO, LONGEST_BYTES, SOCKET, frame, package_folder
+from yolo_fs.system.system import end_with_parent, is_stopped, package_stamp
+from yolo_fs.system.warm_path import is_private
 
 WORKERS = 2
 """So that a slow question does not hold up a quick one."""

@@ -44,7 +44,7 @@ class SectionForm(StrEnum):
 
 
 class Feed(StrEnum):
-    """What the lines of a section are taken from, by functions of `rules.context.extractors`."""
+    """What the lines of a section are taken from, by functions of `contexts.extractors`."""
 
     RECORDS = "one line for each record of the artifacts"
     ITEMS = "one line for each entry of a list in the records"

@@ -11,8 +11,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from yolo_fs.core.reasons import Exit, Reason, YoloError
 from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department, Dept, Role
-from yolo_fs.reasons import Exit, Reason, YoloError
 
 
 class Agent(NamedTuple):

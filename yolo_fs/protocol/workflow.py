@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from yolo_fs.ids import Subject
+from yolo_fs.core.ids import Subject
 from yolo_fs.protocol.departments import Role
 
 

@@ -26,7 +26,7 @@ from pydantic import Field as Field
 from pydantic.fields import FieldInfo as FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from yolo_fs.reasons import Fault, Grade, Level, Reason
+from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
 
 _PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
@@ -37,7 +37,7 @@ class Form(Enum):
     """Another form of a value that says the same as the documented one; the value is what people
     read.
 
-    `rules.artifacts.forms` binds each to the function that reads it.
+    `artifacts.forms` binds each to the function that reads it.
     """
 
     OBJECT_AS_TEXT = "an object, a number or a list of texts, in place of a text"
@@ -418,7 +418,7 @@ def _says(info: FieldInfo, extra: Mapping[str, Any]) -> bool:
 
 
 def _shown(value: Any) -> str:
-    from yolo_fs.credentials import redact  # compiles patterns that few processes need
+    from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
 
     text = redact(repr(value))  # before it is cut: a part of a credential is not recognised
     return text if len(text) <= 80 else text[:80] + "…"

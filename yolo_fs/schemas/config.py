@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
+from yolo_fs.core.reasons import Reason
 from yolo_fs.protocol.departments import BACKEND_ONLY, WORKING
-from yolo_fs.reasons import Reason
 from yolo_fs.schemas.names import DepartmentName, Workflow
 
 if TYPE_CHECKING:  # `shape_of` knows these by their names

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from yolo_fs.reasons import Fault, Reason
+from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.schemas.base import AfterValidator, Field, OneLine, RelativePath, Wire, check, fault
 
 __all__ = [

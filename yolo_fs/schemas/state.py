@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from yolo_fs.reasons import Reason
+from yolo_fs.core.reasons import Reason
 from yolo_fs.schemas.base import (
     AfterValidator,
     Count,

@@ -15,7 +15,7 @@ from http.cookies import CookieError, SimpleCookie
 from threading import Event, Lock
 from typing import NamedTuple
 
-from yolo_fs.edges.connections import TABLES, Endpoint, connection_owners
+from yolo_fs.system.connections import TABLES, Endpoint, connection_owners
 
 LOOPBACK = "127.0.0.1"
 

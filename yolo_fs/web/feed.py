@@ -16,14 +16,14 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.journal import Journal
-from yolo_fs.json_form import to_json
-from yolo_fs.reasons import YoloError
-from yolo_fs.services.moments.happening import happening
-from yolo_fs.services.moments.moment import stamp
-from yolo_fs.services.moments.reader import MomentReader
-from yolo_fs.services.reports.status import CandidateState
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.happening import happening
+from yolo_fs.moments.moment import stamp
+from yolo_fs.moments.reader import MomentReader
+from yolo_fs.reports.status import CandidateState
+from yolo_fs.system.journal import Journal
 
 POLL_S = 0.02
 """Between two looks at the size of the journal, and at where HEAD is."""

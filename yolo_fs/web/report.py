@@ -12,14 +12,14 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from yolo_fs.credentials import redact
+from yolo_fs.core.credentials import redact
+from yolo_fs.core.reasons import Finding, safe, shortened
+from yolo_fs.escalations.log import as_json
+from yolo_fs.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
+from yolo_fs.moments.review import PhaseReview
+from yolo_fs.phase.progress import StepStatus
+from yolo_fs.progress.board import tasks_done
 from yolo_fs.protocol.workflow import STEPS
-from yolo_fs.reasons import Finding, safe, shortened
-from yolo_fs.rules.escalations.log import as_json
-from yolo_fs.rules.phase.progress import StepStatus
-from yolo_fs.services.moments.record import PhaseRecord, RecordedArtifact, RecordedVersion
-from yolo_fs.services.moments.review import PhaseReview
-from yolo_fs.services.progress.board import tasks_done
 from yolo_fs.web.drawing import PLOTS, spell, spell_moment
 
 WIDTH = 1_100

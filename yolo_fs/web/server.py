@@ -31,16 +31,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from yolo_fs.edges.git.repository import Repository
-from yolo_fs.edges.readers import READERS
-from yolo_fs.edges.text_checks import Limits
-from yolo_fs.json_form import envelope
-from yolo_fs.reasons import Exit, Finding, Reason, YoloError, safe
-from yolo_fs.rules.artifacts.table import ARTIFACTS
+from yolo_fs.artifacts.table import ARTIFACTS
+from yolo_fs.company.overview import overview
+from yolo_fs.core.json_form import envelope
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.reader import MomentReader
+from yolo_fs.moments.timeline import Timeline
 from yolo_fs.schemas.base import build_shapes
-from yolo_fs.services.company.overview import overview
-from yolo_fs.services.moments.reader import MomentReader
-from yolo_fs.services.moments.timeline import Timeline
+from yolo_fs.system.readers import READERS
+from yolo_fs.system.text_checks import Limits
 from yolo_fs.web.access import HEADERS, LOOPBACK, Gatekeeper, RefusedRequest, is_foreign
 from yolo_fs.web.drawing import NARROWEST, PLOTS, WIDEST
 from yolo_fs.web.feed import EventFeed

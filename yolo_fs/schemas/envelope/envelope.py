@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from yolo_fs.reasons import Fault, Level, Reason
+from yolo_fs.core.reasons import Fault, Level, Reason
 from yolo_fs.schemas.base import (
     Field,
     IsoInstant,

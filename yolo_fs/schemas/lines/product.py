@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal
 
-from yolo_fs.reasons import Reason
+from yolo_fs.core.reasons import Reason
 from yolo_fs.schemas.base import SHOULD, Field, Form, Fraction, Text, Wire, fault, invariant
 from yolo_fs.schemas.names import DepartmentName
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from yolo_fs.reasons import Grade, Reason
+from yolo_fs.core.reasons import Grade, Reason
 from yolo_fs.schemas.base import (
     Count,
     Field,

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, cast
 
-from yolo_fs.reasons import Fault, Reason
+from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.schemas.base import check
 from yolo_fs.schemas.layout import Strictness
 from yolo_fs.schemas.messages import departments, team, work

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
+from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.protocol.departments import ANY_OF_WORKING
-from yolo_fs.reasons import Fault, Reason
 from yolo_fs.schemas.base import (
     SHOULD,
     Count,

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
+from yolo_fs.core.reasons import Fault, Reason
 from yolo_fs.protocol.departments import WORKING_NAMES
-from yolo_fs.reasons import Fault, Reason
 from yolo_fs.schemas.base import Field, Text, Wire, fault, invariant
 from yolo_fs.schemas.contradictions import contradicted
 from yolo_fs.schemas.names import DepartmentName

@@ -11,8 +11,8 @@ from __future__ import annotations
 import typing
 from typing import Annotated, Literal
 
+from yolo_fs.core.reasons import Reason
 from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
-from yolo_fs.reasons import Reason
 from yolo_fs.schemas.base import (
     Commit,
     Count,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from yolo_fs.reasons import Reason
+from yolo_fs.core.reasons import Reason
 from yolo_fs.schemas.base import (
     Count,
     Field,

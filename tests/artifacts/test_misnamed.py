@@ -1,0 +1,104 @@
+"""A name that nearly is an artifact's is told with the one that was meant; everybody else's files are not mentioned."""
+
+from __future__ import annotations
+
+import pytest
+
+from yolo_fs.artifacts.classify import classify, intended_path, misnamed
+from yolo_fs.artifacts.table import ARTIFACTS
+from yolo_fs.core.reasons import Reason
+
+PHASE = "phases/01-auth"
+MEANT = {
+    f"{PHASE}/plan.jsonl": f"{PHASE}/01-MM.plan.jsonl",
+    f"{PHASE}/summary.jsonl": f"{PHASE}/01-MM.summary.jsonl",
+    f"{PHASE}/plan-01-01.jsonl": f"{PHASE}/01-01.plan.jsonl",
+    f"{PHASE}/01-01-plan.jsonl": f"{PHASE}/01-01.plan.jsonl",
+    f"{PHASE}/01-02-summary.jsonl": f"{PHASE}/01-02.summary.jsonl",
+    f"{PHASE}/01_02_SUMMARY.jsonl": f"{PHASE}/01-02.summary.jsonl",
+    f"{PHASE}/01-2.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/02.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/01-02.plan.json": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/frontend-01-02.plan.jsonl": f"{PHASE}/fe-01-02.plan.jsonl",
+    f"{PHASE}/critique.json": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/Critique.jsonl": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/critque.jsonl": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/ui-critique.jsonl": f"{PHASE}/ux-critique.jsonl",
+    f"{PHASE}/frontend-critique.jsonl": f"{PHASE}/fe-critique.jsonl",
+    f"{PHASE}/backend-critique.jsonl": f"{PHASE}/critique.jsonl",
+    f"{PHASE}/code_review.jsonl": f"{PHASE}/code-review.jsonl",
+    f"{PHASE}/decision.jsonl": f"{PHASE}/decisions.jsonl",
+    f"{PHASE}/escalations.jsonl": f"{PHASE}/escalation.jsonl",
+    f"{PHASE}/architecture.json": f"{PHASE}/architecture.toon",
+    f"{PHASE}/plans/01-02.plan.jsonl": f"{PHASE}/01-02.plan.jsonl",
+    f"{PHASE}/state.json": "state.json",
+    "phases/1-auth/critique.jsonl": f"{PHASE}/critique.jsonl",
+    "phases/01_Auth/01-01.plan.jsonl": f"{PHASE}/01-01.plan.jsonl",
+    "phase/01-auth/critique.jsonl": f"{PHASE}/critique.jsonl",
+    "phases/auth/critique.jsonl": "phases/NN-auth/critique.jsonl",
+    "critique.jsonl": "phases/NN-SLUG/critique.jsonl",
+    f"milestones/one/{PHASE}/gap.jsonl": f"milestones/one/{PHASE}/gaps.jsonl",
+}
+NOBODYS = (
+    "README.md", "notes.md", "screen.png", "package.json", "metrics.json", "data.jsonl", ".ctx-dev.toon",
+    ".dept-status-backend.json", "handoff.json", "config.json", "planning-notes.md", "01-02.plan.md",
+    "stats.json", "maps.jsonl", "logs/output.jsonl", ".session-log.jsonl",
+)  # fmt: skip
+
+
+@pytest.mark.proves("002:71", "002:74", "002:251")
+@pytest.mark.parametrize("name", MEANT)
+def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:
+    path, meant = f".yolo-planning/{name}", f".yolo-planning/{MEANT[name]}"
+    finding = misnamed(path)
+
+    assert intended_path(path) == meant
+    assert finding and (finding.reason, finding.expected) == (Reason.UNKNOWN_NAME, meant)
+
+
+@pytest.mark.parametrize("name", NOBODYS)
+def test_what_is_nobodys_artifact_stays_unmentioned(name: str) -> None:
+    assert intended_path(f".yolo-planning/{PHASE}/{name}") is None
+
+
+def test_an_artifact_and_a_file_elsewhere_are_not_misnamed() -> None:
+    for artifact in ARTIFACTS:
+        name = artifact.file.format(dept="", plan="01-02", NN="01", department="backend")
+        for path in (f".yolo-planning/{PHASE}/{name}", f".yolo-planning/{name}"):
+            if classify(path):
+                assert intended_path(path) is None
+    assert intended_path("src/critique.json") is None
+    assert intended_path(".yolo-planning/codebase/critique.json") is None
+
+
+@pytest.mark.proves("003:379a")
+def test_a_handoff_under_another_name_is_told_the_form_of_a_handoffs_name() -> None:
+    found = misnamed("documents/handoffs/my_handoff.json")
+
+    assert found is not None
+    assert found.expected == "handoff_[session-id]_[source]_to_[target]_[timestamp].json"
+    assert misnamed("documents/handoffs/readme.md") is None
+    assert misnamed("documents/notes.json") is None
+
+
+@pytest.mark.proves("003:364")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("MarketResearch_Harbor.md", "MarketResearch_[ProductSlug]_[YYYY-MM-DD].json"),
+        ("prd-harbor.html", "PRD_[ProductSlug]_[YYYY-MM-DD].html"),
+        (
+            "Screen_Login_Harbor_2026-2-9.html",
+            "Screen_[ScreenName]_[ProductSlug]_[YYYY-MM-DD].html",
+        ),
+        ("PRFAQ_Harbor_Ledger_2026-02-19.md", ""),
+        ("Screen_Login_Harbor_2026-02-19.html", ""),
+        ("prd.docx", ""),
+    ],
+)
+def test_a_document_under_nearly_its_name_is_told_the_form_of_its_name(
+    name: str, meant: str
+) -> None:
+    found = misnamed(f"documents/{name}")
+
+    assert (found.expected if found else "") == (meant and f"documents/{meant}")

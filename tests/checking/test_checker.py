@@ -1,0 +1,227 @@
+"""One checker: the daemon, `validate`, `validate --staged` and `verify` name the same findings of every example."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.examples import FIXTURES, Example, examples
+from yolo_fs.artifacts.catalogue import artifact_of
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.handoff_names import handoff_name
+from yolo_fs.artifacts.table import Home
+from yolo_fs.artifacts.verdicts import Accepted, Held, Rejected
+from yolo_fs.checking.checker import Checker
+from yolo_fs.checking.snapshots import AtCommit, BlobReader, WorkTree
+from yolo_fs.checking.validate import Validator
+from yolo_fs.checking.verify import Verifier
+from yolo_fs.core.reasons import Finding, Reason, errors
+from yolo_fs.git.commit import CommitRequest, Committer
+from yolo_fs.git.index import IndexSync
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.git.repository import Repository
+from yolo_fs.handoff_service.accept import DirectiveHandoffs
+from yolo_fs.handoff_service.sessions import PacketSource
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.survey.surveyor import Pipeline
+from yolo_fs.workspace import Settings, load
+
+PHASE = ".yolo-planning/phases/01-auth"
+GAPS = {"dept": "", "plan": "01-02", "NN": "01", "department": "backend"}
+NAMES = {
+    "handoff/handoff-file": "HANDOFF.md",
+    "handoff/handoff-json": "handoff.json",
+    "state/dept-status": ".dept-status-backend.json",
+    "config": "config.json",
+}
+"""Kinds that are no artifacts → the name that such a file has in the planning tree."""
+NOT_COMMITTED = ("handoff.json", ".dept-status-backend.json", "config.json")
+_SESSION = re.compile(rb'("session_id":\s*")[0-9A-Fa-f-]{36}"')
+_MENTIONED = re.compile(rb'"((?:design|documents|inputs|prototype)/[^"]+)"')
+
+Told = list[tuple[str, int, str, str]]
+
+
+class Planted(NamedTuple):
+    """An example at its place in the repository."""
+
+    path: str
+    data: bytes
+    name: str
+    """Path of the example."""
+
+
+def planted(example: Example, number: int) -> Planted | None:
+    """Return an example with a place of its own, so that no two are neighbours; None for other kinds."""
+    data = example.path.read_bytes()
+    kind = example.kind.name
+    folder = f"{PLANNING_ROOT}/milestones/m{number}"
+    if artifact := artifact_of(example.kind):
+        name = re.sub(r"\{(\w+)\}", lambda gap: GAPS[gap[1]], artifact.file)
+        home = folder if artifact.home is Home.ROOT else f"{folder}/phases/01-auth"
+        return Planted(f"{home}/{name}", data, example.name)
+    if kind in NAMES:
+        return Planted(f"{folder}/phases/01-auth/{NAMES[kind]}", data, example.name)
+    if not kind.startswith("envelope/"):
+        return None
+    session = str(uuid.uuid5(uuid.NAMESPACE_URL, example.name))
+    data = _SESSION.sub(rb"\g<1>" + session.encode() + b'"', data)
+    path = handoff_name(session, "orchestrator", "prd", "2026-01-02T03:04:05Z")
+    return Planted(path, data, example.name)
+
+
+ALL = [file for number, example in enumerate(examples()) if (file := planted(example, number))]
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    """A repository whose work tree holds every example, and the files that envelopes mention."""
+    root = tmp_path_factory.mktemp("same") / "repository"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True)
+    for file in ALL:
+        write(root, file.path, file.data)
+        for mentioned in _MENTIONED.findall(file.data):
+            write(root, os.fsdecode(mentioned).rstrip("/"), b"something\n")
+    with pytest.MonkeyPatch.context() as patch, Repository(str(root), durable=False) as found:
+        patch.setenv("XDG_CONFIG_HOME", str(root.parent / "no config"))
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        yield found
+
+
+def write(root: Path, path: str, data: bytes) -> None:
+    file = root / path
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+
+
+def told(findings: tuple[Finding, ...]) -> Told:
+    return [(one.reason.value, one.line, one.at, one.message) for one in findings]
+
+
+def by_daemon(repository: Repository) -> dict[str, tuple[Finding, ...]]:
+    intake = Pipeline(repository, load(repository.root).without_patience)
+    found = {}
+    for file in ALL:
+        match intake.look(file.path, repository.head(), None).verdict:
+            case Rejected(findings) | Held(_, findings):
+                found[file.path] = findings
+            case Accepted(warnings=warnings):
+                found[file.path] = warnings
+    intake.close()
+    return found
+
+
+def by_validate(repository: Repository, *, staged: bool) -> dict[str, tuple[Finding, ...]]:
+    validator = Validator(repository.root)
+    paths = [file.path for file in ALL]
+    files = (
+        validator.staged(paths)
+        if staged
+        else validator.paths([os.path.join(repository.root, path) for path in paths])
+    )
+    found = {
+        os.path.relpath(file.path, repository.root) if not staged else file.path: file.findings
+        for file in files
+    }
+    validator.close()
+    return found
+
+
+def by_verify(repository: Repository) -> dict[str, tuple[Finding, ...]]:
+    branches = RefUpdater(repository, durable=False)
+    committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
+    requests = [
+        CommitRequest(file.path, file.data, "forced", (("Yolo-Artifact", file.path),))
+        for file in ALL
+        if not file.path.endswith(NOT_COMMITTED)
+    ]
+    committer.commit(requests, repository.head())
+    branches.close()
+    verifier = Verifier(repository, load(repository.root))
+    own = (Reason.SUBJECT_MISMATCH, Reason.TRAILER_MISMATCH)
+    return {
+        verified.commit.changes[0][1]: tuple(
+            fault.finding for fault in verified.faults if fault.finding.reason not in own
+        )
+        for verified in verifier.verify("HEAD")
+    }
+
+
+def test_every_caller_names_the_same_findings(repository: Repository) -> None:
+    work_tree = by_validate(repository, staged=False)
+    assert work_tree.keys() == {file.path for file in ALL}
+    daemon = by_daemon(repository)
+    assert len(daemon) > 400
+    for path, findings in daemon.items():
+        assert told(findings) == told(work_tree[path]), path
+    subprocess.run(["git", "add", "-A", "-f", "."], cwd=repository.root, check=True)
+    staged = by_validate(repository, staged=True)
+    assert staged.keys() == work_tree.keys()
+    for path, findings in staged.items():
+        assert told(findings) == told(work_tree[path]), path
+    verified = by_verify(repository)
+    assert verified.keys() == daemon.keys()
+    for path, findings in verified.items():
+        wrong = [one for one in errors(work_tree[path]) if one.reason is not Reason.WAITS_FOR]
+        assert told(findings) == told(tuple(wrong)), path
+
+
+@pytest.mark.proves("001:60")
+def test_a_handoff_file_has_one_verdict(repository: Repository) -> None:
+    settings = load(repository.root)
+    handoffs = DirectiveHandoffs(repository, settings)
+    data = min((FIXTURES / "examples/handoffs/handoff-file/ok").iterdir()).read_bytes()
+    for name, text in (
+        ("trigger", re.sub(rb"trigger: .*", b"trigger: no_such_trigger", data)),
+        ("role", re.sub(rb"to_role: .*", b"to_role: developer", data)),
+        ("ok", data),
+    ):
+        path = f".yolo-planning/handoffs/{name}/HANDOFF.md"
+        write(Path(repository.root), path, text)
+        place = classify(path)
+        assert place
+        checked = Checker(settings).check(place, text, WorkTree(repository.root, 1 << 20))
+        received = handoffs.check(PacketSource(path, text), datetime.now(UTC))
+        assert bool(errors(checked.findings)) == (name != "ok")
+        assert told(received.findings)[: len(checked.findings)] == told(checked.findings)
+
+
+def test_a_neighbour_that_changes_is_read_again(tmp_path: Path) -> None:
+    def plan(number: str, wave: int, *needs: str) -> bytes:
+        header = {"p": "01", "n": number, "t": "Login", "w": wave, "d": needs, "obj": "Log in"}
+        task = {"id": "T1", "tp": "auto", "a": "Do", "f": ["a.ts"], "v": "Look", "done": "Done"}
+        lines = ({**header, "mh": {"tr": [], "ar": [], "kl": []}}, task)
+        return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+    checker, tree = Checker(Settings(Config(), Policy())), WorkTree(str(tmp_path), 1 << 20)
+    place = classify(f"{PHASE}/01-02.plan.jsonl")
+    assert place
+    own, first = plan("02", 2, "01-01"), tmp_path / PHASE / "01-01.plan.jsonl"
+    reasons = []
+    for wave in (1, 2, 1):
+        write(tmp_path, str(first.relative_to(tmp_path)), b"")
+        first.write_bytes(plan("01", wave))
+        os.utime(first, ns=(10**18 + wave, 10**18 + wave))
+        reasons.append([one.reason for one in checker.check(place, own, tree).findings])
+    assert reasons == [[], [Reason.WAVE_ORDER], []]
+    first.unlink()
+    (missing,) = checker.check(place, own, tree).findings
+    assert missing.reason is Reason.WAITS_FOR
+
+
+def test_history_does_not_prove_that_a_mentioned_file_is_absent(repository: Repository) -> None:
+    blobs = BlobReader(repository, 1 << 20)
+    tip = repository.head().tip
+    assert tip
+    assert AtCommit(repository, tip, blobs).why_absent("documents/never.md") is None
+    assert WorkTree(repository.root, 1 << 20).why_absent("documents/never.md") is not None

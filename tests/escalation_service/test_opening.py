@@ -1,0 +1,76 @@
+"""A code review that failed for the last time is escalated by the daemon, once, and its holder is told what is asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.phase.report import Asker, as_text
+from yolo_fs.reports.resume import resume
+
+LOG = ".yolo-planning/phases/01-auth/escalation.jsonl"
+
+
+@pytest.fixture
+def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no config"))
+    made = Team(tmp_path / "work")
+    made.begin()
+    made.plan_one()
+    return made
+
+
+def review(team: Team, cycle: int, issue: str) -> None:
+    verdict = {"plan": "01-01", "r": "changes_requested", "cycle": cycle, "dt": "2026-02-19"}
+    found = {"f": "src/auth.ts", "ln": 1, "sev": "major", "issue": issue, "sug": "mend it"}
+    team.artifact("code-review.jsonl", json.dumps(verdict) + "\n" + json.dumps(found) + "\n")
+    team.once()
+
+
+def logged(team: Team) -> list[dict[str, Any]]:
+    path = team.root / LOG
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_last_failed_review_opens_its_escalation_once(team: Team) -> None:
+    review(team, 1, "no check")
+    assert logged(team) == []
+    team.file("src/auth/tokens.ts", "export {}\n")
+    team.user_commits("feat(01-01): T1 load the keys", "src/auth/tokens.ts")
+    review(team, 2, "still no check")
+    (line,) = logged(team)
+    assert (line["id"], line["agent"], line["tgt"], line["st"]) == (
+        "ESC-01-01-T1", "senior", "lead", "open",
+    )  # fmt: skip
+    assert team.git("status", "--porcelain", "--", LOG) == "", "it is committed like any artifact"
+    team.file("README.md", "more\n")
+    team.user_commits("docs: more", "README.md")
+    team.once()
+    assert logged(team) == [line]
+    text = as_text(resume(str(team.root), Asker("lead")))
+    assert "next: lead" in text and "nothing to do" not in text
+    assert "asks: code review 01-01: escalated to the Lead" in text
+
+
+@pytest.mark.proves("002:133")
+def test_what_the_lead_accepts_ends_the_escalation_of_the_review(team: Team) -> None:
+    team.file("src/auth/tokens.ts", "export {}\n")
+    review(team, 1, "no check")
+    team.user_commits("feat(01-01): T1 load the keys", "src/auth/tokens.ts")
+    review(team, 2, "still no check")
+    accepted = {"ts": "2026-02-20T10:00:00Z", "agent": "lead", "reason": "it is rare"}
+    remark = json.dumps({**accepted, "dec": "I like 01-01"}) + "\n"
+    team.artifact("decisions.jsonl", remark)
+    team.once()
+    assert len(logged(team)) == 1
+    accepted |= {"dec": "Ship 01-01 as it is", "kind": "accept", "of": "01-01"}
+    team.artifact("decisions.jsonl", remark + json.dumps(accepted) + "\n")
+    team.once()
+    last = logged(team)[-1]
+    assert (last["st"], last["mv"], last["agent"]) == ("resolved", "over", "senior")
+    assert team.git("cat-file", "-t", last["ref"]) == "commit"
+    assert "rising" not in as_text(resume(str(team.root), Asker("lead")))

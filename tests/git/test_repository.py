@@ -1,0 +1,549 @@
+"""Where the repository is and which branch stands out, in every layout that git has. See
+docs/dev/faults.md#f26 to #f31 and #f37.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.git.conftest import NEEDS_REF_FILES, Engines, Make, User
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git import repository as repositories
+from yolo_fs.git import runner
+from yolo_fs.git.repository import FALLBACK_IDENTITY, Head, Repository
+from yolo_fs.system.lock import hold
+from yolo_fs.system.warm_path import owners_of
+
+
+def head_of(engine: Engines, place: User | Path) -> Head:
+    return engine(place).repository.head()
+
+
+def test_the_head_of_a_normal_repository(user: User, engine: Engines) -> None:
+    head = head_of(engine, user)
+    assert head == Head("refs/heads/main", user.tip())
+    assert head.branch == "main"
+
+
+def test_an_unborn_branch_has_no_tip(make: Make, engine: Engines) -> None:
+    assert head_of(engine, make("unborn", born=False)) == Head("refs/heads/main", None)
+
+
+def test_a_detached_head_has_no_branch(user: User, engine: Engines) -> None:
+    user.git("checkout", "--quiet", "--detach")
+    assert head_of(engine, user) == Head(None, user.tip())
+
+
+def test_a_branch_with_slashes_keeps_its_whole_name(user: User, engine: Engines) -> None:
+    user.git("checkout", "--quiet", "-b", "feature/deep/name")
+    assert head_of(engine, user).branch == "feature/deep/name"
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256"])
+def test_a_packed_branch_is_read(make: Make, engine: Engines, algorithm: str) -> None:
+    user = make("packed", f"--object-format={algorithm}")
+    user.git("pack-refs", "--all")
+    assert not (user.root / ".git/refs/heads/main").exists()
+    assert head_of(engine, user) == Head("refs/heads/main", user.tip())
+
+
+def test_a_branch_that_is_packed_twice_between_two_looks_is_not_read_as_it_was(
+    user: User, engine: Engines
+) -> None:
+    repository = engine(user).repository
+    tree = user.git("write-tree").decode().strip()
+    for number in range(20):
+        for side in ("left", "right"):  # the second file of packed refs may lie where the first lay
+            subject = f"{number} {side}"
+            tip = user.git("commit-tree", "-m", subject, "-p", user.tip(), tree).decode().strip()
+            user.git("update-ref", "refs/heads/main", tip)
+            user.git("pack-refs", "--all")
+        assert not (user.root / ".git/refs/heads/main").exists()
+        assert repository.head().tip == tip
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "name",
+    [".gitattributes", ".gitignore", ".mailmap", ".git/HEAD", ".git/config", ".git/index", ".git/packed-refs", ".git/info/exclude"],
+)  # fmt: skip
+def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, name: str) -> None:
+    (user.root / name).unlink(missing_ok=True)
+    os.mkfifo(user.root / name)
+    began = time.monotonic()
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
+    assert time.monotonic() - began < runner.TIMEOUT_S  # no git was asked
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [".git/config", ".git/packed-refs", ".git/info/attributes", ".git/info/exclude"])  # fmt: skip
+def test_a_link_to_a_device_that_git_would_read_for_ever_is_refused(user: User, name: str) -> None:
+    (user.root / name).unlink(missing_ok=True)
+    (user.root / name).symlink_to("/dev/zero")
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
+
+
+def test_a_link_to_the_null_device_is_an_empty_file(user: User) -> None:
+    for name in (".git/info/attributes", ".git/info/exclude"):
+        (user.root / name).unlink(missing_ok=True)
+        (user.root / name).symlink_to("/dev/null")
+    with Repository(str(user.root)) as repository:
+        assert repository.head().tip == user.tip()
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", ["HEAD", "commondir", "../../config"])
+def test_a_pipe_in_the_git_directory_of_a_linked_work_tree_is_refused(
+    user: User, name: str
+) -> None:
+    user.git("worktree", "add", "-q", "../linked")
+    place = user.root / ".git/worktrees/linked" / name
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root.parent / "linked"))
+    assert raised.value.reason is Reason.NOT_REGULAR
+
+
+@NEEDS_REF_FILES
+def test_of_very_many_packed_refs_git_is_asked(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.git("pack-refs", "--all")
+    monkeypatch.setattr(repositories, "MOST_BYTES", 10)
+    repository = engine(user).repository
+    assert not repository.has_plain_refs
+    assert repository.head() == Head("refs/heads/main", user.tip())
+
+
+def test_the_head_is_read_anew_each_time(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    first = repository.head()
+    user.commit_file("x", "x\n")
+    user.git("checkout", "--quiet", "-b", "other")
+    assert repository.head() == Head("refs/heads/other", user.tip()) != first
+
+
+def test_a_linked_worktree_has_its_own_head_and_own_directory(user: User, engine: Engines) -> None:
+    user.git("worktree", "add", "--quiet", "../linked", "-b", "side")
+    linked = User(user.root.parent / "linked")
+    repository, main = engine(linked).repository, engine(user).repository
+    assert repository.head() == Head("refs/heads/side", user.tip())
+    assert repository.common_dir == main.common_dir == main.git_dir != repository.git_dir
+    assert Path(repository.own_dir) == Path(repository.git_dir, "yolo-fs") != Path(main.own_dir)
+
+
+def test_a_worktree_of_a_bare_repository_is_a_work_tree(user: User, engine: Engines) -> None:
+    user.git("clone", "--quiet", "--bare", ".", "../hub.git")
+    hub = User(user.root.parent / "hub.git")
+    hub.git("worktree", "add", "--quiet", "../tree", "main")
+    assert head_of(engine, user.root.parent / "tree") == Head("refs/heads/main", user.tip())
+
+
+def test_a_separate_git_dir_is_found(make: Make, engine: Engines, tmp_path: Path) -> None:
+    user = make("apart", f"--separate-git-dir={tmp_path}/elsewhere.git")
+    assert head_of(engine, user) == Head("refs/heads/main", user.tip())
+
+
+def test_a_folder_inside_leads_to_the_root(user: User, engine: Engines) -> None:
+    (user.root / "a/b").mkdir(parents=True)
+    assert Repository(str(user.root / "a/b")).root == os.path.realpath(user.root)
+
+
+def test_a_submodule_is_a_repository_of_its_own(user: User, make: Make, engine: Engines) -> None:
+    inner = make("inner")
+    user.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub"
+    )
+    head = engine(user.root / "sub").repository
+    assert head.root == os.path.realpath(user.root / "sub")
+    assert head.git_dir == os.path.realpath(user.root / ".git/modules/sub")
+    assert head.head().tip == inner.tip()
+
+
+def _linked(user: User) -> None:
+    user.git("worktree", "add", "--quiet", "../linked", "-b", "side")
+
+
+def _with_a_link(user: User) -> None:
+    (user.root / ".git").rename(user.root.parent / "away")
+    (user.root / ".git").symlink_to("../away")
+
+
+LAYOUTS: dict[str, tuple[Callable[[User], object], str, bool]] = {
+    "plain": (lambda user: None, ".", True),
+    "below": (lambda user: (user.root / "a/b").mkdir(parents=True), "a/b", True),
+    "a file": (lambda user: user.write("a/b", ""), "a/b", True),
+    "through a link": (lambda user: (user.root.parent / "to").symlink_to(user.root), "../to", True),
+    "not bare": (lambda user: user.git("config", "core.bare", "FALSE"), ".", True),
+    "below a HEAD": (lambda user: user.write("a/HEAD", ""), "a", False),
+    "in git's folder": (lambda user: None, ".git/refs", False),
+    "linked": (_linked, "../linked", False),
+    "beside a linked one": (_linked, ".", True),
+    "a folder that is a link": (_with_a_link, ".", False),
+    "hooks elsewhere": (lambda user: user.git("config", "core.hooksPath", "own"), ".", False),
+    "the user's hooks": (
+        lambda _: (Path.home() / ".gitconfig").write_text("[Core]\n\tHooksPath = ~/own\n"), ".", False,
+    ),
+    "a work tree elsewhere": (lambda user: user.git("config", "core.worktree", ".."), ".", False),
+    "included": (lambda user: user.git("config", "include.path", "more"), ".", False),
+    "no HEAD": (lambda user: (user.root / ".git/HEAD").unlink(), ".", False),
+    "no refs": (lambda user: (user.root / ".git/refs").rename(user.root / "refs"), ".", False),
+    "nowhere": (lambda user: None, "none", False),
+}  # fmt: skip
+"""Name → what makes it, where one starts, and whether GitPython need not be asked."""
+
+
+@NEEDS_REF_FILES
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_found_without_git_python_is_what_it_finds(
+    user: User, layout: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    make_it, start, is_ordinary = LAYOUTS[layout]
+    make_it(user)
+    place = str(user.root / start)
+
+    found = runner._ordinary(place)
+
+    assert (found is not None) == is_ordinary
+    if is_ordinary:
+        assert found == runner._found_by_git_python(place)
+
+
+@pytest.mark.parametrize(
+    "make_it", [lambda place: None, lambda place: (place / ".git").write_text("gitdir: /nowhere\n")]
+)
+def test_a_place_without_repository_is_refused(tmp_path: Path, make_it) -> None:
+    make_it(tmp_path)
+    with pytest.raises(YoloError) as raised:
+        Repository(str(tmp_path))
+    assert raised.value.reason is Reason.NOT_A_REPOSITORY
+
+
+def test_a_bare_repository_is_refused(make: Make) -> None:
+    with pytest.raises(YoloError) as raised:
+        Repository(str(make("bare", "--bare", born=False).root))
+    assert raised.value.reason is Reason.BARE_REPOSITORY
+
+
+@NEEDS_REF_FILES
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"\0" * 40, b"\0" * 41, b"not a commit\n", b"z" * 40 + b"\n", b"0123"],
+    ids=["empty", "newline", "40 zeros bytes", "41 zero bytes", "words", "no hex", "short"],
+)
+def test_a_broken_branch_has_no_tip(user: User, engine: Engines, content: bytes) -> None:
+    (user.root / ".git/refs/heads/main").write_bytes(content)
+    assert head_of(engine, user) == Head("refs/heads/main", None)
+
+
+def test_a_branch_that_stands_for_another_is_followed_whatever_its_length(
+    user: User, engine: Engines
+) -> None:
+    """The file then holds `ref: …`, which with this name is exactly as long as a commit id."""
+    target = "refs/heads/" + "t" * (40 - len("ref: refs/heads/"))
+    user.git("update-ref", target, user.tip())
+    user.git("symbolic-ref", "refs/heads/alias", target)
+    user.git("symbolic-ref", "HEAD", "refs/heads/alias")
+    assert head_of(engine, user).tip == user.tip()
+
+
+def test_a_head_that_is_a_symbolic_link_is_attached(user: User, engine: Engines) -> None:
+    (user.root / ".git/HEAD").unlink()
+    (user.root / ".git/HEAD").symlink_to("refs/heads/main")
+    assert user.text("symbolic-ref", "HEAD") == "refs/heads/main"
+    assert head_of(engine, user) == Head("refs/heads/main", user.tip())
+
+
+def test_a_torn_head_is_no_branch(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    (user.root / ".git/HEAD").write_bytes(b"")
+    assert repository.head() == Head(None, None)
+
+
+def test_a_missing_commit_or_tree_is_said_and_not_fetched(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    for call in (lambda: repository.root_tree("f" * 40), lambda: repository.trees.get("e" * 40)):
+        with pytest.raises(YoloError) as raised:
+            call()
+        assert raised.value.reason is Reason.OBJECT_MISSING
+
+
+def test_blob_and_files_of_a_commit(user: User, engine: Engines) -> None:
+    user.commit_file("d/a", "a\n")
+    tip, repository = user.commit_file("d/e/b", "b\n"), engine(user).repository
+    assert repository.blob_at(tip, "d/a") == user.tip("HEAD:d/a")
+    assert repository.blob_at(tip, "d/e") is None and repository.blob_at(None, "d/a") is None
+    assert repository.files_at(tip, "d") == {
+        "d/a": user.tip("HEAD:d/a"),
+        "d/e/b": user.tip("HEAD:d/e/b"),
+    }
+    assert repository.files_at(None, "d") == {}
+
+
+def test_the_files_between_two_commits_are_those_that_differ(user: User, engine: Engines) -> None:
+    """As their lists of files say, whatever else lies beside or in place of them."""
+    for path in ("d/same", "d/changed", "d/gone", "d/e/deep", "d/file", "d/folder/f", "beside"):
+        user.add(path, path)
+    one = user.commit()
+    user.git("rm", "-q", "d/gone", "d/file", "d/folder/f")
+    for path in ("d/changed", "d/e/deep", "d/file/f", "d/folder", "d/new", "beside"):
+        user.add(path, f"other {path}")
+    (user.root / "d/same").chmod(0o755)
+    (user.root / "d/link").symlink_to("same")
+    user.git("add", "d")
+    other, repository = user.commit(), engine(user).repository
+
+    for pair in ((one, other), (other, one), (one, None), (None, other), (one, one)):
+        before, after = (repository.files_at(commit, "d") for commit in pair)
+        differing = {path for path in before | after if before.get(path) != after.get(path)}
+        assert sorted(repository.files_between(*pair, "d")) == sorted(differing)
+    assert list(repository.files_between(one, other, "beside")) == []
+
+
+def test_only_commits_count_as_commits(user: User, engine: Engines) -> None:
+    user.git("tag", "-a", "v1", "-m", "tagged")
+    tip, tree, tag = user.tip(), user.tip("HEAD^{tree}"), user.tip("v1")
+    found = engine(user).repository.commits_exist([tip, tip[:10], tree, tag, "f" * 40, "0" * 7])
+    assert found == {
+        tip: True,
+        tip[:10]: True,
+        tree: False,
+        tag: True,
+        "f" * 40: False,
+        "0" * 7: False,
+    }
+
+
+def test_replaced_objects_are_read_as_they_were(user: User, engine: Engines) -> None:
+    tip = user.tip()
+    user.git(
+        "replace", tip, user.text("commit-tree", "-m", "other", user.text("mktree", given=b""))
+    )
+    repository = engine(user).repository
+    assert repository.blob_at(tip, "README.md") is not None
+
+
+def test_the_user_is_the_author(user: User, engine: Engines) -> None:
+    user.git("config", "user.name", "Žofie  X <y>")
+    assert engine(user).repository.identity().startswith("Žofie  X")
+    assert engine(user).repository.identity().endswith(" <engine@example.org>")
+
+
+def test_without_identity_ours_is_used(user: User, engine: Engines) -> None:
+    user.git("config", "--unset", "user.name")
+    user.git("config", "--unset", "user.email")
+    user.git("config", "user.useConfigOnly", "true")
+    one = engine(user)
+    assert one.repository.identity() == FALLBACK_IDENTITY
+    one.put("a.jsonl", "{}\n")
+    assert (
+        user.text("log", "-1", "--format=%an <%ae> %cn <%ce>")
+        == f"{FALLBACK_IDENTITY} {FALLBACK_IDENTITY}"
+    )
+
+
+@pytest.mark.parametrize("place", ["", ".git"])
+def test_a_repository_open_to_others_is_refused_unless_it_is_shared(
+    user: User, engine: Engines, place: str
+) -> None:
+    repository = engine(user).repository
+    repository.refuse_unsafe()
+    (user.root / place).chmod(0o777)
+    with pytest.raises(YoloError) as raised:
+        repository.refuse_unsafe()
+    assert raised.value.reason is Reason.UNSAFE_REPOSITORY
+    user.git("config", "core.sharedRepository", "group")
+    repository.refuse_unsafe()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("place", ["", ".git"])
+def test_a_repository_of_somebody_else_is_not_opened_unless_the_user_calls_it_safe(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    tip = user.tip()
+    user.git("config", "safe.directory", str(user.root))  # the repository's own word counts nothing
+    os.chown(user.root / place, 65534, 65534)
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.UNSAFE_REPOSITORY
+    assert f"safe.directory {user.root}" in raised.value.hint
+    (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {user.root}\n")
+    with Repository(str(user.root)) as repository:
+        assert repository.tip("refs/heads/main") == tip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_whoever_git_trusts_in_a_repository_may_own_our_folder_there_and_nobody_else(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    own = user.root / ".git/yolo-fs"
+    own.mkdir(mode=0o700)
+    (own / "daemon.lock").touch()
+
+    def fails(owner: int) -> Reason | None:
+        for path in (own, own / "daemon.lock"):
+            os.chown(path, owner, owner)
+        try:
+            with Repository(str(user.root)) as repository:
+                repository.make_own_dir()
+                held = hold(f"{repository.own_dir}/daemon.lock")
+                assert held is not None
+                held.release()
+        except YoloError as error:
+            return error.reason
+        return None
+
+    (tmp_path / ".gitconfig").write_text(f"[safe]\n\tdirectory = {user.root}\n")
+    assert fails(1234) is Reason.FOREIGN_OWNER  # the repository is this user's own
+    for path in (user.root, user.root / ".git"):
+        os.chown(path, 1234, 1234)
+    assert fails(1234) is None
+    assert fails(4321) is Reason.FOREIGN_OWNER
+    assert owners_of(str(tmp_path / "elsewhere")) == {0}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_work_tree_whose_common_directory_is_of_somebody_else_is_not_opened(
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    linked = tmp_path / "linked"
+    user.git("worktree", "add", "-q", str(linked), "-b", "linked")
+    os.chown(user.root / ".git", 65534, 65534)
+    with pytest.raises(YoloError) as raised:
+        Repository(str(linked))
+    assert raised.value.reason is Reason.UNSAFE_REPOSITORY
+
+
+def test_a_setting_is_read_anew_once_its_file_has_changed(user: User, engine: Engines) -> None:
+    repository = engine(user).repository
+    user.git("config", "Core.ExcludesFile", "~/rules")
+    assert repository.config("core.excludesFile") == "~/rules"
+    assert repository.config_path("core.excludesfile") == os.path.expanduser("~/rules")
+    user.git("config", "--unset", "core.excludesFile")
+    assert (
+        repository.config("core.excludesFile") == repository.config_path("core.excludesFile") == ""
+    )
+
+
+def test_a_setting_of_an_included_file_is_read_anew_each_time(
+    user: User, engine: Engines, tmp_path: Path
+) -> None:
+    before = engine(user).repository.programs_off(
+        also_own_filters=True
+    )  # what the machine's own git has, such as LFS
+    user.git("config", "include.path", str(tmp_path / "more"))
+    repository = engine(user).repository
+    for driver in ("cat", "tac"):
+        (tmp_path / "more").write_text(f'[filter "A b.C"]\n\tclean = {driver}\n[x]\n\tvoid\n')
+        assert repository.config("FILTER.A b.C.Clean") == driver
+        assert repository.programs_off(also_own_filters=True) == {
+            **before,
+            "filter.A b.C.clean": "",
+        }
+        assert repository.config("x.void") == ""
+
+
+def test_settings_of_ours_do_not_pass_for_the_users(user: User, engine: Engines) -> None:
+    assert engine(user).repository.config("core.hooksPath") == ""
+
+
+def test_a_repository_that_git_does_not_understand_is_refused_in_its_words(user: User) -> None:
+    user.git("config", "core.repositoryFormatVersion", "1")
+    user.git("config", "extensions.ofTheFuture", "true")
+    with pytest.raises(YoloError, match="ofthefuture") as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.GIT_FAILED
+
+
+# --- the index and refs, read without git ---
+
+STATES = {
+    "plain": [],
+    "nothing": [["rm", "-rq", "--cached", "."]],
+    "intended": [["add", "-N", "new"]],
+    "skipped": [["update-index", "--skip-worktree", "a/b"]],
+    "assumed": [["update-index", "--assume-unchanged", "a/b"]],
+    "executable": [["update-index", "--chmod=+x", "a/b"]],
+    "packed": [["update-index", "--index-version", "4"]],
+    "split": [["update-index", "--split-index"], ["add", "new"]],
+    "untracked": [["update-index", "--untracked-cache"]],
+    "conflict": [["switch", "-qc", "side", "HEAD~1"], ["rm", "-q", "a/b"], ["commit", "-qm", "x"], ["merge", "main"]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_index_is_read_as_git_reads_it(user: User, engine: Engines, state: str) -> None:
+    for text in ("x\n", "y\n"):
+        for name in ("a/b", "a-b", "ab", "a/long" + "x" * 90, "ü/ö"):
+            user.add(name, text)
+        user.commit()
+    user.write("new", "x\n")
+    for command in STATES[state]:
+        user.git(*command, ok=(0, 1))
+    repository = engine(user).repository
+    for paths in ((), ("a",), ("a/b", "ü"), ("a-b",), ("none",)):
+        told = user.git("ls-files", "--stage", "-z", "--", *paths).split(b"\0")[:-1]
+        listed = [f"{e.mode} {e.oid} {e.stage}\t{e.path}" for e in repository.staged(*paths)]
+        assert listed == [os.fsdecode(line) for line in told]
+    assert repository.has_conflicts() is (state == "conflict")
+    is_plain = state not in ("packed", "split")
+    assert (repository._entries() is not None) is is_plain
+
+
+@pytest.mark.parametrize("cut", [0, 5, 13, 60, -30])
+def test_an_index_that_is_torn_is_left_to_git(user: User, engine: Engines, cut: int) -> None:
+    user.add("a", "x\n")
+    index = user.root / ".git/index"
+    index.write_bytes(index.read_bytes()[:cut])
+    assert engine(user).repository._entries() is None
+
+
+@NEEDS_REF_FILES
+def test_a_ref_that_is_not_there_needs_no_git_and_a_revision_does(
+    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository, tip = engine(user).repository, user.tip()
+    user.git("update-ref", "refs/bisect/bad", tip)
+    user.git("symbolic-ref", "refs/heads/other", "refs/heads/main")
+    user.commit("on top")
+    assert repository.tip("refs/heads/main^{commit}") == repository.tip("refs/heads/other")
+    assert repository.tip("refs/heads/main~1") == repository.tip("refs/bisect/bad") == tip
+    monkeypatch.setattr(repository, "git", None)
+    assert repository.tip("refs/heads/none") is repository.tip("refs/x/y.z-1") is None
+
+
+def test_a_work_tree_that_the_configuration_puts_elsewhere_is_refused_and_told(
+    tmp_path: Path,
+) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    run = partial(subprocess.run, cwd=tmp_path / "here", check=True)
+    run(["git", "init", "-q"])
+    Repository(str(tmp_path / "here")).close()
+    run(["git", "config", "core.worktree", ".."])
+    Repository(str(tmp_path / "here")).close()
+    run(["git", "config", "core.worktree", str(tmp_path / "there")])
+    with pytest.raises(YoloError) as raised:
+        Repository(str(tmp_path / "here"))
+    assert raised.value.reason is Reason.BARE_REPOSITORY
+    assert "core.worktree" in raised.value.message

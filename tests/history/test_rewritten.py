@@ -1,0 +1,117 @@
+"""Evidence survives what teams do to history: a commit that got another name is the same work."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yolo_fs.evidence.facts import PlanStanding, PlanStatus, plan_progress
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.workspace import load
+
+FOLDER = ".yolo-planning/phases/01-login"
+PLAN = (
+    {
+        "p": "01", "n": "01", "t": "Login", "w": 1, "d": [], "obj": "o",
+        "mh": {"tr": ["x"], "ar": [{"p": "src/a.py", "pv": "s", "c": ""}], "kl": []},
+    },
+    {"id": "T1", "tp": "auto", "a": "do it", "f": ["src/a.py"], "v": "true", "done": "ok"},
+)  # fmt: skip
+FORGET = "git reflog expire --expire=now --all; git gc -q --prune=now"
+WAYS = {
+    "rebase": "git rebase -q aside",
+    "rebase without the old commits": f"git rebase -q aside; {FORGET}",
+    "amend before the summary was committed": "git checkout -q --detach HEAD~1;"
+    "git commit -q --amend --no-edit --date=2020-01-01T00:00:00; git cherry-pick main >/dev/null",
+    "cherry-pick": "git checkout -q aside; git cherry-pick plan..main >/dev/null",
+    "another author in each commit": "FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f"
+    " --env-filter 'GIT_AUTHOR_NAME=Other' >/dev/null 2>&1",
+    "a ticket before each subject": "FILTER_BRANCH_SQUELCH_WARNING=1 git filter-branch -f"
+    " --msg-filter 'sed \"1s/^/[JIRA-12] /\"' >/dev/null 2>&1",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    do(tmp_path, "git init -q -b main . && git config user.name T && git config user.email t@x")
+    write(tmp_path, f"{FOLDER}/01-01.plan.jsonl", *PLAN)
+    do(tmp_path, "git add -A; git commit -qm 'docs(01): plan 01-01'; git branch plan")
+    do(tmp_path, "git checkout -qb aside; git commit -q --allow-empty -m 'chore: aside'")
+    do(tmp_path, "git checkout -q main; mkdir src; echo 1 > src/a.py; git add -A")
+    return tmp_path
+
+
+def do(root: Path, command: str) -> str:
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=root, check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def write(root: Path, path: str, *records: object) -> None:
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text("".join(json.dumps(each) + "\n" for each in records))
+
+
+def finish(root: Path, subject: str) -> None:
+    """Commit the source with a subject, and the summary that names it."""
+    do(root, f"git commit -qm '{subject}'")
+    summary = {
+        "p": "01", "n": "01", "t": "t", "s": "complete", "dt": "2026-02-19", "tc": 1, "tt": 1,
+        "ch": [do(root, "git rev-parse HEAD")], "fm": ["src/a.py"], "dv": [], "built": ["x"],
+        "tst": "green_only", "sg": [],
+    }  # fmt: skip
+    write(root, f"{FOLDER}/01-01.summary.jsonl", summary)
+    do(root, "git add -A; git commit -qm 'docs(01): summary 01-01'")
+
+
+def plan_of(root: Path) -> PlanStatus:
+    with Repository(str(root)) as repository:
+        team = Team(repository, load(repository.root))
+        (facts,) = team.facts(repository.head().tip)
+        (plan,) = plan_progress(facts)
+    return plan
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_plan_stays_complete_when_its_commits_get_other_names(root: Path, way: str) -> None:
+    finish(root, "feat(01-01): T1 load")
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+    do(root, WAYS[way])
+    plan = plan_of(root)
+    assert (plan.standing, plan.missing) == (PlanStanding.COMPLETE, ())
+    assert plan.tasks[0].commit == do(root, "git log -1 --format=%H -- src/a.py")
+
+
+@pytest.mark.parametrize("after", [":", FORGET])
+def test_a_squashed_merge_leaves_a_plan_complete(root: Path, after: str) -> None:
+    finish(root, "feat(01-01): T1 load")
+    do(root, "git checkout -qb trunk plan; git merge -q --squash main >/dev/null")
+    do(root, f"git commit -qm 'feat(app): login (#12)'; git branch -D main; {after}")
+    plan = plan_of(root)
+    assert (plan.standing, plan.missing) == (PlanStanding.COMPLETE, ())
+
+
+def test_a_summary_that_names_no_commit_of_its_plan_proves_nothing(root: Path) -> None:
+    finish(root, "feat(01-02): T1 of another plan")
+    do(root, WAYS["rebase"])
+    plan = plan_of(root)
+    assert plan.standing is PlanStanding.CLAIMED
+    assert "is not on this branch" in plan.missing[0]
+
+
+def test_a_commit_that_touches_nothing_of_the_plan_stands_for_none(root: Path) -> None:
+    do(root, "git mv -f src/a.py other.py")
+    finish(root, "feat(01-01): T1 load")
+    do(root, WAYS["rebase"])
+    assert plan_of(root).standing is PlanStanding.CLAIMED
+
+
+@pytest.mark.parametrize("prefix", ["[JIRA-12] ", "JIRA-12 ", "JIRA-12: ", "#12 ", "[ops/auth] "])
+def test_a_ticket_before_a_subject_hides_no_task(root: Path, prefix: str) -> None:
+    do(root, f"git commit -qm '{prefix}feat(01-01): T1 load'")
+    assert plan_of(root).tasks[0].commit == do(root, "git rev-parse HEAD")

@@ -1,0 +1,116 @@
+"""What a command touches, as far as its words tell."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+
+import pytest
+
+from yolo_fs.hooks.shell import simple_commands
+from yolo_fs.hooks.touches import read_command
+
+S = ".yolo-planning/state.json"
+WRITES = [
+    f"echo x > {S}", f"echo x>{S}", f"echo x >> {S}", f"cat a 2>{S}", f"ls &> {S}", f"true && echo x > {S}",
+    f"(cd src; echo) > {S}", f"tee {S} < a", f"a | tee -a {S}", f"rm -f {S}", f"mv a {S}", f"mv {S} a", f"cp a {S}",
+    f"touch {S}", f"sed -i '' s/a/b/ {S}", f"sed -i.bak s/a/b/ {S}", f"dd if=a of={S}", f"truncate -s 0 {S}",
+    f"sudo rm {S}", f"A=1 B=2 touch {S}", f"find . | xargs rm {S}", f"sh -c 'echo x > {S}'", f'bash -lc "rm {S}"',
+    f"git rm {S}", f"git checkout HEAD -- {S}", f"git restore {S}", f"ln -sf a {S}", f"install -m 600 a {S}",
+    f"python -c \"open('{S}','w')\"", f"node -e \"fs.writeFileSync('{S}', '')\"", f"cat <<E > {S}\nx\nE",
+    f"cat > {S} <<'E'\nx\nE\n", f"echo 'open {S}\n' > {S}", f"/bin/rm {S}", f"ls\nrm {S}", f"ls \\\n && rm {S}",
+    "cd .yolo-planning && rm state.json", "cd .yolo-planning; cd .; echo x > ./state.json",
+    f"chmod 0 {S}", f"chmod -x {S}", f"chmod -Rw {S}", f"chmod -- -x {S}", f"chmod --reference=a {S}", f"chown --reference=a {S}",
+    f"chgrp x {S}", f"chattr -i {S}", f"chattr -R +i {S}", f"setfacl -b {S}", f"setfacl -m u:x:r {S}",
+    f"*** Begin Patch\n*** Delete File: {S}\n*** End Patch",
+    f"*** Begin Patch\n*** Update File: a\n*** Move to: {S}\n*** End Patch",
+]  # fmt: skip
+NO_WRITES = [
+    f"cat {S}", f"cat < {S}", f"jq . {S} > /tmp/x", f"cp {S} /tmp/x", f"git add {S}", f"git log -- {S}",
+    f"git show HEAD:{S}", f"sed -n 1p {S}", f"grep x {S} 2>/dev/null", f"echo 'rm {S}'", f"cat <<E > a\nrm {S}\nE",
+    f"chmod --reference={S} a", f"setfacl -M {S} a", f"python -c \"print(open('{S}').read())\"", "git checkout main", "git checkout -b a/b.c", "echo a > b", "",
+]  # fmt: skip
+
+
+def written(command: str) -> set[str]:
+    return {os.path.normpath(touch.path) for touch in read_command(command).touches if touch.writes}
+
+
+@pytest.mark.parametrize("command", WRITES)
+def test_a_write_is_seen(command: str) -> None:
+    assert S in written(command)
+
+
+@pytest.mark.parametrize("command", NO_WRITES)
+def test_what_is_only_read_or_spoken_of_is_no_write(command: str) -> None:
+    assert S not in written(command)
+
+
+@pytest.mark.parametrize(
+    "command", [f"cat {S}", f"head -1 {S}", f"cat < {S}", f"cp {S} a", f"sh -c 'cat {S}'"]
+)
+def test_a_read_is_seen(command: str) -> None:
+    assert S in {touch.path for touch in read_command(command).touches if not touch.writes}
+
+
+def test_shared_memory_holds_files_and_devices_are_none() -> None:
+    assert written("echo x | tee /dev/null /dev/shm/team/a /dev/shm/../tty") == {"/dev/shm/team/a"}
+
+
+def test_no_command_makes_it_fail() -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed={seed}")
+    rng = random.Random(seed)
+    pieces = [
+        *"<>|&;()'\"\\ \n-$`*#=",
+        "<<E",
+        "E\n",
+        "rm",
+        "cd",
+        "sh",
+        "-c",
+        "git",
+        "checkout",
+        "--",
+        S,
+        "a.b",
+        "\0",
+        "é",
+        "$'\\",
+    ]
+    for _ in range(5_000):
+        read_command(
+            " ".join(rng.choices(pieces, k=rng.randrange(12))) + "".join(rng.choices(pieces, k=3))
+        )
+
+
+def test_the_escapes_of_c_are_read_as_bash_reads_them() -> None:
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed={seed}")
+    rng = random.Random(seed)
+    plain = [*"abcefuxUAF0123789{}?-é \n"]
+    pieces = [*plain, *(f"\\{char}" for char in [*plain, *"EnrtvNo'\"\\"]), "\\c\\\\"]
+    spelled = [f"$'a{''.join(rng.choices(pieces, k=rng.randrange(1, 9)))}.'" for _ in range(2_000)]
+    said = subprocess.run(
+        ["bash"],
+        input="".join(f"printf '%s\\0' {word}\n" for word in spelled).encode(),
+        capture_output=True,
+        check=True,
+        env={**os.environ, "LC_ALL": "C.UTF-8"},
+    )
+    bash = said.stdout.decode(errors="replace").split("\0")[:-1]
+    ours = [simple_commands(f"printf {word}", {})[0].words[1].text for word in spelled]
+    assert dict(zip(spelled, ours, strict=True)) == dict(zip(spelled, bash, strict=True))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=/dev/null git commit -m x",
+        "export GIT_CONFIG_KEY_0=core.hooksPath; git commit -m x",
+        "GIT_CONFIG_PARAMETERS=\"'core.hookspath'='/x'\" git commit -m x",
+    ],
+)
+def test_hooks_that_are_moved_by_the_environment_are_seen(command: str) -> None:
+    assert read_command(command).unchecked

@@ -1,0 +1,93 @@
+"""The most pessimistic committed evidence wins: nothing is signed off, skipped or complete beside a FAIL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.phases import complete, facts
+from tests.support.settings import config_from
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.view import View, skip_rule
+from yolo_fs.protocol.gates import Decision
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.states.project import claims
+
+FAILED: dict[str, list[dict[str, Any]]] = {
+    "verification.jsonl": [{"r": "FAIL", "fl": 1}],
+    "qa-code.jsonl": [{"r": "FAIL"}],
+    "security-audit.jsonl": [{"r": "FAIL"}],
+    "test-results.jsonl": [{"plan": "01-01", "phase": "green", "fl": 2}],
+    "integration-gate-result.jsonl": [{"r": "PASS"}, {"r": "FAIL"}],
+}
+STATE = {"st": "complete", "ph": 1, "step": "signoff"}
+
+
+@pytest.mark.proves("002:79b")
+@pytest.mark.parametrize("name", FAILED)
+def test_a_phase_is_not_complete_beside_a_failure(name: str) -> None:
+    phase = Phase(facts(complete() | {name: FAILED[name]}))
+
+    assert not phase.is_complete
+    assert phase.progress.next is not None
+    assert phase.sign_off[0] in (Decision.HOLD, Decision.HARD_STOP)
+    assert "st" in claims((phase,), STATE)
+
+
+def test_neither_is_a_phase_whose_sign_off_a_commit_records() -> None:
+    content = complete() | {"verification.jsonl": FAILED["verification.jsonl"]}
+
+    assert not Phase(facts(content, signed_off="a" * 40)).is_complete
+
+
+@pytest.mark.proves("002:101b")
+@pytest.mark.parametrize(
+    ("key", "name", "rule"),
+    [
+        ("qa", "verification.jsonl", "turbo"),
+        ("security", "security-audit.jsonl", "config security_audit≠true"),
+    ],
+)
+def test_no_rule_skips_a_step_that_has_failed(key: str, name: str, rule: str) -> None:
+    config = config_from({"effort": "turbo", "security_audit": False})
+    without = {one: lines for one, lines in complete().items() if one != name}
+    step = STEP_BY_KEY[key]
+
+    assert skip_rule(View(facts(without, config=config), None), step) == rule
+    failed = facts(without | {name: FAILED[name]}, config=config)
+    assert skip_rule(View(failed, None), step) == ""
+
+
+@pytest.mark.proves("002:79b")
+def test_a_sign_off_waits_for_the_verification_though_the_audit_is_off() -> None:
+    content = complete()
+    del content["verification.jsonl"]
+    config = config_from({"security_audit": False})
+
+    assert not Phase(facts(content, config=config)).is_complete
+
+
+def with_(name: str, line: dict[str, Any]) -> Phase:
+    return Phase(facts(complete() | {name: [line]}))
+
+
+@pytest.mark.proves("002:59b")
+def test_a_failed_result_closes_the_integration_gate_and_holds_the_sign_off() -> None:
+    phase = with_("integration-gate-result.jsonl", {"r": "FAIL"})
+    gate = next(one for one in phase.gates if one.name == "integration")
+
+    assert [str(lack) for lack in gate.missing] == [
+        "the integration gate says FAIL (integration-gate-result.jsonl:1)"
+    ]
+    assert phase.sign_off == (Decision.HOLD, "the integration gate says FAIL")
+
+
+@pytest.mark.proves("000:747d")
+def test_a_closed_gate_keeps_the_sign_off_open_and_is_named() -> None:
+    blocked = {"from_dept": "uiux", "to_dept": "frontend", "blockers": ["tokens not final"]}
+    phase = with_("dept-handoff.jsonl", blocked)
+
+    assert not phase.is_complete
+    signoff = next(one for one in phase.progress.steps if one.step.key == "signoff")
+    assert any("tokens not final" in lack for lack in signoff.missing)

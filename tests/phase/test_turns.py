@@ -1,0 +1,283 @@
+"""Who has to act is one answer: in each loop and state, and the same wherever it is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.phases import FOLDER, complete, facts
+from tests.support.settings import config_from
+from yolo_fs.evidence.facts import Version, Work
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.progress import Next
+from yolo_fs.phase.report import Asker, PhaseReport
+from yolo_fs.states.project import summary_line
+
+PO = config_from(
+    {"po": {"enabled": True}, "security_audit": True, "integration_gate": {"enabled": True}}
+)
+ASKS = {"plan": "01-01", "r": "changes_requested", "cycle": 1, "dt": "2026-02-19"}
+MAJOR = {"f": "src/auth.ts", "ln": 1, "sev": "major", "issue": "x", "sug": "y"}
+DELIVERED = {
+    "scope-document.json": [{"status": "PO-APPROVED"}],
+    "analysis.json": [{"confidence": 0.9}],
+    "integration-gate-result.jsonl": [{"r": "PASS"}],
+}
+
+
+def turn(changed: dict[str, list[dict[str, Any]]], **more: Any) -> Next:
+    """Return who has to act, after every place that shows it has given the same answer."""
+    phase = Phase(facts(complete() | changed, **more))
+    found = phase.progress.next
+    assert found is not None
+    assert PhaseReport(phase, Asker()).next()[0] == found
+    run = f" → {found.command}" if found.command else ""
+    assert summary_line((phase,)).endswith(f", next: {found.sentence}{run}")
+    return found
+
+
+def versions(name: str, *contents: tuple[int, list[dict[str, Any]]]) -> dict[str, Any]:
+    return {
+        f"{FOLDER}/{name}": tuple(
+            Version(tuple(lines), 10 * order, order) for order, lines in contents
+        )
+    }
+
+
+@pytest.mark.proves("002:131", "resume:3")
+def test_after_a_review_with_major_findings_the_dev_fixes_and_the_senior_looks_again() -> None:
+    lines = [ASKS, MAJOR]
+    known = versions("code-review.jsonl", (2, lines))
+    changed = {"code-review.jsonl": lines}
+    fix = turn(changed, versions=known)
+    assert (fix.agent, fix.step) == ("dev", "code_review")
+    assert "major findings" in fix.why
+    assert turn(changed, versions=known, work=(Work("01-01", 30, 3),)).agent == "senior"
+    second = [ASKS | {"cycle": 2}, MAJOR]
+    known = versions("code-review.jsonl", (2, second))
+    assert turn({"code-review.jsonl": second}, versions=known).agent == "lead"
+
+
+@pytest.mark.proves("002:121", "resume:3")
+def test_a_failed_verification_goes_to_the_lead_and_after_the_fix_to_qa() -> None:
+    failed = [{"r": "FAIL", "fl": 1}]
+    known = versions("verification.jsonl", (2, failed))
+    first = turn({"verification.jsonl": failed}, versions=known)
+    assert (first.agent, first.step) == ("lead", "qa")
+    fixed = turn({"verification.jsonl": failed}, versions=known, work=(Work("01-01", 30, 3),))
+    assert fixed.agent == "qa"
+
+
+@pytest.mark.proves("resume:3", "more:1")
+def test_whoever_holds_an_escalation_has_to_answer_it() -> None:
+    log = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "tgt": "senior", "st": "open"}  # fmt: skip
+    assert turn({"escalation.jsonl": [log]}).agent == "senior"
+
+
+@pytest.mark.proves("000:240a")
+def test_a_blocking_question_goes_to_the_scout_first() -> None:
+    pending = {"q": "which key store?", "src": "pending", "rt": "blocking", "ra": "dev"}
+    content = {"research.jsonl": [{"q": "rotation"}, pending], "01-01.summary.jsonl": []}
+    assert turn(content).agent == "scout"
+    pending["rt"] = "informational"
+    assert turn(content).agent == "dev"
+
+
+@pytest.mark.proves("002:53")
+def test_a_design_that_is_sent_back_goes_to_the_architect() -> None:
+    recycled = turn({"critique.jsonl": [{"id": "C1", "st": "open", "cf": 90, "rd": 1}]})
+    assert (recycled.agent, recycled.step) == ("architect", "architecture")
+    assert "Recycle" in recycled.why
+    assert turn({"architecture.toon": [{"stage_gate": "Kill"}]}).agent == "user"
+
+
+def test_an_unsure_critique_goes_back_to_the_critic_until_a_design_is_built_on_it() -> None:
+    entry = {"id": "C1", "st": "addressed", "cf": 40, "rd": 1}
+
+    def asked(critique: dict[str, Any], *missing: str) -> Next | None:
+        content = {name: lines for name, lines in complete().items() if name not in missing}
+        return Phase(facts(content | {"critique.jsonl": [critique]})).progress.next
+
+    for missing in (["architecture.toon"], ["architecture.toon", "research.jsonl"]):
+        again = asked(entry, *missing)
+        assert again and (again.agent, again.step) == ("critic", "critique")
+        assert "another round: 40 % sure, 85 % are asked for" in again.why
+    designing = asked(entry | {"rd": 3}, "architecture.toon")
+    assert designing and designing.agent == "architect"
+    reviewing = asked(entry, "code-review.jsonl")
+    assert reviewing and reviewing.agent == "senior"
+
+
+def test_a_complete_phase_asks_nobody_for_its_documentation() -> None:
+    config = config_from({"security_audit": True, "documenter": "always"})
+    content = {name: lines for name, lines in complete().items() if name != "docs.jsonl"}
+    phase = Phase(facts(content, config=config))
+    assert phase.is_complete
+    assert phase.progress.next is None
+    assert summary_line((phase,)).endswith("complete")
+
+
+def test_after_a_security_fail_the_user_decides() -> None:
+    assert turn({"security-audit.jsonl": [{"r": "FAIL"}]}).agent == "user"
+
+
+@pytest.mark.proves("000:603a")
+@pytest.mark.parametrize(
+    ("verdict", "agent"),
+    [
+        ({"verdict": "patch", "target_dept": "backend"}, "senior"),
+        ({"verdict": "major", "re_scope_items": ["SSO"]}, "questionary"),
+    ],
+)
+def test_a_verdict_of_the_product_owner_is_taken_up(verdict: dict[str, Any], agent: str) -> None:
+    content = DELIVERED | {"po-qa-verdict.jsonl": [verdict]}
+    asked = turn(content, config=PO)
+    assert (asked.agent, asked.step) == (agent, "delivery")
+
+
+def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
+    blocked = {"from_dept": "frontend", "to_dept": "backend", "blockers": ["no login page"]}
+    found = turn({"dept-handoff.jsonl": [blocked]})
+    assert (found.agent, found.inputs) == ("lead", ("dept-handoff.jsonl",))
+    assert "gate integration is closed: frontend → backend: no login page" in found.why
+
+
+ANALYSIS = [{"confidence": 0.9}]
+CLEAR = [{"confidence": 0.9}]
+ROADMAP = [{"phases": [{"id": "01"}]}]
+SCOPE = [{"status": "PO-APPROVED"}]
+
+
+@pytest.mark.proves("002:33")
+@pytest.mark.parametrize(
+    ("content", "agent"),
+    [
+        ({}, "analyze"),
+        ({"roadmap-plan.json": ROADMAP}, "analyze"),
+        ({"critique.jsonl": [{"id": "C1", "cf": 90, "rd": 1}]}, "analyze"),
+        ({"analysis.json": ANALYSIS}, "questionary"),
+        ({"analysis.json": ANALYSIS, "roadmap-plan.json": ROADMAP}, "questionary"),
+        ({"analysis.json": ANALYSIS, "discovery.json": CLEAR}, "roadmap"),
+        (
+            {"analysis.json": ANALYSIS, "discovery.json": CLEAR, "roadmap-plan.json": ROADMAP},
+            "po",
+        ),
+        ({"analysis.json": ANALYSIS, "scope-document.json": SCOPE}, "critic"),
+    ],
+)
+def test_planning_goes_through_the_product_owner_before_the_critic(
+    content: dict[str, Any], agent: str
+) -> None:
+    progress = Phase(facts(content, config=PO)).progress
+
+    assert progress.next is not None
+    assert progress.next.agent == agent
+    asked = [one.next.agent for one in progress.departments if one.next]
+    assert asked == (["critic"] if agent == "critic" else [])
+    skipped = [one.by for one in progress.steps if one.standing == "skipped"]
+    assert "exists" not in skipped
+
+
+@pytest.mark.proves("002:311b")
+def test_an_analysis_in_doubt_asks_the_user_until_somebody_builds_on_it() -> None:
+    doubtful = {"analysis.json": [{"confidence": 0.59}]}
+
+    asked = Phase(facts(doubtful)).progress.next
+    assert asked is not None
+    assert (asked.agent, asked.inputs) == ("user", ("analysis.json",))
+    assert "0.59 sure" in asked.why
+    assert turn({"analysis.json": [{"confidence": 0.1}], "01-01.summary.jsonl": []}).agent == "dev"
+    sure = Phase(facts({"analysis.json": [{"confidence": 0.6}]})).progress.next
+    assert sure is not None
+    assert sure.agent == "critic"
+
+
+@pytest.mark.proves("000:550")
+def test_what_the_owner_holds_is_held_whatever_else_passes() -> None:
+    hold = {"decision": "HOLD", "notes": "the login page is slow"}
+
+    held = Phase(facts(complete() | {"owner-signoff.jsonl": [hold]}))
+    assert not held.is_complete
+    assert held.sign_off == ("HOLD", "the Owner says HOLD: the login page is slow")
+    asked = turn({"owner-signoff.jsonl": [hold]})
+    assert (asked.agent, asked.step) == ("owner", "signoff")
+    assert Phase(
+        facts(complete() | {"owner-signoff.jsonl": [hold, {"decision": "SHIP"}]})
+    ).is_complete
+
+
+def test_a_ship_of_the_owner_opens_nothing_that_the_evidence_closes() -> None:
+    content = {"owner-signoff.jsonl": [{"decision": "SHIP"}], "qa-code.jsonl": [{"r": "FAIL"}]}
+
+    assert not Phase(facts(complete() | content)).is_complete
+
+
+@pytest.mark.proves("000:550")
+def test_departments_are_dispatched_in_the_order_of_the_owner() -> None:
+    config = config_from({"departments": {"frontend": True}, "department_workflow": "parallel"})
+    content: dict[str, list[dict[str, Any]]] = {"critique.jsonl": [{"id": "C1", "cf": 90, "rd": 1}]}
+    content["research.jsonl"] = [{"q": "rotation"}]
+
+    def asked(*reviews: dict[str, Any]) -> str:
+        phase = Phase(facts(content | {"owner-review.jsonl": list(reviews)}, config=config))
+        assert phase.progress.next is not None
+        assert PhaseReport(phase, Asker()).next()[0] == phase.progress.next
+        return phase.progress.next.agent
+
+    assert asked() == "architect"
+    assert asked({"dispatch_order": ["frontend", "backend"]}) == "fe-architect"
+
+
+def test_qa_code_follows_qa() -> None:
+    content = complete()
+    del content["qa-code.jsonl"]
+    after = Phase(facts(content)).progress.next
+    del content["verification.jsonl"]
+    before = Phase(facts(content)).progress.next
+    assert before and after and (before.agent, after.agent) == ("qa", "qa-code")
+
+
+@pytest.mark.proves("resume:5")
+def test_a_plan_that_waits_for_what_nobody_makes_is_the_lead_s_to_mend() -> None:
+    header = {"p": "01", "n": "01", "t": "Tokens", "w": 1, "d": ["01-09"]}
+    task = {"id": "T1", "a": "sign", "f": ["src/auth.ts"], "spec": "RS256", "ts": "x"}
+    found = turn({"01-01.plan.jsonl": [header, task], "01-01.summary.jsonl": [{"s": "partial"}]})
+    assert (found.agent, found.inputs) == ("lead", ("01-01.plan.jsonl",))
+    assert "01-09" in found.why
+
+
+def test_what_a_false_summary_lacks_is_told_to_its_dev() -> None:
+    found = turn({"01-01.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["fffffff"]}]})
+    assert (found.agent, found.task) == ("dev", "01-01/T1")
+    assert "commit fffffff is not on this branch" in found.why
+
+
+def test_nobody_is_sent_past_a_closed_gate() -> None:
+    three = config_from(
+        {"departments": {"frontend": True, "uiux": True}, "department_workflow": "parallel"}
+    )
+    design = {
+        f"ux-{name}": lines
+        for name, lines in complete().items()
+        if not name.startswith((".", "01"))
+    }
+    header = {"p": "01", "n": "04", "t": "Design", "w": 1, "d": []}
+    own = {"ux-01-04.plan.jsonl": [header, {"id": "T1", "f": ["src/auth.ts"], "spec": "x", "ts": "y"}],
+           "ux-01-04.summary.jsonl": [{"s": "complete", "tc": 1, "tt": 1, "ch": ["aaaaaaa"]}],
+           "ux-test-plan.jsonl": [{"id": "T1", "plan": "01-04", "red": True}],
+           "ux-code-review.jsonl": [{"plan": "01-04", "r": "approve"}],
+           "ux-test-results.jsonl": [{"plan": "01-04", "phase": "green", "fl": 0}]}  # fmt: skip
+    start = {name: complete()[name] for name in ("critique.jsonl", "research.jsonl")}
+    phase = Phase(facts({**start, **design, **own}, config=three))
+    asked = phase.progress.next
+    assert asked and (asked.agent, asked.inputs) == ("ux-lead", ("design-handoff.jsonl",))
+    assert "gate ux-complete is closed" in asked.why
+
+
+def test_a_turn_at_an_escalation_is_said_as_an_act() -> None:
+    log = {"id": "ESC-01-01-T1", "dt": "2026-02-19T08:00:00Z", "agent": "dev", "reason": "red or blue",
+           "sev": "blocking", "st": "open"}  # fmt: skip
+    asked = turn({"escalation.jsonl": [log]})
+    assert asked.sentence == "senior answers ESC-01-01-T1: red or blue"
+    assert asked.command.startswith("yolo-fs escalate resolve ESC-01-01-T1 --by senior")

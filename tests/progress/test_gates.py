@@ -1,0 +1,296 @@
+"""A look at gates notes what it depends on before it judges; what lies on disk beside the evidence is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.teams import BACKEND, THREE, Team
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team as Facts
+from yolo_fs.progress.gate_wait import GateLook, _Presence
+from yolo_fs.progress.gates import Gates, gates_at, look
+from yolo_fs.progress.state_files import Projector, forged_sentinels
+from yolo_fs.states.project import sealed
+from yolo_fs.system.files import stamp_at
+from yolo_fs.system.store import ListedFolder
+from yolo_fs.workspace import load
+
+PHASE = PhaseId("01", "auth")
+STATUS = ".yolo-planning/phases/01-auth/.dept-status-frontend.json"
+SPEC = {
+    "name": "LoginForm", "desc": "signs a user in", "states": ["idle"], "props": ["onLogin"],
+    "tokens": ["color-primary"], "a11y": {"role": "form"}, "status": "ready",
+}  # fmt: skip
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Team:
+    made = Team(tmp_path / "work")
+    made.config(THREE)
+    made.user_commits("chore: three departments", ".yolo-planning/config.json")
+    made.begin()
+    return made
+
+
+def design(team: Team) -> None:
+    """Let UI/UX hand over: the gate ux-complete opens."""
+    team.artifact("design-handoff.jsonl", '{"component":"LoginForm","status":"ready"}\n')
+    team.example("design-tokens/ok/form_feedback.jsonl", "design-tokens.jsonl")
+    team.artifact("component-specs.jsonl", json.dumps(SPEC) + "\n")
+    team.once()
+
+
+def ask(team: Team, *names: str) -> GateLook:
+    return look(str(team.root), "1", names or ("ux-complete",))
+
+
+def gates(team: Team, phase: PhaseId = PHASE) -> Gates:
+    with Repository(str(team.root)) as repository:
+        return gates_at(
+            repository, Facts(repository, load(repository.root)), phase, repository.head().tip
+        )
+
+
+def moved(found: GateLook) -> list[str]:
+    return [
+        os.path.basename(path) for path, before in found.stamps.items() if stamp_at(path) != before
+    ]
+
+
+# --- a look ---
+
+
+def test_a_look_says_what_each_gate_and_each_department_lacks(team: Team) -> None:
+    found = ask(team, "ux-complete", "all-depts")
+    assert [(gate["gate"], gate["open"]) for gate in found.gates] == [
+        ("ux-complete", False),
+        ("all-depts", False),
+    ]
+    assert {"design-tokens.jsonl", "component-specs.jsonl"} <= {
+        lack["file"] for lack in found.gates[0]["missing"]
+    }
+    assert [each["department"] for each in found.departments] == ["backend", "frontend", "uiux"]
+    assert all(
+        each["step"] and each["missing"] and not each["complete"] for each in found.departments
+    )
+
+
+def test_a_look_finds_a_gate_open_at_the_commit_it_names(team: Team) -> None:
+    design(team)
+    found = ask(team)
+    assert (found.is_open, found.commit) == (True, team.head())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda team: team.example("plan/ok/first_wave.jsonl", "01-01.plan.jsonl") or team.once(),
+        lambda team: team.git("commit", "-q", "--allow-empty", "-m", "chore: nothing"),
+        lambda team: team.git("checkout", "-q", "-b", "other"),
+        lambda team: team.git("checkout", "-q", "--detach"),
+        lambda team: team.git("pack-refs", "--all"),
+        lambda team: team.config(BACKEND),
+    ],
+    ids=["artifact", "commit", "switch", "detach", "pack", "configure"],
+)
+def test_whatever_may_change_the_answer_moves_a_stamp(team: Team, change: Any) -> None:
+    found = ask(team)
+    assert not moved(found)
+    change(team)
+    assert moved(found)
+
+
+def test_a_phase_without_a_commit_can_be_waited_for(team: Team) -> None:
+    (team.root / ".yolo-planning/phases/02-page").mkdir()
+    found = look(str(team.root), "2", ["ux-complete"])
+    assert not found.is_open and found.gates[0]["missing"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "gate"), [("1", "banana"), ("7", "ux-complete"), ("1", "../../etc")]
+)
+def test_what_is_not_there_cannot_be_waited_for(team: Team, phase: str, gate: str) -> None:
+    with pytest.raises(YoloError) as raised:
+        look(str(team.root), phase, [gate])
+    assert (raised.value.reason, raised.value.exit_code) == (Reason.UNKNOWN_NAME, Exit.USAGE)
+
+
+@pytest.mark.parametrize(
+    ("orchestration", "gates", "expected"),
+    [
+        (None, ["ux-complete"], 1800.0),
+        ('{"timeout_minutes": 45}', ["ux-complete"], 2700.0),
+        ('{"timeout_minutes": true}', ["ux-complete"], 1800.0),
+        ('{"timeout_minutes": -1}', ["ux-complete"], 1800.0),
+        ('{"timeout_minutes": "5"}', ["ux-complete"], 1800.0),
+        ("torn {", ["ux-complete"], 1800.0),
+        (None, ["integration"], 90.0),
+        ('{"timeout_minutes": 45}', ["integration"], 90.0),
+        ('{"timeout_minutes": 1}', ["integration", "all-depts"], 90.0),
+        ('{"timeout_minutes": 2}', ["integration", "all-depts"], 120.0),
+    ],
+)
+def test_how_long_is_waited_is_configured(
+    team: Team, orchestration: str | None, gates: list[str], expected: float
+) -> None:
+    team.config(THREE | {"integration_gate": {"timeout_seconds": 90}})
+    if orchestration is not None:
+        team.artifact(".phase-orchestration.json", orchestration)
+    assert ask(team, *gates).timeout_s == expected
+
+
+# --- the disk beside the evidence ---
+
+
+def test_a_status_that_was_edited_is_named_and_opens_nothing(team: Team) -> None:
+    status = json.loads((team.root / STATUS).read_text())
+    assert not gates(team).drift
+    (team.root / STATUS).write_text(json.dumps(status | {"status": "complete"}))
+    found = gates(team)
+    assert [(one.where, one.key, one.declared) for one in found.drift] == [
+        ("frontend", "status", "complete")
+    ]
+    assert not any(one.is_open for one in found.phase.gates)
+
+
+def test_a_declared_failure_is_a_judgement_and_no_drift(team: Team) -> None:
+    status = json.loads((team.root / STATUS).read_text())
+    (team.root / STATUS).write_text(json.dumps(status | {"status": "failed"}))
+    assert not gates(team).drift
+
+
+@pytest.mark.proves("002:286b")
+def test_a_sentinel_that_the_daemon_takes_away_meanwhile_is_not_called_forged(team: Team) -> None:
+    sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
+    sentinel.write_text("{}")
+    with Repository(str(team.root)) as repository:
+        known = Facts(repository, load(repository.root))
+        (phase,) = known.phases(team.head())
+        listed = ListedFolder.at(str(sentinel.parent))
+        assert forged_sentinels(listed, phase, known) == (sentinel.name,)
+        sentinel.unlink()
+        assert forged_sentinels(listed, phase, known) == ()
+
+
+def test_our_own_sentinels_are_never_called_forged_and_go_with_their_evidence(team: Team) -> None:
+    design(team)
+    sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
+    assert sentinel.exists() and not gates(team).forged
+    was = sentinel.read_text()
+    team.artifact("component-specs.jsonl", json.dumps(SPEC | {"status": "draft"}) + "\n")
+    team.once()
+    assert not sentinel.exists() and not gates(team).forged
+    sentinel.write_text(was)
+    assert not gates(team).forged
+    assert not any(one.is_open for one in gates(team).phase.gates)
+
+
+@pytest.mark.parametrize("spoil", ["", "{}", "ff" * 20])
+def test_forged_sentinels_are_found_and_left_where_they_are(team: Team, spoil: str) -> None:
+    design(team)
+    sentinel = team.root / ".yolo-planning/phases/01-auth/.handoff-ux-complete"
+    bound = json.loads(sentinel.read_text())
+    bound["evidence"] = [["a", spoil]]
+    text = json.dumps(bound) if len(spoil) > 2 else spoil
+    team.artifact("component-specs.jsonl", json.dumps(SPEC | {"status": "draft"}) + "\n")
+    team.once()
+    sentinel.write_text(text)
+    team.once()
+    with Repository(str(team.root)) as repository:
+        known = Facts(repository, load(repository.root))
+        found = known.phases(repository.head().tip)
+        assert forged_sentinels(ListedFolder.at(str(sentinel.parent)), found[0], known) == (
+            sentinel.name,
+        )
+    assert sentinel.read_text() == text
+
+
+@pytest.mark.proves("002:286c")
+@pytest.mark.parametrize("name", ["01-CONTEXT-uiux.md", "analysis.json"])
+def test_no_state_file_of_ours_is_ever_rejected(team: Team, name: str) -> None:
+    """What is committed first of a phase decides when it began; a phase may begin with no evidence of any step."""
+    if name == "analysis.json":
+        example = min((team.examples / "analysis/ok").iterdir())
+        team.artifact(name, example.read_text(), "02-page")
+    else:
+        team.artifact(name.replace("01", "02"), "# What the user said\n", "02-page")
+    team.once()
+    said = team.root / ".yolo-planning/phases/02-page/.phase-orchestration.json"
+    assert json.loads(said.read_text())["started_at"]
+    assert team.git("status", "--porcelain", "--", str(said)) == ""
+
+
+def test_a_faulty_state_file_that_we_wrote_once_is_written_anew(team: Team) -> None:
+    path = team.root / ".yolo-planning/phases/01-auth/.phase-orchestration.json"
+    said = json.loads(path.read_text())
+    path.write_text(json.dumps(sealed(said | {"started_at": ""})))
+    team.once()
+    assert json.loads(path.read_text())["started_at"] == said["started_at"]
+    by_hand = json.dumps(said | {"started_at": ""})
+    path.write_text(by_hand)
+    team.once()
+    assert path.read_text() == by_hand, "what somebody else wrote is not ours to mend"
+
+
+# --- what the daemon tells ---
+
+
+@pytest.fixture
+def told() -> list[tuple[str, float]]:
+    return []
+
+
+@pytest.fixture
+def projector(team: Team, told: list[tuple[str, float]]) -> Iterator[Projector]:
+    """A projector that remembers each event with its moment; its directory was made by `run --once`."""
+    with Repository(str(team.root)) as repository:
+        tell = lambda event, *_: told.append((event, time.time_ns()))  # noqa: E731
+        made = Projector(
+            repository, settings := load(repository.root), Facts(repository, settings), tell
+        )
+        yield made
+
+
+def test_waiters_are_told_before_anything_slow_is_written(
+    team: Team, projector: Projector, told: list[tuple[str, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    design(team)
+    notice = team.root / ".git/yolo-fs/gates.json"
+    notice.unlink()
+    seen: list[bool] = []
+    monkeypatch.setattr(
+        "yolo_fs.progress.state_files.update",
+        lambda *_, **__: seen.append(notice.exists()),
+    )
+    projector.bring_up_to_date(team.head(), {})
+    assert seen == [True, True, True]
+    assert [event for event, _ in told if event == "gate.opened"] == ["gate.opened"]
+
+
+def test_with_one_department_gates_are_judged_only_while_somebody_listens(team: Team) -> None:
+    team.config(BACKEND | {"yolo_fs": {"state_files": "never"}})
+    notice = team.root / ".git/yolo-fs/gates.json"
+    notice.unlink()
+    with Repository(str(team.root)) as repository:
+        projector = Projector(
+            repository,
+            settings := load(repository.root),
+            Facts(repository, settings),
+            lambda *_: None,
+        )
+        projector.bring_up_to_date(team.head(), {})
+        assert not notice.exists()
+        with closing(_Presence(str(notice.with_suffix(".waiters")))) as presence:
+            assert presence.announce()
+            projector.bring_up_to_date(team.head(), {})
+    assert json.loads(notice.read_text())["open"] == {"01-auth": []}

@@ -1,0 +1,279 @@
+"""What stands in the way is one list: whoever asks is told the same, with what to do, until it is mended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.teams import Team
+from yolo_fs.cli.main import run
+from yolo_fs.git.repository import Repository
+from yolo_fs.install.doctor import standing_troubles
+from yolo_fs.mcp.tools import Tools
+from yolo_fs.system.lock import hold
+from yolo_fs.system.system import boot_id
+from yolo_fs.workspace import lock_path
+
+TREE = ".yolo-planning"
+SETTINGS = ".claude/settings.json"
+Trouble = Callable[[Team], Any]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Team]:
+    """A repository where all is in order: hooks, a host's settings, the merge driver, a claim."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("health")
+        patch.setenv("HOME", str(folder))
+        patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+        patch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+        made = Team(folder / "work")
+        made.plan_one()
+        at = ("-C", str(made.root))
+        for words in (["hooks", "install"], ["setup", "claude"], ["merge", "install"]):
+            assert run([*words, *at]) == 0, words
+        yield made
+
+
+@pytest.fixture
+def team(prepared: Team) -> Team:
+    return prepared
+
+
+@contextmanager
+def linked(team: Team) -> Iterator[str]:
+    tree, aside = team.root / TREE, team.root.parent / "elsewhere"
+    tree.rename(aside)
+    tree.symlink_to(aside)
+    yield "symbolic link"
+    tree.unlink()
+    aside.rename(tree)
+
+
+def file_says(
+    words: str, path: str, text: str | None, *, adds: bool = False, **how: Any
+) -> Trouble:
+    """Return the trouble that a file holds `text` (None: that it is gone), and what is said of it.
+
+    `{git}` is the git directory, `{home}` the user's, else the work tree. `adds`: at the end.
+    """
+
+    @contextmanager
+    def put(team: Team) -> Iterator[str]:
+        file = team.root / path.format(git=team.root / ".git", home=team.root.parent)
+        before, mode = (file.read_bytes(), file.stat().st_mode) if file.exists() else (None, 0)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            file.unlink()
+        else:
+            file.write_bytes((before or b"" if adds else b"") + text.encode())
+        if "mode" in how:
+            file.chmod(how["mode"])
+        if "age_s" in how:
+            os.utime(file, (time.time() - how["age_s"],) * 2)
+        yield words
+        if before is None:
+            file.unlink(missing_ok=True)
+        else:
+            file.write_bytes(before)
+            file.chmod(mode)
+
+    return put
+
+
+def settings_say(words: str, change: Callable[[Any], Any]) -> Trouble:
+    """Return the trouble that the settings of a host are changed."""
+
+    @contextmanager
+    def put(team: Team) -> Iterator[str]:
+        text = json.dumps(change(json.loads((team.root / SETTINGS).read_text())))
+        with file_says(words, SETTINGS, text)(team):
+            yield words
+
+    return put
+
+
+def git_says(words: str, key: str, value: str) -> Trouble:
+    """Return the trouble that git's configuration has a value."""
+
+    @contextmanager
+    def put(team: Team) -> Iterator[str]:
+        before = team.git("config", "--default", "", "--get", key)
+        team.git("config", key, value)
+        yield words
+        if before:
+            team.git("config", key, before)
+        else:
+            team.git("config", "--unset", key)
+
+    return put
+
+
+def the_daemon_says(words: str, awake_s_ago: float = 0.0, **facts: object) -> Trouble:
+    """Return the trouble that a daemon tells of itself; this process holds its lock meanwhile."""
+
+    @contextmanager
+    def put(team: Team) -> Iterator[str]:
+        with Repository(str(team.root)) as repository:
+            repository.make_own_dir()
+            held = hold(lock_path(repository))
+            assert held is not None
+            report = {"pid": os.getpid(), "running": True, "last_scan_at": time.time()}
+            report["awake_s"] = time.monotonic() - awake_s_ago
+            file = team.root / ".git/yolo-fs/health.json"
+            try:
+                file.write_text(json.dumps(report | facts))
+                yield words
+            finally:
+                file.unlink()
+                held.release()
+
+    return put
+
+
+@contextmanager
+def standing_still(team: Team) -> Iterator[str]:
+    """A daemon that is stopped as a debugger, a paused container or Ctrl-Z stops it."""
+    command = [sys.executable, "-m", "yolo_fs", "{}", "-C", str(team.root)]
+    subprocess.run([*command[:3], "start", "--wait", *command[4:]], check=True, capture_output=True)
+    health = team.root / ".git/yolo-fs/health.json"
+    report = json.loads(health.read_text())
+    os.kill(report["pid"], signal.SIGSTOP)
+    try:
+        health.write_text(json.dumps(report | {"awake_s": report["awake_s"] - 3600}))
+        yield "has not looked"
+        health.write_text(json.dumps(report))
+    finally:
+        os.kill(report["pid"], signal.SIGCONT)
+    subprocess.run([*command[:3], "stop", *command[4:]], check=True, capture_output=True)
+
+
+HOOK = "{git}/hooks"
+TURNED_OFF = '{"disableAllHooks": true}'
+DEGRADED = {"reason": "watch_limit", "detail": "fs.inotify is used up", "hint": "Raise it."}
+FAILING = [{"duty": "team", "reason": "remote_away", "what": "the remote hangs up"}]
+TROUBLES: dict[str, Trouble] = {
+    "a link": linked,
+    "excluded here": file_says("gitignored", "{git}/info/exclude", f"\n/{TREE}/\n", adds=True),
+    "ignored by the repository": file_says("gitignored", ".gitignore", f"{TREE}\n"),
+    "ignored by kind": file_says("gitignored", ".gitignore", "*.jsonl\n"),
+    "ignored by the user": file_says("gitignored", "{home}/config/git/ignore", f"{TREE}/\n"),
+    "LFS": file_says("attr_filter", ".gitattributes", f"{TREE}/** filter=lfs\n", adds=True),
+    "another encoding": file_says(
+        "attr_filter", ".gitattributes", "*.jsonl working-tree-encoding=UTF-16\n", adds=True
+    ),
+    "keywords": file_says("attr_filter", "{git}/info/attributes", "*.jsonl ident\n"),
+    "no merge driver": git_says(
+        "another program", "merge.yolo-jsonl.driver", "/gone/python3 -m yolo_fs merge-driver"
+    ),
+    "another driver": file_says(
+        "by the driver", ".gitattributes", f"{TREE}/**/*.jsonl merge=union\n", adds=True
+    ),
+    "no hook of commit messages": file_says("not installed", f"{HOOK}/commit-msg", None),
+    "no hook before a push": file_says("not installed", f"{HOOK}/pre-push", None),
+    "no hook before a commit": file_says("not installed", f"{HOOK}/pre-commit", None),
+    "a hook that may not run": file_says(
+        "not executable", f"{HOOK}/commit-msg", "", adds=True, mode=0o644
+    ),
+    "a hook written anew": file_says(
+        "hook manager", f"{HOOK}/commit-msg", "#!/bin/sh\nexit 0\n", mode=0o755
+    ),
+    "an empty hook": file_says("hook manager", f"{HOOK}/pre-commit", "", mode=0o755),
+    "no script behind the hooks": file_says("every section calls", "{git}/yolo-fs/git-hook", None),
+    "another script behind them": file_says(
+        "this version", "{git}/yolo-fs/git-hook", "#!/bin/sh\n", mode=0o755
+    ),
+    "hooks elsewhere": git_says("not installed", "core.hooksPath", "elsewhere"),
+    "hooks of husky": git_says("husky", "core.hooksPath", ".husky/_"),
+    "hooks off": git_says("leads out of", "core.hooksPath", "/dev/null"),
+    "a host's hooks off for the team": settings_say(
+        "disableAllHooks", lambda settings: {**settings, "disableAllHooks": True}
+    ),
+    "off for one's own": file_says("disableAllHooks", ".claude/settings.local.json", TURNED_OFF),
+    "off for the user": file_says("disableAllHooks", "{home}/.claude/settings.json", TURNED_OFF),
+    "a host with half of our hooks": settings_say(
+        "no hook of ours",
+        lambda settings: {**settings, "hooks": dict([*settings["hooks"].items()][1:])},
+    ),
+    "torn settings of a host": file_says("claude", SETTINGS, "{torn"),
+    "an old lock of the index": file_says("index_locked", "{git}/index.lock", "", age_s=4000),
+    "an old lock of HEAD": file_says("ref_locked", "{git}/HEAD.lock", "", age_s=4000),
+    "an old lock of the branch": file_says(
+        "ref_locked", "{git}/refs/heads/main.lock", "", age_s=4000
+    ),
+    "damaged claims": file_says("state.db", "{git}/yolo-fs/state.db", "garbage"),
+    "a damaged record of a host": file_says(
+        "setup-claude", "{git}/yolo-fs/setup-claude.json", "[]"
+    ),
+    "a damaged record of the team": file_says("team.json", "{git}/yolo-fs/team.json", "{torn"),
+    "a sink that does not exist": file_says(
+        "sinks.webhook", "{home}/config/yolo-fs/config.json", '{"sinks": {"webhook": "x"}}'
+    ),
+    "few watches": the_daemon_says("used up", degraded=DEGRADED),
+    "a duty that fails": the_daemon_says("hangs up", troubles=FAILING),
+    "a daemon that stands still": the_daemon_says(
+        "has not looked", awake_s_ago=3600, boot=boot_id()
+    ),
+    "one of another boot that does": the_daemon_says("has not looked", last_scan_at=1.0),
+    "a stopped daemon": standing_still,
+}
+NO_TROUBLES: dict[str, Trouble] = {
+    "a daemon of a machine that slept": the_daemon_says("", boot=boot_id(), last_scan_at=1.0),
+    "a young lock": file_says("", "{git}/HEAD.lock", "", age_s=1),
+    "an attribute elsewhere": file_says("", ".gitattributes", "*.png filter=lfs\n", adds=True),
+    "an ignored folder elsewhere": file_says("", ".gitignore", "build/\n"),
+    "a hook of the user's beside ours": file_says("", f"{HOOK}/post-rewrite.local", "#!/bin/sh\n"),
+    "other settings of a host": file_says("", ".claude/settings.local.json", '{"model": "x"}'),
+}
+
+
+def surfaces(team: Team, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """Return what each place says, as one text."""
+
+    def said(*words: str) -> str:
+        capsys.readouterr()
+        run([*words, "-C", str(team.root)])
+        return capsys.readouterr().out
+
+    return {
+        "inbox": str(json.loads(said("inbox", "--json"))["data"]),
+        "status": str(json.loads(said("status", "--json"))["findings"]),
+        "doctor": str(json.loads(said("doctor", "--json"))["findings"]),
+        "resume": said("resume", "--no-write"),
+        "a session's start": said("resume", "--no-write", "--format", "claude-hook"),
+        "MCP": Tools(str(team.root)).stand().text,
+    }
+
+
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
+def test_what_stands_in_the_way_is_told_everywhere_and_goes_when_it_is_mended(
+    team: Team, capsys: pytest.CaptureFixture[str], trouble: Trouble
+) -> None:
+    with trouble(team) as words:
+        told = surfaces(team, capsys)
+    with Repository(str(team.root)) as repository:
+        assert [*standing_troubles(repository)] == []
+    assert {place: words in text for place, text in told.items()} == dict.fromkeys(told, True), told
+
+
+@pytest.mark.parametrize("trouble", NO_TROUBLES.values(), ids=NO_TROUBLES)
+def test_what_stands_in_nobodys_way_is_not_told(team: Team, trouble: Trouble) -> None:
+    with Repository(str(team.root)) as repository, trouble(team):
+        assert [*standing_troubles(repository)] == []
+
+
+def test_a_daemon_does_not_begin_below_a_link(team: Team) -> None:
+    with linked(team):
+        asked = [sys.executable, "-m", "yolo_fs", "start", "--wait", "-C", str(team.root)]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "not_regular" in done.stderr

@@ -1,5 +1,0 @@
-"""What the tests of a team begin with."""
-
-from tests.services.team.work_trees import bare, begun, clones, new_clone, new_tree
-
-__all__ = ["bare", "begun", "clones", "new_clone", "new_tree"]

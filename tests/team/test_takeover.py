@@ -1,0 +1,195 @@
+"""A lease whose holder disappears passes on by itself, once and fenced, and a holder that wakes steps back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.team.test_lane import BRANCH, at_remote, settle
+from tests.team.test_leases import assert_same, backend, published
+from tests.team.work_trees import GAPS, Clones, CloneTree, gap
+from yolo_fs.cli.main import run
+from yolo_fs.team import lane as lane_module
+from yolo_fs.team.lane import Lane, LaneThread
+from yolo_fs.team.reconcile import TeamLease
+from yolo_fs.workspace import load
+
+TTL_S = 1
+PATIENCE_S = 30.0
+
+
+def take_short(clone: CloneTree, ttl_s: int = TTL_S) -> TeamLease:
+    """Take the lease of the backend for a time that a test can wait for."""
+    name = clone.meeting.membership.clone
+    return clone.lane.pass_lease("backend", name, backend(clone), ttl_s=ttl_s)
+
+
+def watch(lane: Lane) -> bool:
+    """Do what the lane's thread does at each turn, without its rests."""
+    return lane.follow_silent(lane.exchange())
+
+
+def watch_until_taken(lane: Lane) -> float:
+    """Return after how many seconds the lease was taken over."""
+    began = time.monotonic()
+    while not watch(lane):
+        assert time.monotonic() - began < PATIENCE_S
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def test_a_holder_that_is_frozen_is_followed_and_steps_back_when_it_wakes(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    frozen = a.lane
+    lease = take_short(a)
+    frozen.beat()
+    a.write(GAPS, gap(1))
+    frozen.exchange()
+    b.meet()
+    a.write(GAPS, gap(1), gap(2))  # frozen before it could be published
+    b.write(GAPS, gap(1), gap(3))
+    lane = b.lane
+
+    assert watch_until_taken(lane) >= TTL_S
+    lane.exchange()
+    lane.beat()
+
+    held = frozen.exchange().held  # it wakes
+    frozen.beat()
+    assert [each.path for each in held] == [GAPS] or a.meeting.standing().merges
+    assert ("team.lease_lost", "") in a.events
+    assert ("team.lease_taken", "") in b.events
+    assert (backend(a).holder, backend(a).epoch) == (b.meeting.membership.clone, lease.epoch + 1)
+    assert gap(2) not in at_remote(bare, "show", f"{BRANCH}:{GAPS}")
+    assert gap(2) in a.committed(GAPS)
+
+    b.lane.pass_lease("backend", "", backend(b))
+    settle(*clones)
+    assert gap(2) in b.committed(GAPS)
+    assert_same(bare, a, b)
+
+
+def test_a_lease_that_was_followed_goes_back_when_it_is_no_longer_needed(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    take_short(a)
+    b.write(GAPS, gap(1))
+    lane = b.lane
+    watch_until_taken(lane)
+    assert backend(b).lent_by == a.meeting.membership.clone
+    lane.exchange()
+    deadline = time.monotonic() + PATIENCE_S
+    while ("team.lease_returned", "") not in b.events and time.monotonic() < deadline:
+        lane.give_back()
+        time.sleep(0.05)
+
+    assert (backend(a).holder, backend(a).lent_by) == (a.meeting.membership.clone, "")
+    assert published(bare)[:2] == ["chore(team): lease of backend, epoch 3", "docs(01): gaps"]
+    b.write(GAPS, gap(1), gap(2))
+    assert [each.path for each in lane.exchange().held] == [GAPS]
+
+
+def test_a_holder_that_gives_signs_of_life_keeps_its_lease(clones: Clones) -> None:
+    a, b = clones
+    holder, lane = a.lane, b.lane
+    began = time.monotonic()
+    holder.beat()
+    watch(lane)
+    ttl_s = TTL_S + round(10 * (time.monotonic() - began))  # a turn of a slow machine is no silence
+    take_short(a, ttl_s)
+    b.write(GAPS, gap(1))
+    until = time.monotonic() + 3 * ttl_s
+    while time.monotonic() < until:
+        holder.beat()
+        assert not watch(lane)
+    assert [each.path for each in lane.exchange().held] == [GAPS]
+    assert backend(b).holder == a.meeting.membership.clone
+
+
+def test_a_holder_that_has_nothing_to_do_gives_its_signs_however_long_it_would_rest(
+    clones: Clones, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rest in ("BUSY_S", "QUIET_S"):
+        monkeypatch.setattr(lane_module, rest, 3600.0)
+    a, b = clones
+    take_short(a)
+    thread = LaneThread(str(a.root), load(str(a.root)), a.meeting.membership)
+    thread.start(lambda: None)
+    signs: set[str] = set()
+    deadline = time.monotonic() + PATIENCE_S
+    while len(signs) < 3 and time.monotonic() < deadline:
+        signs |= set(b.lane._signs("backend").values())
+    thread.stop()
+
+    assert len(signs) == 3
+
+
+def test_nobody_follows_a_silent_holder_who_has_nothing_to_publish_for_it(clones: Clones) -> None:
+    a, b = clones
+    take_short(a)
+    lane = b.lane
+    until = time.monotonic() + 1.5 * TTL_S
+    while time.monotonic() < until:
+        assert not watch(lane)
+        time.sleep(0.1)
+    assert backend(b).holder == a.meeting.membership.clone
+
+
+def test_of_two_that_follow_a_silent_holder_one_has_the_lease(
+    clones: Clones, new_clone: Callable[[str], CloneTree], bare: Path
+) -> None:
+    a, b = clones
+    c = new_clone("c").join_remote()
+    take_short(a)
+    lanes = []
+    for number, clone in enumerate((b, c), 2):
+        clone.write(GAPS, gap(number))
+        lanes.append(clone.lane)
+        watch(lanes[-1])
+    time.sleep(TTL_S)
+    taken = [watch(lane) for lane in lanes]
+
+    assert taken.count(True) == 1
+    assert backend(a).epoch == 2
+    assert published(bare).count("chore(team): lease of backend, epoch 2") == 1
+
+
+def test_where_the_remote_takes_no_refs_but_branches_a_branch_bears_the_sign(
+    clones: Clones, bare: Path
+) -> None:
+    a, b = clones
+    hook = bare / "hooks/update"
+    hook.write_text(
+        '#!/bin/sh\ncase "$1" in refs/heads/*) ;; *) echo branches only >&2; exit 1;; esac\n'
+    )
+    hook.chmod(0o755)
+    lease = take_short(a)
+    lane = a.lane
+    lane.beat()
+
+    assert ("team.signs_in_branches", "") in a.events
+    refs = at_remote(bare, "for-each-ref", "--format=%(refname)").split()
+    assert "refs/heads/yolo/leases/backend" in refs
+
+    def sign(_s: float) -> None:
+        lane._beats.clear()
+        lane.beat()
+
+    assert not b.lane.is_silent(lease._replace(ttl_s=30), rest=sign)
+
+
+def test_a_command_takes_the_lease_of_a_holder_that_is_silent_while_it_watches(
+    clones: Clones,
+) -> None:
+    a, b = clones
+    take_short(a)
+
+    assert run(["team", "lease", "take", "backend", "-q", "-C", str(b.root)]) == 0
+    lease = backend(a)
+    assert (lease.holder, lease.epoch, lease.lent_by) == (b.meeting.membership.clone, 2, "")

@@ -1,0 +1,77 @@
+"""How the stream of each host is read: tokens, cost, the last tool, and a limit of the host."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from yolo_fs.company.hosts import HOST_BY_NAME, StreamNote, notes_in
+
+CLAUDE_TOOL = {
+    "type": "assistant",
+    "message": {
+        "content": [{"type": "text", "text": "I look"}, {"type": "tool_use", "name": "Read"}]
+    },
+}
+CLAUDE_END = {
+    "type": "result",
+    "total_cost_usd": 0.25,
+    "usage": {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 85},
+    "result": "done",
+}
+CLAUDE_LIMIT = {"type": "system", "subtype": "api_retry", "error_status": 429}
+CODEX_TOOL = {"type": "item.completed", "item": {"type": "command_execution", "command": "ls"}}
+CODEX_SAYS = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
+CODEX_END = {"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": 3}}
+CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit: 429 Too Many"}}
+
+
+@pytest.mark.parametrize(
+    ("host", "line", "note"),
+    [
+        ("claude", CLAUDE_TOOL, StreamNote(tool="Read", text="I look")),
+        ("claude", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
+        ("claude", CLAUDE_LIMIT, StreamNote(is_limited=True)),
+        ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
+        ("codex", CODEX_SAYS, StreamNote(text="done", answer="done")),
+        ("codex", CODEX_END, StreamNote(tokens=10)),
+        ("codex", CODEX_LIMIT, StreamNote(is_limited=True)),
+        ("command", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
+    ],
+)
+def test_a_line_says_what_was_used(host: str, line: dict[str, object], note: StreamNote) -> None:
+    assert [*notes_in(HOST_BY_NAME[host], json.dumps(line).encode() + b"\n")] == [note]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"plain words",
+        b"{",
+        b"[1]",
+        b"\xff\xfe",
+        b'{"type":"result","usage":{"input_tokens":"many"},"total_cost_usd":"dear"}',
+        b'{"type":"result","usage":{"input_tokens":true},"total_cost_usd":null}',
+        b"[" * 5000,
+        b'{"type":"result","usage":{"input_tokens":-5,"output_tokens":-1e9},"total_cost_usd":-9.5}',
+        b'{"type":"result","usage":{"input_tokens":1e400},"total_cost_usd":true}',
+        b'{"type":"result","total_cost_usd":NaN}',
+        b'{"type":"result","total_cost_usd":%s}' % (b"9" * 5000),
+    ],
+)
+@pytest.mark.parametrize("host", HOST_BY_NAME)
+def test_whatever_else_a_stream_holds_costs_nothing_and_stops_nobody(
+    host: str, line: bytes
+) -> None:
+    notes = [*notes_in(HOST_BY_NAME[host], line + b"\n")]
+    assert sum(note.tokens + note.cost_usd for note in notes) == 0
+    assert not any(note.is_limited for note in notes)
+
+
+def test_the_largest_bills_can_be_added_and_kept() -> None:
+    line = {"type": "result", "total_cost_usd": 1e308, "usage": {"input_tokens": 10**19}}
+    data = json.dumps(line).encode() + b"\n"
+    notes = [note for _ in range(1_000) for note in notes_in(HOST_BY_NAME["claude"], data)]
+    assert 0 < sum(note.cost_usd for note in notes) < 10**18
+    assert 0 < sum(note.tokens for note in notes) < 10**18

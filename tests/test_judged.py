@@ -1,0 +1,132 @@
+"""A verdict counts for what came before it: what comes later opens its step again, by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support import phases
+from yolo_fs.evidence.facts import PhaseFacts, Version, Work
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.progress import fold
+
+PLANS = {"src/auth.ts": "01-01", "src/login.ts": "01-02"}
+ORDER = [
+    "critique.jsonl", "research.jsonl", "architecture.toon", "01-01.plan.jsonl", "01-02.plan.jsonl", "test-plan.jsonl",
+    "src/auth.ts", "01-01.summary.jsonl", "src/login.ts", "01-02.summary.jsonl", "code-review.jsonl",
+    "verification.jsonl", "qa-code.jsonl", "security-audit.jsonl",
+]  # fmt: skip
+"""A phase as it should go: artifacts, and source of the plans."""
+
+
+def history(*order: str | tuple[str, list[dict[str, Any]]]) -> PhaseFacts:
+    """Return the facts of a phase whose files were committed in this order, each with its lines."""
+    content = phases.complete()
+    content.pop("../../state.json", None)
+    versions: dict[str, list[Version]] = {}
+    filed, work = {}, []
+    for position, event in enumerate(order):
+        name, lines = (event, content.get(event, [])) if isinstance(event, str) else event
+        if name in PLANS:
+            work.append(
+                Work(
+                    PLANS[name],
+                    10 * position,
+                    position,
+                    position,
+                    frozenset([name]),
+                    f"{position:040}",
+                )
+            )
+            continue
+        one = phases.filed(name, lines)
+        versions.setdefault(one.place.path, []).append(
+            Version(one.lines, 10 * position, position, position)
+        )
+        filed[name] = one._replace(position=position, commit=f"{position:040}")
+    known = phases.facts({})
+    return replace(known, filed=tuple(filed.values()), versions=versions, work=tuple(work))
+
+
+def open_step(known: PhaseFacts) -> tuple[str, str]:
+    """Return the step that the phase is at, and who is to act in it."""
+    asked = Phase(known).progress.next
+    assert asked is not None
+    return asked.step, asked.agent
+
+
+def why(known: PhaseFacts, step: str) -> tuple[str, ...]:
+    (department,) = fold(known).departments
+    return next(one.missing for one in department.steps if one.step.key == step)
+
+
+def test_a_phase_that_went_in_its_order_waits_for_its_sign_off_alone() -> None:
+    assert open_step(history(*ORDER)) == ("signoff", "lead")
+
+
+@pytest.mark.parametrize("judge", ["verification.jsonl", "qa-code.jsonl", "security-audit.jsonl"])
+def test_a_verdict_that_was_written_first_judges_nothing(judge: str) -> None:
+    known = history(judge, *(name for name in ORDER if name != judge))
+    step = "security" if judge.startswith("security") else "qa"
+    assert open_step(known)[0] == step
+    assert why(known, step)[0].startswith(f"{judge} is older than source of 01-01 (0000000)")
+
+
+def test_source_after_its_review_is_reviewed_again_and_then_verified_and_audited() -> None:
+    known = history(*ORDER, "src/auth.ts")
+    assert open_step(known) == ("code_review", "senior")
+    again = ("code-review.jsonl", [{"plan": "01-01", "r": "approve", "cycle": 2, "dt": "2026-02-20"},
+                                   {"plan": "01-02", "r": "approve", "dt": "2026-02-18"}])  # fmt: skip
+    known = history(*ORDER, "src/auth.ts", again)
+    assert open_step(known) == ("qa", "qa")
+    known = history(*ORDER, "src/auth.ts", again, "verification.jsonl")
+    assert open_step(known) == ("qa", "qa-code")
+    known = history(*ORDER, "src/auth.ts", again, "verification.jsonl", "qa-code.jsonl")
+    assert open_step(known) == ("security", "security")
+
+
+def test_a_plan_that_comes_after_the_verification_opens_it() -> None:
+    known = history(*(name for name in ORDER if name != "01-02.plan.jsonl"), "01-02.plan.jsonl")
+    assert "verification.jsonl is older than plan 01-02 (0000000), which came after it" in why(
+        known, "qa"
+    )
+
+
+FAILED = [{"r": "FAIL", "ps": 1, "fl": 1, "dt": "2026-02-20"}]
+
+
+def test_what_mends_a_failed_verification_is_verified_again_and_not_reviewed_again() -> None:
+    before = ORDER[: ORDER.index("verification.jsonl")]
+    failed = (*before, ("verification.jsonl", FAILED), "qa-code.jsonl")
+    assert open_step(history(*failed))[0] == "qa"
+    fixed = (*failed, "src/auth.ts")
+    assert open_step(history(*fixed)) == ("qa", "qa")
+    passed = (*fixed, "verification.jsonl", "qa-code.jsonl", "security-audit.jsonl")
+    assert open_step(history(*passed)) == ("signoff", "lead")
+
+
+def test_what_mends_a_failed_audit_is_audited_again_and_verified_no_more() -> None:
+    audit = (
+        "security-audit.jsonl",
+        [{"r": "FAIL", "findings": 1, "critical": 1, "dt": "2026-02-20"}],
+    )
+    passed = (*ORDER[:-1], audit, "src/auth.ts", "security-audit.jsonl")
+    assert open_step(history(*passed)) == ("signoff", "lead")
+
+
+def test_what_is_signed_off_stays_so_whatever_is_changed_later() -> None:
+    known = replace(history(*ORDER, "../../ROADMAP.md", "src/auth.ts"), signed_off="f" * 40)
+    assert Phase(known).is_complete
+
+
+def test_a_verdict_whose_place_in_history_is_not_known_is_older_than_nothing() -> None:
+    known = history(*ORDER, "src/auth.ts")
+    filed = tuple(one._replace(position=-1) for one in known.filed)
+    work = tuple(one._replace(position=-1) for one in known.work)
+    versions = {
+        path: [one._replace(position=-1) for one in every] for path, every in known.versions.items()
+    }
+    known = replace(known, filed=filed, work=work, versions=versions)
+    assert open_step(known) == ("signoff", "lead")

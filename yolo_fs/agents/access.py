@@ -1,0 +1,284 @@
+"""Answers whether somebody may: resolves names and paths, and finds the plan that is being worked
+on.
+
+A path is resolved on disk before any rule sees it: links, `..` and absolute spellings lead nowhere
+else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.authority.access import (
+    GIT_DIFF,
+    ActivePlan,
+    Target,
+    may_anybody_read,
+    may_anybody_write,
+    may_read,
+    may_write,
+    outside,
+)
+from yolo_fs.authority.actors import (
+    AccessDecision,
+    Actor,
+    find_actor,
+    may_contact,
+    meant_by,
+    mode_of,
+)
+from yolo_fs.authority.authority import decisions_out_of_lane
+from yolo_fs.authority.guarded import Guarded, guarded
+from yolo_fs.core.ids import PlanId
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.evidence.facts import (
+    PhaseFacts,
+    Plan,
+    PlanStanding,
+    Switches,
+    plan_progress,
+    plans_of,
+    texts,
+)
+from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.departments import Dept, Mode
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.workspace import RUNNING, Settings, load_in_force
+
+if TYPE_CHECKING:
+    from yolo_fs.history.team import Team
+
+
+class Access:
+    """The rules of access in one repository; outside of any, for one department and defaults."""
+
+    def __init__(
+        self,
+        repository: Repository | None,
+        settings: Settings | None = None,
+        team: Team | None = None,
+        *,
+        start: str = "",
+    ):
+        """`start`: the directory that relative paths are spelled from; empty for the root."""
+        self._repository = repository
+        self._start = start
+        self._settings = settings or (
+            load_in_force(repository.root).settings if repository else None
+        )
+        self._team = team
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self._settings.config if self._settings else Config()
+
+    def actor(self, name: str, department: Dept | None = None) -> Actor:
+        """Return who is called so.
+
+        Raises:
+            YoloError: UNKNOWN_NAME.
+        """
+        return find_actor(name, department, mode_of(Switches(self.config)))
+
+    @staticmethod
+    def pair(sender: Actor, receiver: Actor) -> tuple[Actor, Actor]:
+        """Return both in the mode of the one that needs several departments."""
+        mode = Mode.MULTI if Mode.MULTI in (sender.mode, receiver.mode) else Mode.SINGLE
+        return sender._replace(mode=mode), receiver._replace(mode=mode)
+
+    def contact(self, actor: Actor, name: str, message: str = "") -> AccessDecision:
+        """Return whether somebody may write to whom they call so: at all, or just this message.
+
+        `message`: its JSON, or any text.
+
+        Raises:
+            YoloError: UNKNOWN_NAME.
+        """
+        sender, receiver = self.pair(actor, meant_by(actor, name))
+        answer = may_contact(sender, receiver)
+        if answer.allowed or not message.lstrip().startswith("{"):
+            return answer
+        from yolo_fs.authority.message_routes import may_send
+        from yolo_fs.checking.envelopes import parse_message
+
+        settings = self._settings or Settings(Config(), Policy())
+        data, departments = message.encode("utf-8", "replace"), mode_of(Switches(self.config))
+        kind = parse_message(data, "", settings.limits, settings.mode, departments).type
+        if not kind:
+            return answer
+        return may_send(sender, receiver, kind, team_mode=self.config.team_mode)
+
+    def everybody(self) -> Iterator[Actor]:
+        """Yield every agent of the departments that work."""
+        switches = Switches(self.config)
+        for name in AGENT_BY_NAME:
+            actor = find_actor(name, None, mode_of(switches))
+            if actor.department is None or actor.department in switches.departments:
+                yield actor
+
+    def read(self, actor: Actor | None, path: str, work: str = "") -> AccessDecision:
+        """Return whether somebody may read a path, absolute or from where the caller stands.
+
+        `actor`: None for who has not said who they are.
+        """
+        target = self.target(path, by_name=True)
+        if target is None:
+            return outside(actor, safe(path))
+        if actor is None:
+            return may_anybody_read(target, self.everybody())
+        return may_read(actor, target, work)
+
+    def write(self, actor: Actor | None, path: str, plan: str = "") -> AccessDecision:
+        """Return whether somebody may write a path.
+
+        `actor`: None for who has not said who they are. `plan`: the one they work on; empty for the
+        department's active one, and each other open one: plans of a wave run at once.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no such plan.
+        """
+        target = self.target(path)
+        if target is None:
+            return outside(actor, safe(path))
+        if row := self.guarded(target.path):
+            rule = f"{safe(target.path)} is {row.what}. Instead: {row.instead}."
+            return AccessDecision(False, rule)
+        if actor is None:
+            return may_anybody_write(target, Switches(self.config).departments)
+        if target.is_planning:
+            return may_write(actor, target)
+        first = may_write(actor, target, self.active_plan(actor.department, plan))
+        if first.allowed or plan:
+            return first
+        others = (may_write(actor, target, one) for one in self._open_plans(actor, target))
+        return next((one for one in others if one.allowed), first)
+
+    def guarded(self, path: str) -> Guarded | None:
+        """Return the row of a file that only a command writes; of a state file, where it is kept
+        from history.
+        """
+        row = guarded(path)
+        return None if row and row.is_state and not self._is_kept(path) else row
+
+    def _is_kept(self, path: str) -> bool:
+        """Return whether the daemon keeps a state file; if not, the team begins it."""
+        wanted = self._settings.policy.state_files if self._settings else "never"
+        if wanted == "never":
+            return False
+        if os.path.lexists(os.path.join(self._own.root, path)):
+            return True
+        several = Switches(self.config).several_departments
+        return (wanted in ("kept", "always") or several) and path != RUNNING
+
+    def _open_plans(self, actor: Actor, target: Target) -> Iterator[ActivePlan]:
+        """Yield the plans that have a file, are undone and wait for none."""
+        for facts in self.facts:
+            progress = {one.id: one for one in plan_progress(facts, actor.department)}
+            for plan in plans_of(facts, actor.department):
+                is_open = (
+                    progress[plan.id].standing is not PlanStanding.COMPLETE
+                    and not progress[plan.id].blocked_by
+                )
+                if is_open and any(
+                    f"{target.path}/".startswith(f"{one.rstrip('/')}/") for one in plan.files
+                ):
+                    yield ActivePlan(plan.id, plan.files)
+
+    def target(self, path: str, *, by_name: bool = False) -> Target | None:
+        """Return what a path leads to; None when that lies outside of the repository.
+
+        `by_name`: a bare name of the protocol, such as `architecture.toon`, stands for every file
+        of that name.
+        """
+        if path == GIT_DIFF:
+            return Target(GIT_DIFF)
+        root = os.path.realpath(self._own.root)
+        full = os.path.realpath(os.path.join(self._start or root, path))
+        if full != root and not full.startswith(root + os.sep):
+            return None
+        relative = os.path.relpath(full, root).replace(os.sep, "/")
+        if by_name and not os.path.lexists(full):
+            relative = _artifact_named(relative)
+        return Target(
+            relative, frozenset() if relative.startswith(f"{PLANNING_ROOT}/") else self._tests
+        )
+
+    def active_plan(self, department: Dept | None, plan: str = "") -> ActivePlan | None:
+        """Return the plan named, else the department's first that is undone and waits for none."""
+        from yolo_fs.phase.phase import Phase
+
+        if plan:
+            return self._plan_named(plan)
+        for facts in self.facts:
+            if Phase(facts).is_complete:
+                continue
+            progress = {one.id: one for one in plan_progress(facts)}
+            for one in plans_of(facts, department):
+                if progress[one.id].standing in _OPEN and not progress[one.id].blocked_by:
+                    return ActivePlan(one.id, one.files)
+        return None
+
+    def _plan_named(self, name: str) -> ActivePlan:
+        wanted = PlanId.parse(name)
+        for plan in self._plans():
+            if plan.id == wanted:
+                return ActivePlan(plan.id, plan.files)
+        hint = f"There are {', '.join(str(one.id) for one in self._plans()) or 'none'}."
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
+
+    def _plans(self) -> Iterator[Plan]:
+        for facts in self.facts:
+            yield from plans_of(facts)
+
+    @cached_property
+    def facts(self) -> tuple[PhaseFacts, ...]:
+        """The facts of every phase, as the branch has them now."""
+        from yolo_fs.history.team import Team
+
+        assert self._settings is not None
+        team = self._team or Team(self._own, self._settings)
+        return team.facts(self._own.head().tip)
+
+    @cached_property
+    def _tests(self) -> frozenset[str]:
+        lines = (line for facts in self.facts for line in facts.lines_of("test-plan"))
+        return frozenset(path for line in lines for path in texts(line.get("tf")))
+
+    @property
+    def _own(self) -> Repository:
+        if self._repository is None:
+            raise YoloError(Reason.NOT_A_REPOSITORY, exit_code=Exit.NOT_HERE)
+        return self._repository
+
+
+_OPEN = (
+    PlanStanding.PENDING,
+    PlanStanding.RUNNING,
+    PlanStanding.CLAIMED,
+    PlanStanding.PARTIAL,
+    PlanStanding.FAILED,
+)
+
+
+def _artifact_named(name: str) -> str:
+    """Return a path at which an artifact of that name would lie; the name when it is none's."""
+    places = (f"{PLANNING_ROOT}/{name}", f"{PLANNING_ROOT}/phases/00-any/{name}")
+    return next((path for path in places if "/" not in name and classify(path)), name)
+
+
+def out_of_lane(facts: PhaseFacts) -> tuple[Finding, ...]:
+    """Return what files of a phase show to be outside of an authority, or to have gone wrong."""
+    decided = tuple(decisions_out_of_lane(facts))
+    if not facts.of_kind("dept-handoff"):
+        return decided
+    from yolo_fs.authority.message_routes import routes_broken
+
+    return (*decided, *routes_broken(facts))

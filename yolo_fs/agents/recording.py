@@ -1,0 +1,172 @@
+"""Reads the record of the crew, and adds to it what was said to somebody: a request, an answer, a
+report.
+
+See docs/dev/faults.md#f19 and #f53.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from yolo_fs.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
+from yolo_fs.core.ids import TaskRef
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.core.timestamps import iso
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.system import heartbeats
+from yolo_fs.system.files import Content, read, stamp_of
+from yolo_fs.system.readers import read_lines
+from yolo_fs.system.text_checks import Limits
+from yolo_fs.tasks.claims import Standing
+from yolo_fs.tasks.service import Claims, files_of
+from yolo_fs.workspace import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a record says."""
+
+    seen: tuple[AgentSign, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def __add__(self, other: Recorded) -> Recorded:
+        return Recorded((*self.seen, *other.seen), (*self.findings, *other.findings))
+
+
+class _Part(NamedTuple):
+    """One file of the record, as far as it has been read."""
+
+    identity: tuple[int, int] = (0, 0)
+    size_bytes: int = 0
+    """Up to the end of the last whole line."""
+    lines: int = 0
+    said: Recorded = Recorded()
+
+
+class AgentJournal:
+    """The record of one work tree; what was read once is not read again while it only grows."""
+
+    def __init__(self, own_dir: str, limits: Limits = Limits()) -> None:
+        self._own_dir = own_dir
+        self._limits = limits
+        self._parts = {name: _Part() for name in (heartbeats.OLDER, heartbeats.FILE)}
+        self._torn: dict[str, tuple[Finding, ...]] = {}
+        self._said = Recorded()
+
+    def stamp(self) -> object:
+        """Return what differs once somebody gave a sign."""
+        return stamp_of(self._own_dir, heartbeats.FILE)
+
+    def read(self, now: datetime) -> Recorded:
+        """Return every sign in the order of writing, and what is wrong with the record."""
+        before = (*self._parts.values(), *self._torn.values())
+        for name, part in self._parts.items():
+            self._parts[name] = self._grown(name, part, now)
+        if before != (*self._parts.values(), *self._torn.values()):
+            torn = tuple(finding for found in self._torn.values() for finding in found)
+            self._said = sum((part.said for part in self._parts.values()), Recorded()) + Recorded(
+                (), torn
+            )
+        return self._said
+
+    def add(self, name: str, instance: str, message: Mapping[str, Any]) -> None:
+        """Write down what somebody said.
+
+        Raises:
+            YoloError: STORAGE_FAILED.
+        """
+        line = {
+            "event": message["type"],
+            "agent": name,
+            "id": instance,
+            "session": "",
+            "said": dict(message),
+        }
+        if not heartbeats.append(self._own_dir, line):
+            hint = "Make room, or give the directory back to its owner; then say it again."
+            raise YoloError(
+                Reason.STORAGE_FAILED,
+                f"{RECORD} takes no line",
+                hint=hint,
+                exit_code=Exit.TRY_AGAIN,
+            )
+
+    def _grown(self, name: str, before: _Part, now: datetime) -> _Part:
+        content = read(self._own_dir, name, self._limits.max_file_bytes)
+        if not isinstance(content, Content):
+            self._torn[name] = (
+                () if content.reason is Reason.FILE_MISSING else (replace(content, path=RECORD),)
+            )
+            return _Part()
+        identity = (content.stamp.dev, content.stamp.ino)
+        if identity != before.identity or len(content.data) < before.size_bytes:
+            before = _Part(identity)
+        return self._continued(name, before, content, now)
+
+    def _continued(self, name: str, before: _Part, content: Content, now: datetime) -> _Part:
+        end = content.data.rfind(b"\n") + 1
+        fresh, rest = content.data[before.size_bytes : end], content.data[end:]
+        number = before.lines + fresh.count(b"\n") + 1
+        self._torn[name] = (Finding(Reason.UNTERMINATED, RECORD, number),) if rest else ()
+        if not fresh:
+            return before
+        reading = read_lines(fresh, RECORD, self._limits)
+        records = [record._replace(line=record.line + before.lines) for record in reading.records]
+        wrong = (
+            replace(finding, line=finding.line + before.lines)
+            for finding in errors(reading.findings)
+        )
+        written_at = datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC)
+        seen, findings = seen_in(
+            records, now, before.said.seen[-1].at if before.said.seen else written_at
+        )
+        said = before.said + Recorded(seen, (*wrong, *findings))
+        return _Part(before.identity, end, number - 1, said)
+
+
+def claim_task(
+    repository: Repository, settings: Settings, agent: str, task: TaskRef, files: Sequence[str]
+) -> Standing:
+    """Claim a task for an agent, which is a teammate from then on; return how the claim stands.
+
+    `files`: relative to the repository; empty for those of the task's plan.
+
+    Raises:
+        YoloError: as `Claims.claim`; UNKNOWN_NAME when no committed plan has the task.
+    """
+    team, tip, now_s = Team(repository, settings), repository.head().tip, time.time()
+    taken = tuple(files or files_of(team.facts(tip), task))
+    found = Claims(repository, team.tasks_done(tip)).claim(agent, task, taken, now_s)
+    said = {
+        "type": "task_claim",
+        "task_id": f"T{task.number}",
+        "plan_id": str(task.plan),
+        "files": list(taken),
+        "claimed_at": iso(now_s),
+    }
+    note_message(repository, settings, agent, said)
+    return found
+
+
+def note_message(
+    repository: Repository, settings: Settings, name: str, message: Mapping[str, Any]
+) -> str:
+    """Write a valid message down as said by an agent; return the instance that it is taken for.
+
+    An `agent_health_event` is of the agent that it names, whoever notes it.
+
+    Raises:
+        YoloError: STORAGE_FAILED.
+    """
+    record = AgentJournal(repository.own_dir, settings.limits)
+    whose = str(message.get("agent_id") or name)
+    agents = crew(record.read(datetime.now(UTC)).seen)
+    instance = instance_of(whose, agents)
+    known = next((one.name for one in agents if one.id == instance), "")
+    record.add(known or whose, instance, message)
+    return instance

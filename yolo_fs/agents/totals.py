@@ -1,0 +1,255 @@
+"""What plans and departments come to in sum: tasks, commits, files, deviations, tests, verdicts;
+and whether a task that is reported complete is so. Pure.
+
+Nothing is counted here that the fold has not proved: a task is complete when a commit names it. See
+docs/dev/sources.md#document-000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from yolo_fs.agents.health import AgentSign
+from yolo_fs.artifacts.naming import purpose_of
+from yolo_fs.core.ids import TaskRef
+from yolo_fs.core.reasons import Finding, Reason, safe, shortened
+from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, SourceCommit, texts
+from yolo_fs.phase.gates import verdict_of
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.progress import DepartmentStatus, StepStanding
+from yolo_fs.protocol.departments import Dept
+
+
+class PlanTotals(NamedTuple):
+    """What one plan comes to."""
+
+    plan: PlanStatus
+    commits: tuple[str, ...]
+    """Commits of its tasks, and those that its summary names and the branch has."""
+    files: tuple[str, ...]
+    """Files that they changed."""
+    deviations: tuple[str, ...]
+    """As its summary says, and the messages of its Devs."""
+    tests: Mapping[str, int]
+    """`ps` and `fl` of its last recorded run; empty when there is none."""
+    coverage: str
+    """`tst` of its summary; empty while there is none."""
+
+    @property
+    def tasks_completed(self) -> int:
+        """Tasks that a commit names."""
+        return sum(bool(task.commit) for task in self.plan.tasks)
+
+    @property
+    def status(self) -> str:
+        """How far the plan came, in the words of a summary."""
+        if self.plan.standing is PlanStanding.FAILED:
+            return "failed"
+        return "complete" if self.plan.is_done else "partial"
+
+    def as_message(self) -> dict[str, Any]:
+        """Return the `summary_aggregation` that a Lead writes the plan's summary from."""
+        return {
+            "type": "summary_aggregation",
+            "plan_id": str(self.plan.id),
+            "tasks_completed": self.tasks_completed,
+            "tasks_total": len(self.plan.tasks),
+            "commit_hashes": list(self.commits),
+            "files_modified": list(self.files),
+            "deviations": list(self.deviations),
+            "status": self.status,
+        }
+
+
+class DepartmentTotals(NamedTuple):
+    """What one department comes to in a phase."""
+
+    phase: str
+    """Number of the phase."""
+    progress: DepartmentStatus
+    plans: tuple[PlanTotals, ...]
+    quality: str
+    """`r` of its verification, or SKIPPED; empty while there is none."""
+    security: str
+    """`r` of its audit, or SKIPPED; empty while there is none."""
+
+    @property
+    def coverage(self) -> str:
+        """How its tests came about: the weakest word of its plans."""
+        said = [one.coverage for one in self.plans]
+        return next((word for word in _WEAKEST_FIRST if word in said), _WEAKEST_FIRST[0])
+
+    @property
+    def result(self) -> str:
+        """PASS when all is done and nothing failed, FAIL when something failed, else PARTIAL."""
+        failed = "FAIL" in (self.quality, self.security) or any(
+            one.status == "failed" for one in self.plans
+        )
+        passed = self.progress.is_complete and all(one.plan.is_done for one in self.plans)
+        if failed:
+            return "FAIL"
+        return "PASS" if passed and self.quality != "PARTIAL" else "PARTIAL"
+
+    @property
+    def lacks(self) -> tuple[str, ...]:
+        """What keeps the result from being reported."""
+        missing = {"no verification yet": self.quality, "no security audit yet": self.security}
+        return tuple(words for words, said in missing.items() if not said)
+
+    def as_progress(self) -> dict[str, Any]:
+        """Return the `phase_progress` that the Lead sends at each step."""
+        current = self.progress.current or self.progress.steps[-1]
+        return {
+            "type": "phase_progress",
+            "department": self.progress.department.value,
+            "phase": self.phase,
+            "step": current.step.key,
+            "plans_complete": self.progress.plans_complete,
+            "plans_total": len(self.progress.plans),
+            "percent_complete": self.progress.percent,
+            "blockers": list(self.progress.blockers),
+            "eta": "",
+        }
+
+    def as_result(self) -> dict[str, Any] | None:
+        """Return the `department_result` for the Owner; None while something lacks."""
+        if self.lacks:
+            return None
+        return {
+            "type": "department_result",
+            "department": self.progress.department.value,
+            "phase": self.phase,
+            "result": self.result,
+            "plans_completed": self.progress.plans_complete,
+            "plans_total": len(self.progress.plans),
+            "qa_result": self.quality,
+            "security_result": self.security,
+            "tdd_coverage": self.coverage,
+        }
+
+
+_WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
+
+
+def tally(
+    phase: Phase, done: Mapping[str, SourceCommit], seen: Iterable[AgentSign] = ()
+) -> tuple[DepartmentTotals, ...]:
+    """Return what each department comes to.
+
+    `done`: the commits of the phase's tasks. `seen`: the record of the crew, for what Devs told
+    besides.
+    """
+    said = list(seen)
+    return tuple(
+        DepartmentTotals(
+            phase.id.number,
+            one,
+            tuple(_plan(phase.facts, plan, done, said) for plan in one.plans),
+            _verdict(phase, one, "qa", "verification"),
+            _verdict(phase, one, "security", "security-audit"),
+        )
+        for one in phase.progress.departments
+    )
+
+
+def _verdict(phase: Phase, one: DepartmentStatus, step: str, kind: str) -> str:
+    is_skipped = any(
+        each.step.key == step and each.standing is StepStanding.SKIPPED for each in one.steps
+    )
+    return verdict_of(phase, kind, one) or ("SKIPPED" if is_skipped else "")
+
+
+def _plan(
+    facts: PhaseFacts, plan: PlanStatus, done: Mapping[str, SourceCommit], seen: Iterable[AgentSign]
+) -> PlanTotals:
+    summary = _summary(facts, plan)
+    of_tasks = [done[task.commit] for task in plan.tasks if task.commit in done]
+    commits = {one.oid: one for one in (*of_tasks, *_named(facts, summary))}
+    messages = [
+        one.said
+        for one in seen
+        if one.event == "task_complete" and one.said.get("plan_id") == str(plan.id)
+    ]
+    return PlanTotals(
+        plan=plan,
+        commits=tuple(commits),
+        files=tuple(sorted({path for commit in commits.values() for path in commit.files})),
+        deviations=tuple(dict.fromkeys(
+            [*texts(summary.get("dv")),
+             *(one for said in messages for one in texts(said.get("deviations")))]
+        )),
+        tests=_tests(facts, plan),
+        coverage=str(summary.get("tst") or ""),
+    )  # fmt: skip
+
+
+def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceCommit]:
+    """Yield the commits that a summary names and the branch has."""
+    yield from (facts.commits[name] for name in texts(summary.get("ch")) if name in facts.commits)
+
+
+def _summary(facts: PhaseFacts, plan: PlanStatus) -> Mapping[str, Any]:
+    filed = (
+        one for one in facts.of_kind("summary", Dept(plan.department)) if one.place.plan == plan.id
+    )
+    return next((one.lines[0] for one in filed if one.lines), {})
+
+
+def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:
+    runs = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
+    last = runs[-1] if runs else {}
+    return {key: last[key] for key in ("ps", "fl") if isinstance(last.get(key), int)}
+
+
+def task_of(said: Mapping[str, Any]) -> TaskRef | None:
+    """Return the task that a `task_claim` or `task_complete` is about."""
+    return TaskRef.parse(f"{said.get('plan_id')}/{said.get('task_id')}")
+
+
+def completion_faults(
+    said: Mapping[str, Any], commit: SourceCommit | None, plans: Iterable[PlanStatus], path: str
+) -> Iterator[Finding]:
+    """Yield where a valid `task_complete` and the branch part.
+
+    `commit`: what its `commit` names on the branch. `plans`: of every phase. `path`: file that the
+    message came from.
+    """
+    task, name = task_of(said), safe(str(said.get("commit")))
+    tasks = (one for plan in plans for one in plan.tasks)
+    ours = [one for one in tasks if one.ref == task]
+    if not ours:
+        yield Finding(
+            Reason.UNKNOWN_REFERENCE, path, 1, "/task_id", f"no committed plan has task {task}"
+        )
+    if commit is None:
+        hint = "Commit the task first; 'yolo-fs commit' does it in the prescribed form."
+        yield Finding(
+            Reason.UNKNOWN_COMMIT,
+            path,
+            1,
+            "/commit",
+            f"commit {name} is not on this branch",
+            hint=hint,
+        )
+        return
+    purpose = purpose_of(commit.subject)
+    if ours and commit.oid != ours[0].commit and (purpose is None or purpose.task != task):
+        message = f"commit {name} does not name {task}: {safe(commit.subject, 80)}"
+        yield Finding(
+            Reason.SUBJECT_MISMATCH,
+            path,
+            1,
+            "/commit",
+            message,
+            f"feat({task and task.plan}): T… …",
+        )
+    files = frozenset(texts(said.get("files_modified")))
+    for what, odd in (
+        ("changed, and not said", commit.files - files),
+        ("said, and not changed", files - commit.files),
+    ):
+        if odd:
+            paths = shortened(map(safe, sorted(odd)), 5, shown_by=f"'git show --name-only {name}'")
+            message = f"{what} by commit {name}: {paths}"
+            yield Finding(Reason.TOTALS_DISAGREE, path, 1, "/files_modified", message)

@@ -1,0 +1,428 @@
+"""Path → place, by allow-list: a path without a row is not an artifact, and is never read. Then, of
+any path: what kind of file it is, told from its content where the path says nothing, and which
+artifact a name that is nearly right was probably meant to be. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from yolo_fs.artifacts.handoff_names import (
+    CHOICES,
+    GUID,
+    HANDOFF_FOLDER,
+    HANDOFF_ROW,
+    read_name,
+)
+from yolo_fs.artifacts.table import ARTIFACTS, RUNTIME, Artifact, Check, Home, Naming
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.core.ids import NAME, PHASE_DIRECTORY, PLAN, PhaseId, PlanId, Subject
+from yolo_fs.core.reasons import Finding, Level, Reason
+from yolo_fs.protocol.departments import WORKING, WORKING_NAMES
+from yolo_fs.protocol.handoffs import STORAGE, Stored
+from yolo_fs.schemas.layout import Format
+
+if TYPE_CHECKING:
+    from yolo_fs.artifacts.catalogue import Kind
+
+PLANNING_ROOT = ".yolo-planning"
+PROJECT_STATE = f"{PLANNING_ROOT}/state.json"
+_REMEMBERED = 10_000
+"""Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
+
+
+# Artifacts outside the planning tree: handoffs of the product, docs/dev/sources.md#document-003.
+_SUBJECT = (Subject("docs(handoffs): {artifact}"),)
+
+ENVELOPE = Artifact(
+    kind="envelope",
+    file=HANDOFF_ROW.name,
+    format=Format.JSON,
+    subjects=_SUBJECT,
+    source="document 003 (Master Handoff Envelope, File Storage Convention)",
+    header="envelope.envelope.Envelope",
+    naming=Naming.ROUTE,
+    checks=(Check.PAYLOAD,),
+    home=Home.DOCUMENTS,
+)
+CHOICE = Artifact(
+    kind="envelope-choices",
+    file="choices_[session-id].json",
+    format=Format.JSON,
+    subjects=_SUBJECT,
+    source="document 003 (Error Handling)",
+    header="envelope.envelope.Choices",
+    naming=Naming.ROUTE,
+    home=Home.DOCUMENTS,
+)
+
+DOCUMENTS = (ENVELOPE, CHOICE)
+
+_ROLE_HANDOFF = next(row for row in ARTIFACTS if row.kind == "handoff")
+_OF_SESSION = re.compile(rf"(?:.+/)?{GUID}/{re.escape(_ROLE_HANDOFF.file)}")
+"""A role's handoff in the folder of its directive session, docs/dev/sources.md#document-001."""
+
+
+def _unnamed(pattern: re.Pattern[str]) -> str:
+    """Return a pattern without the names of its groups, so that it can stand inside another."""
+    return re.sub(r"\?P<\w+>", "", pattern.pattern)
+
+
+_DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
+_SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
+_MILESTONE = rf"(?:milestones/{_SLUG.pattern}/)?"
+_HOMES = {
+    Home.PHASE: rf"{_MILESTONE}phases/(?P<directory>{_unnamed(PHASE_DIRECTORY)})/",
+    Home.ROOT: _MILESTONE,
+    Home.ANYWHERE: rf"(?:{_MILESTONE}phases/(?P<directory>[^/]+)/)?(?:[^/]+/)*",
+}
+_GAPS = {
+    "dept": f"(?P<prefix>{'|'.join(sorted(_DEPARTMENT_OF_PREFIX, reverse=True))})",
+    "plan": f"(?P<plan>{_unnamed(PLAN)})",
+    "NN": "(?P<number>[0-9]{2})",
+    "department": f"(?P<department>{'|'.join(WORKING_NAMES)})",
+}
+
+
+class _Name(NamedTuple):
+    artifact: Artifact
+    ending: str
+    """What every such name ends in: asked first, for most rows fail there."""
+    pattern: str
+    """Compiled when a path has the ending: most commands see few kinds."""
+
+
+def _parts(artifact: Artifact) -> list[str]:
+    """Return the file name taken apart: text, gap, text, gap and so on, text."""
+    return re.split(r"\{(\w+)\}", artifact.file)
+
+
+def _pattern(artifact: Artifact) -> str:
+    parts = _parts(artifact)
+    name = "".join(
+        _GAPS[part] if index % 2 else re.escape(part) for index, part in enumerate(parts)
+    )
+    return _HOMES[artifact.home] + name
+
+
+@cache
+def _names() -> tuple[_Name, ...]:
+    return tuple(
+        _Name(artifact, _parts(artifact)[-1], _pattern(artifact)) for artifact in ARTIFACTS
+    )
+
+
+def milestone_named(active: bytes) -> str:
+    """Return the folder of the milestone that the content of `ACTIVE` names; empty for none."""
+    slug = active.decode("utf-8", "replace").strip()
+    return f"{PLANNING_ROOT}/milestones/{slug}" if _SLUG.fullmatch(slug) else ""
+
+
+def in_force(files: Mapping[str, str], home: str) -> dict[str, str]:
+    """Return the files that the phases in `home` are judged by: those of no other milestone, and
+    of the planning root what the milestone does not have itself.
+    """
+    milestones, phases = f"{PLANNING_ROOT}/milestones/", f"{PLANNING_ROOT}/phases/"
+    if home == PLANNING_ROOT:
+        return {path: blob for path, blob in files.items() if not path.startswith(milestones)}
+    own = {path: blob for path, blob in files.items() if path.startswith(f"{home}/")}
+    replaced = {f"{PLANNING_ROOT}/{path[len(home) + 1 :]}" for path in own}
+    shared = {
+        path: blob
+        for path, blob in files.items()
+        if not path.startswith((milestones, phases)) and path not in replaced
+    }
+    return shared | own
+
+
+def touches_phase(paths: Iterable[str]) -> bool:
+    """Return whether one of these paths is an artifact of a phase."""
+    return any(place.phase is not None for place in map(classify, paths) if place)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
+    """Return the place of a path (POSIX, relative to the repository); None of no artifact."""
+    if not path.isascii():
+        return None
+    if not path.startswith(root + "/"):
+        return _place_of_document(path)
+    below = path[len(root) + 1 :]
+    for name in _names():
+        if below.endswith(name.ending) and (found := re.fullmatch(name.pattern, below)):
+            return _place(path, name.artifact, found.groupdict())
+    return None
+
+
+@dataclass(frozen=True)
+class ClassifiedPath:
+    """A path that knows which artifact it is."""
+
+    path: str
+    """POSIX path relative to the repository."""
+
+    @cached_property
+    def place(self) -> Place | None:
+        """Which artifact it is, if any."""
+        return classify(self.path)
+
+    @property
+    def kind(self) -> str:
+        """Kind of the artifact; empty when it is none."""
+        return self.place.artifact.kind if self.place else ""
+
+
+def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place:
+    department = found.get("department") or _DEPARTMENT_OF_PREFIX[found.get("prefix") or ""]
+    return Place(
+        path,
+        artifact,
+        PhaseId.parse(found.get("directory") or ""),
+        PlanId.parse(found.get("plan") or ""),
+        department,
+    )
+
+
+def _place_of_document(path: str) -> Place | None:
+    """Return the place of a path outside the planning tree, or None when it is not a handoff."""
+    if _OF_SESSION.fullmatch(path):
+        return Place(path, _ROLE_HANDOFF)
+    folder, _, name = path.rpartition("/")
+    if folder != HANDOFF_FOLDER:
+        return None
+    if CHOICES.fullmatch(name):
+        return Place(path, CHOICE)
+    handoff = read_name(path)
+    return Place(path, ENVELOPE) if handoff and handoff.row is HANDOFF_ROW else None
+
+
+PLAN_SUFFIX = ".plan.jsonl"
+SUMMARY_SUFFIX = ".summary.jsonl"
+_STATUS_FILE = re.compile(rf"\.dept-status-{NAME.pattern}\.json")
+_OTHER_NAMES = {"config.json": "config", "handoff.json": "handoff/handoff-json"}
+
+
+class InTree(NamedTuple):
+    """A path within a planning tree or a folder of handoffs."""
+
+    root: str
+    """The directory that holds that tree or folder."""
+    path: str
+    """POSIX path from there."""
+
+
+def in_tree(path: str) -> InTree | None:
+    """Return where in a planning tree, or in a folder of handoffs, an absolute path lies."""
+    for folder in (PLANNING_ROOT, HANDOFF_FOLDER):
+        root, found, below = path.partition(f"/{folder}/")
+        if found:
+            return InTree(root or "/", f"{folder}/{below}")
+    return None
+
+
+def place_of_name(path: str) -> Place | None:
+    """Return the place that a file outside a planning tree would have, told by its name alone."""
+    name = path.rpartition("/")[2]
+    for stand_in in (f"{PLANNING_ROOT}/phases/00-none/{name}", f"{PLANNING_ROOT}/{name}"):
+        if place := classify(stand_in):
+            return place._replace(path=path, phase=None, artifact=_alone(place.artifact))
+    return None
+
+
+def plans_named(names: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the plans among the names of a folder's files."""
+    places = (place_of_name(name) for name in names if name.endswith(PLAN_SUFFIX))
+    return frozenset(str(place.plan) for place in places if place)
+
+
+_AMONG_PLANS = (Check.WAVES, Check.WAVE_ORDER)
+
+
+def _alone(artifact: Artifact) -> Artifact:
+    """Return the artifact without the checks that need its neighbours."""
+    checks = tuple(check for check in artifact.checks if check not in _AMONG_PLANS)
+    return artifact._replace(checks=checks)
+
+
+def kind_of_name(name: str) -> Kind | None:
+    """Return the kind of a file that is no artifact but has a name of its own."""
+    named = name_of_kind(name)
+    if named is None:
+        return None
+    from yolo_fs.artifacts.catalogue import kind_named
+
+    return kind_named(named)
+
+
+def name_of_kind(name: str) -> str | None:
+    """Return what the kind of a file is called that is no artifact but has a name of its own."""
+    return "state/dept-status" if _STATUS_FILE.fullmatch(name) else _OTHER_NAMES.get(name)
+
+
+def kind_of_content(value: Mapping[str, Any]) -> Kind | None:
+    """Return the kind that an object names itself."""
+    from yolo_fs.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, find_kind
+
+    if "handoff_version" in value:
+        return ANY_ENVELOPE
+    named = value.get("type")
+    return ANY_MESSAGE if isinstance(named, str) and find_kind(f"message/{named}") else None
+
+
+def has_own_name(name: str) -> bool:
+    """Return whether a name is ours outside a planning tree too; `config.json` is not."""
+    return name.endswith((".jsonl", ".toon")) or name.startswith(".") or name == "HANDOFF.md"
+
+
+_ENDINGS = (".jsonl", ".json", ".toon")
+_DATA = re.compile(r"(?P<stem>.+)\.(?:json|jsonl|ndjson|toon)", re.IGNORECASE)
+"""Names that may be an artifact's; notes, images and the like are nobody's artifact."""
+_PREFIXES = {
+    word: row.prefix
+    for row in WORKING
+    for word in (row.name.value, row.prefix.rstrip("-"), *row.nicknames)
+}
+"""What people write before a name for a department → the prefix that is meant."""
+_BELOW = re.compile(
+    rf"(?P<top>{re.escape(PLANNING_ROOT)}/(?:milestones/[^/]+/)?)"
+    r"(?:phases?/(?:(?P<phase>[^/]+)/(?:[^/]+/)?)?)?(?P<name>[^/]+)"
+)
+_PHASE_LIKE = re.compile(
+    r"(?:phase[-_ ]?)?(?P<number>[0-9]{1,2})(?:[-_ .]+(?P<slug>.+))?", re.IGNORECASE
+)
+_CLOSE = 0.84
+"""How alike two names are, from 0 to 1, of which one is a misspelling of the other."""
+
+
+def intended_path(path: str) -> str | None:
+    """Return the path that a file of the planning tree was probably meant to have, or None."""
+    name = path.rpartition("/")[2]
+    found = _BELOW.fullmatch(path)
+    if not found or classify(path) is not None or name_of_kind(name) is not None:
+        return None
+    if any(fnmatchcase(name, pattern) for pattern in RUNTIME):
+        return None
+    folder, number = _phase_folder(found["phase"] or "")
+    meant = _intended_name(name, number)
+    if meant is None:
+        return None
+    place = place_of_name(meant.replace("MM", "01").replace("NN", "01"))
+    is_of_root = place is not None and place.artifact.home is Home.ROOT
+    fresh = f"{found['top']}{'' if is_of_root else f'phases/{folder}/'}{meant}"
+    return fresh if fresh != path else None
+
+
+@lru_cache(10_000)
+def misnamed(path: str) -> Finding | None:
+    """Return the finding about a name that nearly is an artifact's, or None."""
+    meant = intended_path(path) or _intended_handoff(path) or _intended_document(path)
+    if meant is None:
+        return None
+    message = "nobody reads or commits a file of this name"
+    return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, "Rename the file.")
+
+
+def misplaced(path: str) -> Finding | None:
+    """Return the warning about a file outside the planning tree that is named as an artifact."""
+    place = None if path.startswith(f"{PLANNING_ROOT}/") else place_of_name(path)
+    if place is None or place.artifact.format not in (Format.JSONL, Format.TOON):
+        return None
+    folder = f"{PLANNING_ROOT}/{'phases/NN-SLUG/' if place.artifact.home is Home.PHASE else ''}"
+    message = f"nobody reads or commits an artifact outside {PLANNING_ROOT}"
+    expected, hint = f"{folder}{place.name}", "Move the file, if it is one."
+    warning = Level.WARNING
+    return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, expected, hint, warning)
+
+
+def _intended_handoff(path: str) -> str | None:
+    """Return the form of a handoff's name for what lies among product handoffs under another."""
+    folder, _, name = path.rpartition("/")
+    is_data = name.endswith(".json") and not name.startswith(".")
+    if folder != HANDOFF_FOLDER or not is_data or classify(path) is not None:
+        return None
+    return HANDOFF_ROW.name
+
+
+def _intended_document(path: str) -> str | None:
+    """Return the form of a name for a document of the product workflow that has nearly one."""
+    folder, _, name = path.rpartition("/")
+    stem, _, ending = name.rpartition(".")
+    word = re.split(r"[-_. ]", stem)[0].lower()
+    rows = [row for row in STORAGE if row.directory == folder and _first_word(row) == word]
+    alike = [row for row in rows if row.name.endswith(f".{ending}")] or rows
+    if not rows or ending not in _OF_DOCUMENTS or any(_form(row).fullmatch(name) for row in rows):
+        return None
+    return f"{folder}/{alike[0].name}"
+
+
+_OF_DOCUMENTS = ("md", "html", "json")
+
+
+def _first_word(row: Stored) -> str:
+    return row.name.partition("_")[0].lower() if row.producer else ""
+
+
+@cache
+def _form(row: Stored) -> re.Pattern[str]:
+    """Return the names that the form of a document allows."""
+    dated = row.name.replace("[YYYY-MM-DD]", "@")
+    named = re.sub(r"\\\[\w+\\\]", "[^/ ]+", re.escape(dated))
+    return re.compile(named.replace("@", "[0-9]{4}-[0-9]{2}-[0-9]{2}"))
+
+
+def _phase_folder(text: str) -> tuple[str, str]:
+    """Return the phase directory that a folder means, and its number; placeholders for the rest."""
+    if PHASE_DIRECTORY.fullmatch(text):
+        return text, text[:2]
+    found = _PHASE_LIKE.fullmatch(text)
+    number = f"{int(found['number']):02}" if found else "NN"
+    slug = re.sub(r"[^a-z0-9]+", "-", ((found["slug"] or "") if found else text).lower())
+    return f"{number}-{slug.strip('-') or 'SLUG'}", number
+
+
+def _intended_name(name: str, number: str) -> str | None:
+    found = _DATA.fullmatch(name)
+    if not found:
+        return None
+    stem = found["stem"].lower()
+    words = [word for word in re.split(r"[-_. ]+", stem) if word]
+    prefix = _PREFIXES.get(words[0]) if len(words) > 1 else None
+    rest = words if prefix is None else words[1:]
+    numbers = [f"{int(word):02}" for word in rest if re.fullmatch(r"[0-9]{1,2}", word)]
+    said = [word for word in rest if not word.isdigit() and word != "phase"]
+    if said in (["plan"], ["summary"]) and len(numbers) <= 2:
+        own = [number, "MM"] if not numbers else [number, *numbers][-2:]
+        return f"{prefix or ''}{'-'.join(own)}.{said[0]}.jsonl"
+    for form in (stem, f"{prefix or ''}{'-'.join(rest)}"):
+        if exact := next((form + end for end in _ENDINGS if place_of_name(form + end)), None):
+            return exact
+    return _close_name(prefix or "", "-".join(said)) if said else None
+
+
+def _close_name(prefix: str, stem: str) -> str | None:
+    import difflib  # Costs as much as this module, and only a name without a row needs it.
+
+    names = _likely_names()
+    near = difflib.get_close_matches(stem, names, 1, _CLOSE)
+    if not near:
+        return None
+    name = names[near[0]]
+    return name.replace("{dept}", prefix)
+
+
+@cache
+def _likely_names() -> dict[str, str]:
+    """Return stem → file name of the artifacts that are not named after a plan or a phase."""
+    return dict(_stems())
+
+
+def _stems() -> Iterator[tuple[str, str]]:
+    for artifact in ARTIFACTS:
+        plain = artifact.file.replace("{dept}", "")
+        if "{" not in plain and plain.endswith(_ENDINGS):
+            yield plain.lstrip(".").rpartition(".")[0], artifact.file

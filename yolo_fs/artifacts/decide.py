@@ -1,0 +1,126 @@
+"""From verdicts to actions: commit what was accepted, tell what is new. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from yolo_fs.artifacts.verdicts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Rejected,
+    Verdict,
+    Waiting,
+)
+from yolo_fs.core.reasons import Reason
+
+EventSink = Callable[[str, str, Mapping[str, Any]], object]
+"""Takes an event's type, the path that it is about, and its data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commit an accepted artifact, alone."""
+
+    accepted: Accepted
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Write a fact to the journal, where agents and people follow it."""
+
+    event: str
+    """Type of the event without our prefix, such as `artifact.rejected`."""
+    path: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+Action = Commit | Emit
+
+
+def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
+    """Return what is to be done, in the order seen, but plans after those that they need."""
+    actions = [
+        action
+        for path, verdict in seen.items()
+        for action in _actions(path, before.get(path), verdict)
+    ]
+    slots = [at for at, action in enumerate(actions) if _has_order(action)]
+    for at, action in zip(slots, _by_needs([actions[at] for at in slots]), strict=True):
+        actions[at] = action
+    return tuple(actions)
+
+
+def _has_order(action: Action) -> bool:
+    if not isinstance(action, Commit):
+        return False
+    artifact = action.accepted.place.artifact
+    return artifact.kind == "plan" or artifact.needs_plans
+
+
+def _by_needs(plans: Sequence[Action]) -> list[Action]:
+    """Return plans so that each follows those that it depends on, for history has to have them
+    first, and reviews, which may be of all plans, after those of their phase.
+    """
+    if len(plans) < 2:  # nearly always; what follows leaves a cycle to the garbage collector
+        return [*plans]
+    accepted = [action.accepted for action in plans if isinstance(action, Commit)]
+    by_name: dict[str, list[int]] = {}
+    by_folder: dict[str, list[int]] = {}
+    for index, plan in enumerate(accepted):
+        by_name.setdefault(str(plan.place.plan), []).append(index)
+        if plan.place.plan is not None:
+            by_folder.setdefault(plan.place.folder, []).append(index)
+    order: dict[int, None] = {}
+
+    def put(index: int, asking: frozenset[int]) -> None:
+        if index in order or index in asking:
+            return
+        for name in accepted[index].needs:
+            for needed in by_name.get(name, ()):
+                put(needed, asking | {index})
+        if accepted[index].place.artifact.needs_plans:
+            for needed in by_folder.get(accepted[index].place.folder, ()):
+                put(needed, asking | {index})
+        order[index] = None
+
+    for index in range(len(accepted)):
+        put(index, frozenset())
+    return [plans[index] for index in order]
+
+
+def _actions(path: str, before: Verdict | None, now: Verdict) -> Iterator[Action]:
+    if isinstance(now, Accepted):
+        yield Commit(now)
+    elif now != before and (event := _EVENTS.get(type(now))):
+        yield Emit(event, path, describe(now))
+
+
+_EVENTS: Mapping[type, str] = {
+    Rejected: "artifact.rejected",
+    Held: "artifact.held",
+    Missing: "artifact.missing",
+}
+
+
+def describe(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as events and `status --json` show it."""
+    match verdict:
+        case Rejected(findings):
+            return {
+                "reason": findings[0].reason.value,
+                "findings": [finding.as_json() for finding in findings],
+            }
+        case Held(reason, findings):
+            return {"reason": reason.value, "findings": [finding.as_json() for finding in findings]}
+        case Waiting(reason) | Missing(reason) | Ignored(reason) | Committed(_, reason):
+            return {"reason": reason.value, "findings": []}
+        case Accepted():
+            return {
+                "reason": Reason.QUEUED.value,
+                "findings": [finding.as_json() for finding in verdict.warnings],
+            }

@@ -1,0 +1,439 @@
+"""From the records of an artifact to its findings: the shape of every line, then cross-references:
+does what it points at exist, and in the right order? And credentials in its content, found before
+it is committed, because a commit makes a leak permanent. Pure.
+
+Each member of `Check` that a row names is bound here to its predicate; a test asserts that none is
+left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain, islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from yolo_fs.artifacts.table import ARCHITECTURE_SECTIONS, GRADES, Artifact, Check
+from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.core.ids import PlanId
+from yolo_fs.core.reasons import Fault, Finding, Grade, Level, Reason, shortened
+from yolo_fs.core.timestamps import moment
+from yolo_fs.schemas.contradictions import contradicted
+from yolo_fs.schemas.layout import Record, Strictness
+
+if TYPE_CHECKING:
+    from yolo_fs.core.credentials import Hit
+
+MAX_FINDINGS = 100
+
+
+class Understood(NamedTuple):
+    """What an artifact says, in the documented form, and what is wrong with its lines."""
+
+    records: tuple[Record, ...]
+    faults: tuple[Located, ...]
+    """In the order of the lines."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no fault rejects the artifact."""
+        return all(fault.level is not Level.ERROR for _, fault in self.faults)
+
+
+def understand(
+    place: Place, records: Sequence[Record], mode: Strictness, plans: Collection[str] = ()
+) -> Understood:
+    """Return what the lines say, each by itself; `plans`: ids of those in the same folder."""
+    from yolo_fs.artifacts.forms import normalise  # pydantic: see `load`
+
+    normal, told = normalise(place, records, plans)
+    places = {(line, fault.at) for line, fault in told}
+    faults = (
+        (line, fault)
+        for line, fault in shape_faults(place.artifact, normal, mode)
+        if not any((line, at) in places for at in _around(fault.at))
+    )
+    return Understood(normal, _graded(_bounded(chain(told, faults), mode), mode))
+
+
+def of_sections(
+    place: Place, findings: Sequence[Finding], records: Sequence[Record]
+) -> tuple[Finding, ...]:
+    """Return what was found while reading, as its readers take it.
+
+    Those of an architecture need its sections: where all are there, TOON that cannot be read
+    further is a `should`.
+    """
+    is_whole = Check.SECTIONS in place.artifact.checks and any(
+        all(name in record.value for name in ARCHITECTURE_SECTIONS) for record in records
+    )
+    return tuple(
+        replace(finding, level=Level.WARNING)
+        if is_whole and finding.reason is Reason.TOON_INVALID
+        else finding
+        for finding in findings
+    )
+
+
+def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
+    """Yield the first faults, and one for the rest: a large wrong file costs others nothing."""
+    warnings = errors = 0
+    for line, fault in faults:
+        is_error = fault.level is Level.ERROR and (fault.grade is not Grade.SHOULD or mode.strict)
+        warnings, errors = warnings + (not is_error), errors + is_error
+        told = errors if is_error else warnings
+        if told <= MAX_FINDINGS:
+            yield line, fault
+        elif told == MAX_FINDINGS + 1:
+            message = f"more than {MAX_FINDINGS} findings; the others are not listed"
+            hint = "correct what is listed, then look again"
+            yield line, fault._replace(at="", message=message, expected="", hint=hint)
+        if errors > MAX_FINDINGS:
+            return
+
+
+def examine(
+    place: Place, records: Sequence[Record], around: Surroundings, mode: Strictness
+) -> Understood:
+    """Return what the artifact says among its neighbours, with every fault in line order."""
+    understood = understand(place, records, mode, around.present | around.plans.keys())
+    references = tuple(run_checks(place, understood.records, around))
+    return Understood(understood.records, _graded([*understood.faults, *references], mode))
+
+
+def _graded(faults: Iterable[Located], mode: Strictness) -> tuple[Located, ...]:
+    """Return the faults in the order of lines; a `should` only warns, unless strict."""
+    graded = [
+        (line, fault._replace(level=Level.WARNING))
+        if fault.grade is Grade.SHOULD and not mode.strict
+        else (line, fault)
+        for line, fault in dict.fromkeys(faults)
+    ]
+    return tuple(sorted(graded, key=lambda located: located[0]))
+
+
+def _around(at: str) -> Iterator[str]:
+    """Yield a place within a line and those that it lies in."""
+    while at:
+        yield at
+        at = at.rpartition("/")[0]
+
+
+def shape_faults(
+    artifact: Artifact, records: Sequence[Record], mode: Strictness
+) -> Iterator[Located]:
+    """Yield what is wrong with the number of lines and the shape of each."""
+    from yolo_fs.schemas.base import check
+
+    yield from _count_faults(artifact, records)
+    for record, shape in artifact.shapes_of(records):
+        if artifact.is_one_line and record is not records[0]:
+            continue
+        if shape:
+            yield from ((record.line, fault) for fault in check(shape, record.value, mode)[1])
+
+
+def _count_faults(artifact: Artifact, records: Sequence[Record]) -> Iterator[Located]:
+    if artifact.is_one_line and len(records) > 1:
+        # Real summaries often grow a line per task; the protocol calls that a warning (1.3, end).
+        fault = Fault(Reason.WRONG_LINE_COUNT, "", f"{len(records)} lines", "exactly one line")
+        yield records[1].line, fault._replace(level=Level.WARNING, grade=Grade.SHOULD)
+    if artifact.needs_body and len(records) == 1:
+        message, expected = "a header without any line below it", "at least one line more"
+        yield records[0].line, Fault(Reason.WRONG_LINE_COUNT, "", message, expected)
+
+
+Located = tuple[int, Fault]
+"""A line number (0: the whole file) and what is wrong there."""
+
+
+def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    """Yield what the artifact's cross-references get wrong."""
+    for row in place.artifact.checks:
+        for line, fault in CHECKS[row](place, records, around):
+            is_mild = GRADES[row] is Grade.SHOULD
+            yield line, fault._replace(grade=Grade.SHOULD) if is_mild else fault
+    yield from _contradictions(place, records)
+
+
+def commits_mentioned(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the commit hashes whose existence has to be looked up before the checks run."""
+    if Check.COMMITS not in place.artifact.checks:
+        return ()
+    from yolo_fs.artifacts.forms import normalise
+
+    normal = normalise(place, records).records
+    return tuple(name for record in normal for name in _texts(record.value.get("ch")))
+
+
+def plan_facts(header: Mapping[str, object]) -> PlanFacts | None:
+    """Return what a plan's header tells others, or None when it tells nothing usable."""
+    wave = header.get("w")
+    if not isinstance(wave, int | float) or isinstance(wave, bool):
+        return None
+    return PlanFacts(wave, tuple(_texts(header.get("d"))))
+
+
+def needs_of(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
+    """Return the ids of the plans of its phase that a plan depends on."""
+    if Check.WAVES not in place.artifact.checks or not records or place.plan is None:
+        return ()
+    phase = place.plan.phase
+    spelled = _texts(records[0].value.get("d"))
+    names = (f"{phase}-{name}" if len(name) == 2 else name for name in spelled)
+    return tuple(name for name in names if name.startswith(f"{phase}-"))
+
+
+def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
+    if not records or place.plan is None:
+        return
+    line, header = records[0]
+    spelled = f"{header.get('p')}-{header.get('n')}"
+    if PlanId.parse(spelled) and spelled != str(place.plan):
+        own, expected = place.plan, f"plan {place.plan}, as the file is named"
+        hint = f'Write "p":"{own.phase}","n":"{own.number}" here, or rename the file.'
+        message = f"the content is plan {spelled}"
+        yield line, Fault(Reason.NAME_MISMATCH, "/n", message, expected, hint)
+    yield from _phase_of_name(place)
+
+
+def _phase_of_name(place: Place) -> Iterator[Located]:
+    if place.phase and place.plan and place.phase.number != place.plan.phase:
+        expected = f"a plan of phase {place.phase.number}, as the directory is named"
+        message = f"the file is named after phase {place.plan.phase}"
+        yield 0, Fault(Reason.PHASE_MISMATCH, "", message, expected)
+
+
+_PHASE_KEYS = ("phase", "from_phase", "p", "ph")
+
+
+def _phase(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator[Located]:
+    if place.phase is None:
+        return
+    for line, value in records[:1]:
+        for key in _PHASE_KEYS:
+            said = str(value.get(key, ""))
+            if (
+                said.isascii()
+                and said.isdigit()
+                and said.lstrip("0") != place.phase.number.lstrip("0")
+            ):
+                expected = f"{place.phase.number}, as the directory is named"
+                message = f"the content speaks of phase {said[:80]}"
+                yield line, Fault(Reason.PHASE_MISMATCH, f"/{key}", message, expected)
+
+
+def _task_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    yield from _repeated(records[1:])
+
+
+def _unique_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    yield from _repeated(records)
+
+
+def _repeated(records: Sequence[Record]) -> Iterator[Located]:
+    seen: dict[tuple[str, ...], int] = {}
+    for line, value in records:
+        name = value.get("id")
+        if not isinstance(name, str):
+            continue
+        of = (str(value.get("plan", "")), str(value.get("rd", "")))
+        first = seen.setdefault((name, *of), line)
+        if first != line:
+            message = f"{name!r} is already used on line {first}"
+            yield line, Fault(Reason.DUPLICATE_ID, "/id", message, "an id of its own")
+
+
+def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    tasks = {
+        name: record for record in records[1:] if isinstance(name := record.value.get("id"), str)
+    }
+    graph: dict[str, list[str]] = {}
+    for name, (line, value) in tasks.items():
+        graph[name] = []
+        for position, needed in enumerate(_texts(value.get("td"))):
+            at = f"/td/{position}"
+            if needed == name:
+                message, hint = f"{name} depends on itself", "Take it out of `td`."
+                yield line, Fault(Reason.SELF_REFERENCE, at, message, "another task", hint)
+            elif needed.rpartition("/")[0] in _texts(records[0].value.get("d")):
+                seen = f"{needed} is of another plan, which comes first by `d`"
+                yield line, Fault(Reason.UNTIDY_FORM, at, seen, _one_of(tasks), grade=Grade.SHOULD)
+            elif needed not in tasks:
+                seen, known = f"no task {needed!r} in this plan", _one_of(tasks)
+                yield line, Fault(Reason.UNKNOWN_REFERENCE, at, seen, known, grade=Grade.SHOULD)
+            else:
+                graph[name].append(needed)
+    if circle := _circle(graph):
+        path, (first, second) = " → ".join(circle), circle[:2]
+        expected = "an order in which tasks can be done"
+        hint = f"Take {first} out of the `td` of {second}, if it does not need it."
+        yield tasks[first].line, Fault(Reason.DEPENDENCY_CYCLE, "/td", path, expected, hint)
+
+
+def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    """Each plan that `d` names is another one of this phase, and they do not run in a circle."""
+    if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
+        return
+    line, name = records[0].line, str(place.plan)
+    for position, spelled in enumerate(own.needs):
+        at = f"/d/{position}"
+        needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
+        if needed not in around.plans and needed not in around.present:
+            yield line, _waits_for(needed, at, place, around)
+    graph = {
+        **{other: list(facts.needs) for other, facts in around.plans.items()},
+        name: list(own.needs),
+    }
+    if (circle := _circle(graph)) and name in circle:
+        expected = "an order in which plans can be done"
+        needed = circle[circle.index(name, 1) - 1]
+        hint = f"Take {needed} out of the `d` of this plan, if it does not need it."
+        fault = Fault(Reason.DEPENDENCY_CYCLE, "/d", " → ".join(circle), expected, hint)
+        yield line, fault
+
+
+def _wave_order(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
+        return
+    for position, spelled in enumerate(own.needs):
+        needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
+        facts = around.plans.get(needed)
+        if facts and facts.wave >= own.wave and needed != str(place.plan):
+            # Whoever needs the order takes it from `d`.
+            seen = f"plan {needed} is of wave {facts.wave}, this one of wave {own.wave}"
+            fault = Fault(Reason.WAVE_ORDER, f"/d/{position}", seen, "a plan of an earlier wave")
+            yield records[0].line, fault
+
+
+def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Fault:
+    assert place.plan is not None
+    if not needed.startswith(f"{place.plan.phase}-"):
+        message, hint = f"no plan {needed!r} in this phase", "Name plans of other phases in `xd`."
+        return Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.plans, _PLANS), hint)
+    message = f"waits for plan {needed}, which is not there yet"
+    hint = "It is committed when that plan is there; or take it out of `d`."
+    return Fault(Reason.WAITS_FOR, at, message, _one_of(around.plans, _PLANS), hint)
+
+
+def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+    for line, value in records:
+        for position, name in enumerate(_texts(value.get("ch"))):
+            if not around.commits.get(name, False):
+                at, expected = f"/ch/{position}", "the hash of a commit of this repository"
+                hint = "'git log --oneline -9' lists the newest."
+                yield line, Fault(Reason.UNKNOWN_COMMIT, at, f"{name!r}", expected, hint)
+
+
+def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    latest: dict[str, datetime] = {}
+    for line, value in records:
+        name, written = str(value.get("id")), str(value.get("dt"))
+        at = moment(written)  # what is none is a fault of its shape
+        if at and name in latest and at <= latest[name]:
+            said = f"{written} is not later than {latest[name].isoformat()}"
+            # The order of the lines is that of events; of two in one moment nothing is said.
+            grade = Grade.SHOULD if at == latest[name] else Grade.MUST
+            yield line, Fault(Reason.OUT_OF_RANGE, "/dt", said, "a later moment", grade=grade)
+        if at:
+            latest[name] = max(at, latest.get(name, at))
+
+
+def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    for line, value in records[:1]:
+        if not _says_something(value):
+            continue
+        for section in ARCHITECTURE_SECTIONS:
+            if section not in value:
+                expected = f"the section, such as {section}[0]: when there is none"
+                missing = Fault(Reason.SECTION_MISSING, f"/{section}", f"no {section!r}", expected)
+                yield line, missing._replace(level=Level.WARNING)
+
+
+def _some_section(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    for line, value in records[:1]:
+        if not _says_something(value):
+            expected = f"the sections {', '.join(ARCHITECTURE_SECTIONS)}"
+            yield line, Fault(Reason.SECTION_MISSING, "", "no section says anything", expected)
+
+
+def _says_something(architecture: Mapping[str, object]) -> bool:
+    return any(architecture.get(section) for section in ARCHITECTURE_SECTIONS)
+
+
+def _contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located]:
+    """A verdict agrees with the evidence beside and below it, whatever the kind."""
+    lines = [record.value for record in records]
+    for one in contradicted(place.artifact.kind, lines):
+        expected = "a verdict that agrees with the evidence"
+        yield records[one.position].line, Fault(Reason.STATE_CONFLICT, one.at, one.what, expected)
+
+
+def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+    from yolo_fs.schemas.envelope.envelope import payload_faults
+
+    for record in records:
+        yield from ((record.line, fault) for fault in payload_faults(record.value))
+
+
+CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterator[Located]]] = {
+    Check.PLAN_NAME: _plan_name,
+    Check.PHASE: _phase,
+    Check.TASK_IDS: _task_ids,
+    Check.TASK_GRAPH: _task_graph,
+    Check.WAVES: _waves,
+    Check.WAVE_ORDER: _wave_order,
+    Check.COMMITS: _commits,
+    Check.UNIQUE_IDS: _unique_ids,
+    Check.RISING_TIME: _rising_time,
+    Check.SECTIONS: _sections,
+    Check.SOME_SECTION: _some_section,
+    Check.PAYLOAD: _payload,
+}
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+_PLANS = "'yolo-fs status -v'"
+
+
+def _one_of(names: Mapping[str, object], shown_by: str = "") -> str:
+    return shortened(sorted(names), shown_by=shown_by) or "one that is there; none is yet"
+
+
+def _circle(graph: Mapping[str, Sequence[str]]) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(name) for name in error.args[1]]
+    return []
+
+
+def find_secrets(
+    data: bytes, path: str, allowed: frozenset[str] = frozenset()
+) -> tuple[Finding, ...]:
+    """Return a finding for each credential whose fingerprint is not allowed.
+
+    The credential itself is never shown.
+    """
+    from yolo_fs.core.credentials import find_hits  # many commands examine no content
+
+    refused = (pair for pair in find_hits(data) if pair[1].fingerprint not in allowed)
+    hits = sorted(islice(refused, MAX_FINDINGS))
+    return tuple(_finding(path, line, hit) for line, hit in hits)
+
+
+def _finding(path: str, line: int, hit: Hit) -> Finding:
+    return Finding(
+        Reason.SECRET,
+        path,
+        line,
+        message=f"rule {hit.rule}, fingerprint {hit.fingerprint}",
+        expected="no credential in a file that is committed",
+        hint="remove it and have it replaced by its provider; if it is harmless, allow the "
+        "fingerprint",
+    )

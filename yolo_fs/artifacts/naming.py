@@ -1,0 +1,364 @@
+"""Commit subjects: the one that is prescribed, from path and content; what a subject says a commit
+was for; and how a person's is judged. Pure.
+
+Every historical spelling of the scope is understood. A source commit names its task by id (`T3 …`)
+or by the task's own words, which is what the document prescribes. See
+docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.handoff_names import commit_subject
+from yolo_fs.artifacts.table import Naming
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.core.ids import GRAMMAR, PLAN, TYPES, PlanId, Subject, TaskRef, read_scope
+from yolo_fs.protocol.departments import WORKING_NAMES, Dept
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.schemas.layout import Record
+
+Entry = Mapping[str, Any]
+"""One escalation of an execution state."""
+
+
+class EscalationChange(Enum):
+    """What became of an escalation."""
+
+    RECEIVED = "received"
+    """It was not there, or was closed, and is open."""
+    RESOLVED = "resolved"
+
+
+class Changed(NamedTuple):
+    """One escalation that a version of the state takes in or closes."""
+
+    id: str
+    change: EscalationChange
+
+
+def entries_in(state: Mapping[str, Any]) -> tuple[Entry, ...]:
+    """Return the escalations of an execution state that are objects."""
+    found = state.get("escalations")
+    return tuple(one for one in found if isinstance(one, dict)) if isinstance(found, list) else ()
+
+
+def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed]:
+    """Yield which escalations were taken in or closed between two versions, in its order."""
+    was_open = {str(one.get("id")): _is_open(one) for one in before}
+    for one in after:
+        name = str(one.get("id"))
+        if _is_open(one) is not was_open.get(name):
+            is_open = _is_open(one)
+            change = EscalationChange.RECEIVED if is_open else EscalationChange.RESOLVED
+            yield Changed(name, change)
+
+
+def without(
+    after: Iterable[Entry], before: Iterable[Entry], late: Sequence[Changed]
+) -> list[Entry]:
+    """Return the later version as if some of its changes had not come yet."""
+    known = {str(one.get("id")): one for one in before}
+    kept = {one.id: known.get(one.id) for one in late}
+    found = (kept.get(str(one.get("id")), one) for one in after)
+    return [one for one in found if one is not None]
+
+
+def _is_open(entry: Entry) -> bool:
+    return entry.get("status") != "resolved"
+
+
+def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> str:
+    """Return the subject under which this content of the artifact is committed.
+
+    `before`: what the version before says, where `is_named_by_change`; nothing where there is none.
+    """
+    if is_named_by_change(place) and (subject := _of_escalation(place, records, before)):
+        return _render(subject, place, N=_number(place, records[0].value))
+    return _RULES[place.artifact.naming](place, [record.value for record in records])
+
+
+def spellings_of(
+    place: Place, records: Sequence[Record], before: Sequence[Record]
+) -> Iterator[str]:
+    """Yield every subject under which this content may stand in history, the prescribed one first.
+
+    Before escalations had subjects of their own, a state was called after its step alone.
+    """
+    prescribed = subject_of(place, records, before)
+    yield prescribed
+    by_step = _RULES[place.artifact.naming](place, [record.value for record in records])
+    if by_step != prescribed:
+        yield by_step
+
+
+def is_named_by_change(place: Place) -> bool:
+    """Return whether the subject depends on what the version before says."""
+    return place.artifact.naming is Naming.TRANSITION
+
+
+def _of_escalation(
+    place: Place, records: Sequence[Record], before: Sequence[Record]
+) -> Subject | None:
+    """Return the subject of the first escalation that this content takes in or closes, if any."""
+    known, said = (entries_in(version[0].value) if version else () for version in (before, records))
+    received, resolved = place.artifact.subjects[2:4]
+    first = next(changes(known, said), None)
+    if first is None:
+        return None
+    return received if first.change is EscalationChange.RECEIVED else resolved
+
+
+KIND = "Yolo-Artifact"
+"""Trailer: the kind of the artifact that the commit is called after."""
+ORIGIN = "Yolo-Origin"
+"""Trailer of a copy: which clone made the artifact, and in which commit of its own; absent where it
+was made."""
+WARNINGS = "Yolo-Warnings"
+"""Trailer: how many warnings the artifact had when committed; absent when there were none."""
+
+
+def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
+    """Return the trailers that let machines find the commit again."""
+    warned = ((WARNINGS, str(warning_count)),) if warning_count else ()
+    trailers = [(KIND, place.artifact.kind)]
+    if place.phase:
+        trailers.append(("Yolo-Phase", str(place.phase)))
+    if place.plan:
+        trailers.append(("Yolo-Plan", str(place.plan)))
+    return (
+        *trailers,
+        ("Yolo-Dept", place.department),
+        ("Yolo-Schema", f"artifact/{place.artifact.kind}/1"),
+        *warned,
+    )
+
+
+def _by_place(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+    return _render(place.artifact.subjects[0], place)
+
+
+def _by_enrichment(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    planned, enriched = place.artifact.subjects
+    tasks = lines[1:]
+    every_task_has_spec = bool(tasks) and all(task.get("spec") for task in tasks)
+    return _render(enriched if every_task_has_spec else planned, place)
+
+
+def _by_one_plan(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    one, several = place.artifact.subjects
+    plans = set(_plans_in(lines))
+    return _render(one, place, plan=plans.pop()) if len(plans) == 1 else _render(several, place)
+
+
+def _by_department(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+    position = WORKING_NAMES.index(Dept(place.department))
+    return _render(place.artifact.subjects[position], place)
+
+
+def _by_completion(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    complete, otherwise = place.artifact.subjects
+    chosen = complete if lines[0].get("st") == "complete" else otherwise
+    return _render(chosen, place, N=_number(place, lines[0]), step=_step(lines[0]))
+
+
+def _by_step(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the state says was reached last."""
+    complete, skipped, *_, otherwise = place.artifact.subjects
+    steps = lines[0].get("steps")
+    reached = steps.get(str(lines[0].get("step") or _FIRST), {}) if isinstance(steps, dict) else {}
+    chosen = {"complete": complete, "skipped": skipped}.get(str(reached.get("status")), otherwise)
+    return _render(chosen, place, N=_number(place, lines[0]), step=_step(lines[0]))
+
+
+_FIRST = "planning"
+"""Step of a state that names none."""
+
+
+def _step(state: Mapping[str, Any]) -> str:
+    step = str(state.get("step") or _FIRST)
+    return step if re.fullmatch(r"[a-z][a-z_]*", step) else _FIRST
+
+
+def _number(place: Place, state: Mapping[str, Any]) -> str:
+    return _whole(state.get("ph", state.get("phase"))) or (
+        str(int(place.phase.number)) if place.phase else "0"
+    )
+
+
+def _by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+    subject = commit_subject(place.path)
+    assert subject is not None, place.path
+    return subject
+
+
+_RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
+    Naming.PLACE: _by_place,
+    Naming.ENRICHMENT: _by_enrichment,
+    Naming.ONE_PLAN: _by_one_plan,
+    Naming.DEPARTMENT: _by_department,
+    Naming.COMPLETION: _by_completion,
+    Naming.TRANSITION: _by_step,
+    Naming.ROUTE: _by_route,
+}
+
+
+def _render(subject: Subject, place: Place, **gaps: str) -> str:
+    known = {
+        "phase": place.phase.number if place.phase else "state",
+        "artifact": place.name.lstrip(".").rsplit(".", 1)[0],  # no leading dot, no last ending
+        **gaps,
+    }
+    if place.phase:
+        known.setdefault("N", str(int(place.phase.number)))
+    if place.plan:
+        known.setdefault("plan", str(place.plan))
+    return subject.render(**known)
+
+
+def _plans_in(lines: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    for line in lines:
+        several = line.get("plans")
+        named = [line.get("plan"), *(several if isinstance(several, list) else [])]
+        yield from (plan for plan in named if isinstance(plan, str) and PLAN.fullmatch(plan))
+
+
+def _whole(value: object) -> str:
+    """Return a phase number as the subjects write it, unpadded; nothing when it is none."""
+    text = str(value)
+    return str(int(text)) if re.fullmatch(r"[0-9]{1,2}", text) else ""
+
+
+_TASK = re.compile(r"(?:(?P<plan>[0-9]{2}-[0-9]{2})/)?T(?P<number>[1-9][0-9]*)\b")
+_TICKET = re.compile(r"(?:\[[A-Za-z0-9#_./-]{1,40}\]|[A-Z][A-Z0-9]*-[0-9]+|#[0-9]+):?\s+")
+"""What hooks of others put before a subject."""
+_SPACE = re.compile(r"\s+")
+
+
+class Purpose(NamedTuple):
+    """What a commit was for."""
+
+    phase: str
+    """Two digits; empty when the subject names no phase."""
+    plan: PlanId | None = None
+    task: TaskRef | None = None
+    step: str = ""
+    """Key of the step whose artifact it says it records; empty for source and anything else."""
+    words: str = ""
+    """What it says after the scope where it names no task, to compare with the words of a task."""
+
+
+def purpose_of(subject: str) -> Purpose | None:
+    """Return what a subject says it was for, or None when it is not one of the protocol's form."""
+    ticket = _TICKET.match(subject)
+    subject = subject[ticket.end() :] if ticket else subject
+    found = GRAMMAR.fullmatch(subject)
+    if found is None:
+        return None
+    scope = read_scope(found["scope"])
+    for step, template in _BY_WORD.get(found["text"].partition(" ")[0], ()):
+        if gaps := template.match(subject):
+            return Purpose(
+                scope.phase, PlanId.parse(gaps.get("plan", "")) or scope.plan, None, step
+            )
+    task = _TASK.match(found["text"])
+    plan = PlanId.parse(task["plan"]) if task and task["plan"] else scope.plan
+    ref = TaskRef(plan, int(task["number"])) if plan and task else None
+    return Purpose(
+        scope.phase or (plan.phase if plan else ""),
+        plan,
+        ref,
+        "",
+        "" if ref else alike(found["text"]),
+    )
+
+
+def alike(words: str) -> str:
+    """Return words as they are compared: spaces, case and a final full stop do not count."""
+    return _SPACE.sub(" ", words).strip().rstrip(".").casefold()
+
+
+def _by_word() -> Mapping[str, tuple[tuple[str, Subject], ...]]:
+    """Return the templates of artifacts by the first word after the scope."""
+    found: dict[str, tuple[tuple[str, Subject], ...]] = {}
+    for step in STEPS:
+        for template in step.commits:
+            word = template.template.partition("): ")[2].partition(" ")[0]
+            if not word.startswith("{"):
+                found[word] = (*found.get(word, ()), (step.key, template))
+    return found
+
+
+_BY_WORD = _by_word()
+
+
+GITS_OWN = ("Merge ", 'Revert "', "Reapply ", "fixup! ", "squash! ", "amend! ")
+"""Beginnings of subjects that git itself writes; they are nobody's to spell."""
+
+_ALIKE = 0.75
+"""From this likeness on a prescribed subject is what was meant."""
+_OTHER_TYPES = {
+    "feature": "feat", "add": "feat", "added": "feat", "adds": "feat", "implement": "feat",
+    "implements": "feat", "implemented": "feat", "bugfix": "fix", "bug": "fix", "hotfix": "fix",
+    "fixed": "fix", "fixes": "fix", "tests": "test", "tested": "test", "doc": "docs",
+    "document": "docs", "documented": "docs", "documentation": "docs", "readme": "docs",
+    "performance": "perf", "refactored": "refactor", "build": "chore", "ci": "chore",
+}  # fmt: skip
+_PARTS = re.compile(
+    r"(?P<type>[A-Za-z]++)?+\s*+(?:[(\[{](?P<scope>[^()\[\]{}]*+)[)\]}]\s*+)?+(?:!\s*+)?+"
+    r"(?::|-\s)\s*+(?P<text>.*)"
+)
+_PLAN = re.compile(r"\b[0-9]{2}-[0-9]{2}\b")
+
+
+def is_sound(subject: str) -> bool:
+    """Return whether a subject follows the grammar, or is one that git writes itself."""
+    return subject.startswith(GITS_OWN) or GRAMMAR.fullmatch(subject) is not None
+
+
+def names_task(subject: str) -> bool:
+    """Return whether a subject names a plan or a task of one, `NN-MM`."""
+    return _PLAN_NAMED.search(subject) is not None
+
+
+_PLAN_NAMED = re.compile(r"(?<![\d-])[0-9]{2}-[0-9]{2}(?![\d-])")
+"""A plan, and no part of a date."""
+
+
+def first_line(message: str, comment: str = "#") -> str:
+    """Return the subject of a message as an editor leaves it: the first line that git keeps."""
+    lines = (line.rstrip() for line in message.splitlines())
+    return next((line for line in lines if line.strip() and not line.startswith(comment)), "")
+
+
+def nearest(subject: str, prescribed: Sequence[str], plan: str) -> str:
+    """Return the right subject nearest to a wrong one.
+
+    `prescribed`: subjects of the artifacts at hand. `plan`: the scope of a source commit that names
+    none.
+    """
+    # Only what is about to be refused is compared, and importing this costs as much as all the
+    # rest.
+    from difflib import get_close_matches
+
+    if alike := get_close_matches(subject, prescribed, 1, _ALIKE):
+        return alike[0]
+    parts = _PARTS.match(subject)
+    said_type = (parts["type"] if parts else "") or ""
+    text = (parts["text"].strip() if parts else subject.strip()) or "say what was done"
+    scope = (parts["scope"] if parts else "") or ""
+    named = _PLAN.search(subject)
+    return f"{_type_of(said_type, text)}({scope.strip() or (named[0] if named else plan)}): {text}"
+
+
+def _type_of(said: str, text: str) -> str:
+    from difflib import get_close_matches
+
+    words = (said.lower(), text.partition(" ")[0].lower())
+    for word in filter(None, words):
+        if word in TYPES or word in _OTHER_TYPES:
+            return _OTHER_TYPES.get(word, word)
+    return next(iter(get_close_matches(words[0], TYPES, 1, 0.6)), "chore") if words[0] else "chore"

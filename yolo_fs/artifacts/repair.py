@@ -1,0 +1,340 @@
+"""Mechanical repairs: what a machine may change because the meaning stays the same.
+
+Pure; nothing is written.
+
+UTF-16, byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline;
+objects that are spread over lines, or share one; control characters and lone backslashes in texts;
+single quotes, bare keys, comments, and prose around the objects, which stays as a `note`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from yolo_fs.artifacts.catalogue import Kind, artifact_of
+from yolo_fs.artifacts.corrections import Correction, corrected
+from yolo_fs.schemas.base import Wire
+from yolo_fs.schemas.layout import Format
+from yolo_fs.schemas.messages.catalogue import MESSAGES
+
+MAX_BYTES = 1 << 20
+"""Larger files are left alone: a diff of them is of no use."""
+
+_MARK = b"\xef\xbb\xbf"
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+_TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*(?:[}}\]]|\Z))")
+_TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
+_LONE_BACKSLASH = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
+"""A backslash of a text that JSON takes for the beginning of an escape that it does not know."""
+_LOOSE = re.compile(
+    r"""(?<!\\)(?:(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|'(?P<quoted>(?:[^'\\\n]|\\[^\n])*+)')"""
+    r"|(?P<comment>//[^\n]*|#[^\n]*|/\*.{0,999}?\*/|<!--.{0,999}?-->)"
+    r"|(?P<key>[A-Za-z_$][\w$-]*+)(?=[ \t]*+:)|(?P<word>[A-Za-z_$][\w$-]*+)"
+    r"|(?P<number>-?[0-9][0-9.eE+-]*)|(?P<other>.)",
+    re.DOTALL,
+)
+"""The tokens of what people and Python write in place of JSON."""
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_PROSE = re.compile(r"(?!.*\"[ \t]*:)[^{}\[\]]*")
+"""A line that cannot be a part of an object."""
+_LISTS = frozenset({
+    "tasks", "findings", "checks", "issues", "critique", "decisions", "gaps", "results", "entries",
+    "items", "research",
+})  # fmt: skip
+"""Keys under which one object holds the records of a file."""
+_NOTE = "note"
+"""Key of what stands beside the objects."""
+_LENIENT = json.JSONDecoder(strict=False)
+_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
+
+
+def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | None:
+    """Return the content with everything put right that needs no decision, or None when nothing is,
+    or can be.
+
+    `by`: where the file lies; without it only what the text alone says is mended.
+    """
+    if len(data) > MAX_BYTES:
+        return None
+    try:
+        is_wide = data.startswith(_WIDE_MARKS) and b"\0" in data
+        text = data.decode("utf-16") if is_wide else data.removeprefix(_MARK).decode()
+    except UnicodeDecodeError:
+        return None
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        return None
+    if kind.format in (Format.JSON, Format.JSONL, Format.TOON):
+        text = _without_fence(text)
+    if kind.format in (Format.JSON, Format.JSONL):
+        is_ended = text.endswith("\n") or kind.format is Format.JSON
+        text = _mended_json(text, kind, by)
+        if not is_ended and _record(text.rstrip("\n").rpartition("\n")[2]) is None:
+            return None  # the half of a line: its writer knows the rest
+    fresh = (text if text.endswith("\n") else text + "\n").encode()
+    return fresh if fresh != data else None
+
+
+def diff(before: bytes, after: bytes, path: str) -> str:
+    """Return the change as a unified diff that `git apply` takes."""
+    pieces = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in pieces
+    )
+
+
+def _lines(data: bytes) -> list[str]:
+    """Return the lines with their ends; only LF ends one."""
+    text = data.decode(errors="backslashreplace")
+    return [piece for piece in re.split(r"(?<=\n)", text) if piece]
+
+
+def _without_fence(text: str) -> str:
+    lines = text.strip().split("\n")
+    if len(lines) > 2 and _is_fence(lines[0]) and lines[-1].strip() in ("```", "~~~"):
+        return "\n".join([*lines[1:-1], ""])
+    return text
+
+
+def _mended_json(text: str, kind: Kind, by: Correction | None) -> str:
+    if kind.format is Format.JSON:
+        body = text.rstrip("\n")
+        if by is not None and len(objects := _objects_in(body)) == 1 and _record(body) is None:
+            body = json.dumps(objects[0], ensure_ascii=False, indent=2)
+        return _mended_records([body], kind, by)[0] + "\n"
+    lines = text.split("\n")
+    if by is not None:
+        if any(_record(line) is None for line in lines if line.strip()):
+            right = {_compact(record): line for line in lines if (record := _record(line))}
+            lines = [
+                right.get(_compact(each)) or _written_like(text, each) for each in _objects_in(text)
+            ] or lines
+        lines = _told_once([line for line in lines if line.strip(" \t\r")], kind)
+        lines = _unfolded(lines, kind)
+    return "\n".join(_mended_records(lines, kind, by))
+
+
+def _objects_in(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a text, however they are spread over lines, or in one array; nothing
+    when there is anything else in it but comments and prose, which the objects then note.
+    """
+    escaped = _LONE_BACKSLASH.sub(lambda found: found[1] or "\\\\", text)
+    return _read_objects(escaped) or _read_objects(text)
+
+
+def _read_objects(text: str) -> list[dict[str, Any]]:
+    objects: list[dict[str, Any]] = []
+    notes: list[str] = []
+    position = 0
+    while position < len(text):
+        if text[position] in " \t\r\n,":
+            position += 1
+            continue
+        if text[position] not in "{[":
+            end = text.find("\n", position) % (len(text) + 1)
+            line = text[position:end].strip()
+            if not _PROSE.fullmatch(line):
+                return []
+            line = "" if _is_fence(line) else line.strip("/*#<!-> \t")
+            notes += [line] if any(map(str.isalnum, line)) else []
+            position = end
+            continue
+        value, end, comments = _value_at(text, position)
+        members = value if isinstance(value, list) else [value]
+        if not all(isinstance(member, dict) for member in members):
+            return []
+        notes += comments
+        if notes and members:
+            members[0] = _with_note(members[0], notes)
+            notes = []
+        objects += members
+        position = end
+    if notes and objects:
+        objects[-1] = _with_note(objects[-1], notes)
+    return objects
+
+
+def _is_fence(line: str) -> bool:
+    return line.startswith(("```", "~~~"))
+
+
+def _with_note(value: dict[str, Any], notes: Sequence[str]) -> dict[str, Any]:
+    key = next(key for number in count(2) if (key := f"{_NOTE}_{number}") not in value)
+    return {**value, _NOTE if _NOTE not in value else key: "\n".join(notes)}
+
+
+def _value_at(text: str, position: int) -> tuple[Any, int, list[str]]:
+    """Return the value that begins at a position, where it ends, and the comments within it; None
+    where it cannot be read for certain.
+    """
+    try:
+        value, end = _LENIENT.raw_decode(text, position)
+        return (None if _repeats_a_key(text[position:end]) else value), end, []
+    except (ValueError, RecursionError):
+        pass
+    pieces: list[str] = []
+    comments: list[str] = []
+    depth = 0
+    for token in _LOOSE.finditer(text, position):
+        depth += _STEPS.get(token[0], 0)
+        if token["comment"]:
+            comments.append(token["comment"].strip("/*#<!-> \t\n"))
+        else:
+            pieces.append(_as_json(token))
+        if depth == 0:
+            break
+    try:
+        fresh = _without_trailing_commas("".join(pieces))
+        value = None if depth or _repeats_a_key(fresh) else json.loads(fresh, strict=False)
+    except (ValueError, RecursionError):
+        value = None
+    return value, token.end(), comments
+
+
+def _as_json(token: re.Match[str]) -> str:
+    if token["quoted"] is not None:
+        inner = re.sub(r'\\([^"])|(")', _requoted, token["quoted"])
+        return f'"{inner}"'
+    if token["key"]:
+        return f'"{token["key"]}"'
+    return _WORDS.get(token[0], token[0])
+
+
+def _requoted(found: re.Match[str]) -> str:
+    """Return what a character of a text in single quotes is in double quotes."""
+    if found[2]:
+        return '\\"'
+    return "'" if found[1] == "'" else found[0]
+
+
+def _without_trailing_commas(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
+
+
+def _unfolded(lines: Sequence[str], kind: Kind) -> list[str]:
+    """Return a line for each record, where one object holds them all in one list."""
+    artifact, whole = artifact_of(kind), _record(lines[0]) if len(lines) == 1 else None
+    if artifact is None or whole is None or artifact.is_one_line:
+        return list(lines)
+    lists = [key for key, item in whole.items() if key in _LISTS and isinstance(item, list)]
+    if len(lists) != 1 or (not artifact.header and len(whole) > 1):
+        return list(lines)
+    members = whole.pop(lists[0])
+    if not members or not all(isinstance(member, dict) for member in members):
+        return list(lines)
+    records = [whole, *members] if artifact.header else members
+    return [_written_like(lines[0], record) for record in records]
+
+
+def _told_once(lines: Sequence[str], kind: Kind) -> list[str]:
+    """Return the lines without a second copy of a line, except in a log."""
+    artifact = artifact_of(kind)
+    if artifact is None or artifact.append_only or artifact.repeats_header:
+        return list(lines)
+    return list(dict.fromkeys(lines))
+
+
+def _mended_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> list[str]:
+    texts = [_without_trailing_commas(text) for text in texts]
+    records = [_record(text) for text in texts]
+    first = records[0] or {}
+    artifact = artifact_of(kind)
+    if by is not None and artifact is not None:
+        is_autonomous = first.get("auto", True) is True
+        by = replace(by, is_autonomous=is_autonomous, below=[each or {} for each in records[1:]])
+        return [
+            _corrected(text, record, artifact.shape_of(record, position=position, first=first), by)
+            if record
+            else text
+            for position, (text, record) in enumerate(zip(texts, records, strict=True))
+        ]
+    return [
+        _renamed(text, _former_names(kind, position, record, first)) if record else text
+        for position, (text, record) in enumerate(zip(texts, records, strict=True))
+    ]
+
+
+def _corrected(text: str, record: dict[str, Any], shape: type[Wire] | None, by: Correction) -> str:
+    """Return the text of a record, corrected; a text that is right already stays as it is."""
+    if shape is None or _repeats_a_key(text):
+        return text
+    fresh = corrected(shape, record, by)
+    if fresh == record and list(fresh) == list(record):
+        return text
+    is_spread = "\n" in text.strip()
+    return (
+        json.dumps(fresh, ensure_ascii=False, indent=2) if is_spread else _written_like(text, fresh)
+    )
+
+
+def _written_like(text: str, value: dict[str, Any]) -> str:
+    """Return an object in one line, with spaces where the author puts them."""
+    return json.dumps(value, ensure_ascii=False) if '": ' in text else _compact(value)
+
+
+def _compact(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _repeats_a_key(text: str) -> bool:
+    """Return whether an object names a key twice: parsing it would lose a value."""
+    repeated = False
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeated
+        repeated = repeated or len({key for key, _ in pairs}) < len(pairs)
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=keep, strict=False)
+    return repeated
+
+
+def _record(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _former_names(
+    kind: Kind, position: int, record: Mapping[str, Any], first: Mapping[str, Any]
+) -> Mapping[str, str]:
+    """Return old key → present key for a record of this kind."""
+    if artifact := artifact_of(kind):
+        shape = artifact.shape_of(record, position=position, first=first)
+    elif kind.lines:
+        shape = kind.lines[0].shape
+    else:
+        shape = MESSAGES.get(str(record.get("type")))
+    return shape.renamed_keys if shape else {}
+
+
+def _renamed(text: str, renamed_keys: Mapping[str, str]) -> str:
+    """Return the object with its own old keys, not those within, under their present names."""
+    keys = list(_own_keys(text)) if renamed_keys else []
+    present = {key for _, _, key in keys}
+    renames = {}
+    for start, end, key in keys:
+        if (fresh := renamed_keys.get(key)) and fresh not in present:
+            present.add(fresh)
+            renames[start, end] = json.dumps(fresh)
+    for (start, end), fresh in reversed(renames.items()):
+        text = text[:start] + fresh + text[end:]
+    return text
+
+
+def _own_keys(text: str) -> Iterator[tuple[int, int, str]]:
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        depth += _STEPS.get(token[0], 0)
+        if depth == 1 and token[2]:
+            yield token.start(1), token.end(1), json.loads(token[1])

@@ -1,0 +1,482 @@
+"""What somebody wants to read or write, and which paths a role may: context isolation, a
+department's own area, the files of the active plan.
+
+Paths are given resolved and relative to the repository, so that no link and no `..` leads around a
+rule. What the tables never let a role receive is refused, and so is writing it; what they do not
+mention is nobody's secret. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, ClassifiedPath
+from yolo_fs.authority.actors import (
+    BRING,
+    AccessDecision,
+    Actor,
+    is_second,
+    may_contact,
+    refusal,
+    rule_of,
+)
+from yolo_fs.authority.authority import may_use
+from yolo_fs.authority.writers import (
+    can_write,
+    everybody,
+    next_towards,
+    producers_of,
+    writers_of,
+)
+from yolo_fs.core.ids import PlanId
+from yolo_fs.core.reasons import shortened
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    DEPARTMENT_BY_NAME,
+    Dept,
+    Mode,
+    Role,
+    barrier_between,
+)
+from yolo_fs.protocol.isolation import (
+    BORDERS,
+    PERSONAL,
+    SCOPES,
+    SEALED,
+    Border,
+    Item,
+    Personal,
+    Scope,
+    Sealed,
+    What,
+)
+
+GIT_DIFF = "git diff"
+"""Stands for the changes themselves, which no path is."""
+
+_QA_KINDS = frozenset({"verification", "qa-code", "manual-qa", "gaps", "qa-gate-results"})
+_CONTEXT = re.compile(r"(?:[0-9]{2}-)?CONTEXT(?:-(?P<department>[a-z]+))?\.md")
+_TEST = re.compile(
+    r"(?:^|/)(?:tests?|__tests__|specs?)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.[^/.]+$"
+)
+_PROSE = (".md", ".txt", ".rst")
+
+
+@dataclass(frozen=True)
+class Target(ClassifiedPath):
+    """What somebody wants to read or write."""
+
+    path: str
+    """POSIX path relative to the repository, resolved; `git diff` for the changes themselves."""
+    tests: frozenset[str] = field(default=frozenset())
+    """Test files that the test plan names."""
+
+    @property
+    def name(self) -> str:
+        """The file name."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_planning(self) -> bool:
+        """Whether it lies in the planning tree."""
+        return self.path == PLANNING_ROOT or self.path.startswith(f"{PLANNING_ROOT}/")
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it is a test file."""
+        return not self.is_planning and (
+            self.path in self.tests or _TEST.search(self.path) is not None
+        )
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it is code: outside of the planning tree, and no prose."""
+        return (
+            not self.is_planning
+            and self.path != GIT_DIFF
+            and not self.name.lower().endswith(_PROSE)
+        )
+
+    @property
+    def department(self) -> Dept | None:
+        """The department whose artifact it is; None for what several share."""
+        if self.place is None:
+            return None
+        if self.place.artifact.made_by or "{dep" not in self.place.artifact.file:
+            return self.place.artifact.made_by
+        own = Dept(self.place.department)
+        return None if own is DEFAULT_DEPARTMENT and self.kind in ("critique", "research") else own
+
+    @property
+    def context_of(self) -> str | None:
+        """The department of a context file, empty if it names none; None if it is no such file."""
+        found = _CONTEXT.fullmatch(self.name) if self.is_planning else None
+        return (found["department"] or "") if found else None
+
+
+_Is = Callable[[Target, Item, Actor], bool]
+
+
+def _of(*kinds: str) -> _Is:
+    return lambda target, item, _: (
+        target.kind in kinds and item.department in (None, target.department)
+    )
+
+
+def _below(folder: str, *names: str) -> _Is:
+    return lambda target, *_: (
+        target.path.startswith(f"{PLANNING_ROOT}/{folder}") and (not names or target.name in names)
+    )
+
+
+def _is_context(target: Target, item: Item, actor: Actor) -> bool:
+    if target.context_of is None:
+        return False
+    if item.department:
+        return target.context_of == item.department
+    return target.context_of in ("", actor.department or DEFAULT_DEPARTMENT)
+
+
+def _is_other_context(target: Target, _: Item, actor: Actor) -> bool:
+    return target.context_of not in (None, "", actor.department or DEFAULT_DEPARTMENT)
+
+
+def _is_other_artifact(target: Target, _: Item, actor: Actor) -> bool:
+    """What a department was handed is its own from then on."""
+    own = actor.department or DEFAULT_DEPARTMENT
+    rows = (row for row in BORDERS if row.department is own)
+    handed = any(means(item, target, actor) for row in rows for item in row.receives)
+    return target.department not in (None, own) and not handed
+
+
+def _is_compiled_for(role: Role) -> _Is:
+    def is_compiled(target: Target, _: Item, actor: Actor) -> bool:
+        return target.name in (f".ctx-{role}.toon", f".ctx-{actor.peer(role).name}.toon")
+
+    return is_compiled
+
+
+def _is_handed_over(target: Target) -> bool:
+    made_by = target.place.artifact.made_by if target.place else None
+    return made_by is not None or target.kind == "dept-handoff"
+
+
+def _is_pattern(target: Target, *_: object) -> bool:
+    return target.path.startswith(f"{PLANNING_ROOT}/codebase/") and target.name == "PATTERNS.md"
+
+
+MEANS: Mapping[What, _Is] = {
+    What.CONTEXT: _is_context,
+    What.OTHER_CONTEXTS: _is_other_context,
+    What.ALL_CONTEXTS: lambda target, *_: target.context_of is not None,
+    What.ROADMAP: _of("roadmap"),
+    What.REQUIREMENTS: lambda target, *_: (
+        target.kind == "reqs" or _below("", "REQUIREMENTS.md")(target, *_)
+    ),
+    What.CODEBASE_MAP: _below("codebase/"),
+    What.CODEBASE_PATTERNS: _is_pattern,
+    What.ARCHITECTURE: _of("architecture"),
+    What.CRITIQUE: _of("critique"),
+    What.RESEARCH: _of("research"),
+    What.PLAN: _of("plan"),
+    What.SUMMARY: _of("summary"),
+    What.TEST_PLAN: _of("test-plan"),
+    What.TEST_FILES: lambda target, *_: target.is_test,
+    What.GIT_DIFF: lambda target, *_: target.path == GIT_DIFF,
+    What.GAPS: _of("gaps"),
+    What.CODE_REVIEW: _of("code-review"),
+    What.SECURITY_AUDIT: _of("security-audit"),
+    What.QA_ARTIFACTS: _of(*_QA_KINDS),
+    What.SOURCE_CODE: lambda target, *_: target.is_source,
+    What.SOURCE_EDITS: lambda target, *_: target.path == GIT_DIFF,
+    What.OTHER_ARTIFACTS: _is_other_artifact,
+    What.CTX_QA: _is_compiled_for(Role.QA),
+    What.CTX_QA_CODE: _is_compiled_for(Role.QA_CODE),
+    What.HANDOFF: lambda target, *_: _is_handed_over(target),
+    What.DESIGN_TOKENS: _of("design-tokens"),
+    What.COMPONENT_SPECS: _of("component-specs"),
+    What.API_CONTRACTS: _of("api-contracts"),
+    What.PLANS_AND_ARCHITECTURE: _of("plan", "architecture"),
+}
+
+
+def sealed(target: Target) -> Sealed | None:
+    """Return the row that keeps a file from every agent; None for all other files."""
+    *folders, name = target.path.casefold().split("/")
+    for row in SEALED:
+        if any(fnmatchcase(name, pattern) for pattern in row.names) or not {
+            *row.folders
+        }.isdisjoint(folders):
+            return row
+    return None
+
+
+def means(item: Item, target: Target, actor: Actor) -> bool:
+    """Return whether an entry of the tables speaks of a target."""
+    return MEANS[item.what](target, item, actor)
+
+
+NO_UX_FOR_BACKEND = (
+    "Backend agents NEVER read UI/UX artifacts directly. Frontend relays relevant "
+    "information via handoff artifacts "
+    "only. Rule: Cross-Department Context Isolation."
+)
+_COMPILED = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
+_ISOLATION = "Rule: Context Isolation."
+_AREA = "Rule: department-guard."
+_PLAN = "Rule: file-guard."
+_WRITERS = "Rule: 11-Step Workflow."
+_PERSON = "It is a person's repository."
+_UNNAMED = "Whoever does not say who they are may touch only what everybody may: name yourself."
+
+
+def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
+    """Return whether somebody may read a path.
+
+    `work`: what they do, such as `Code Review`; empty for any of it.
+    """
+    if actor.role is Role.USER:
+        return AccessDecision(True, _PERSON)
+    if rule := _never(actor, target, work):
+        return refusal(actor, rule)
+    for item, source in _received(actor, work):
+        if means(item, target, actor):
+            only = f", of its lines {', '.join(item.fields)} alone" if item.fields else ""
+            return AccessDecision(
+                True, f"{actor.name} receives {item.text}{only}. {rule_of(source)}"
+            )
+    return AccessDecision(True, f"Nothing keeps {actor.name} from it. {_ISOLATION}")
+
+
+def _never(actor: Actor, target: Target, work: str) -> str:
+    """Return the rule that keeps a path from somebody; nothing when none does."""
+    if row := sealed(target):
+        return _sealed_rule(target, row)
+    for item, source in _denied(actor, work):
+        if means(item, target, actor):
+            return f"{actor.name} never receives {item.text}. {rule_of(source)}"
+    barrier = barrier_between(actor.department, target.department)
+    if barrier and target.department is barrier.hidden:
+        return NO_UX_FOR_BACKEND
+    compiled = _COMPILED.fullmatch(target.name)
+    if compiled and actor.agent and compiled["agent"] not in (actor.role, actor.name):
+        return f"{target.name} is compiled for {compiled['agent']} alone. {_ISOLATION}"
+    return ""
+
+
+def _sealed_rule(target: Target, row: Sealed) -> str:
+    return f"{target.name} is {row.what}, and no agent's to read or to write. {rule_of(row.source)}"
+
+
+def _denied(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
+    for row in _rows(actor, work):
+        yield from ((item, row.source) for item in row.never)
+
+
+def _received(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
+    for row in _rows(actor, work):
+        yield from ((item, row.source) for item in row.receives)
+
+
+def _rows(actor: Actor, work: str) -> Iterator[Scope | Border]:
+    """Yield the rows of a role: the one of what they do, else all of them, of which each may
+    refuse; then borders.
+    """
+    own = [row for row in SCOPES if row.role is actor.role]
+    yield from [row for row in own if row.mode == work] or own
+    yield from (row for row in BORDERS if row.department is actor.department)
+
+
+class ActivePlan(NamedTuple):
+    """The plan that is being worked on."""
+
+    id: PlanId
+    files: frozenset[str]
+    """Files, and directories, that it may touch; empty when it says nothing."""
+
+
+def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> AccessDecision:
+    """Return whether somebody may write a path.
+
+    `plan`: the active one; None when nothing is being implemented.
+    """
+    if answer := _refused(actor, target):
+        return answer
+    if actor.role is Role.USER:
+        return AccessDecision(True, _PERSON)
+    if target.is_planning:
+        return AccessDecision(
+            True, f"It lies in the planning tree, in no other department's part. {_AREA}"
+        )
+    return _plan_files(actor, target, plan)
+
+
+def outside(actor: Actor | None, shown: str) -> AccessDecision:
+    """Return the no to a path that leads out of the repository."""
+    rule = f"{shown} lies outside of the repository. {_PLAN}"
+    return refusal(actor, rule) if actor else AccessDecision(False, rule)
+
+
+def may_anybody_read(target: Target, everybody: Iterable[Actor]) -> AccessDecision:
+    """Return whether somebody may read a path who has not said who they are: what all may."""
+    for actor in everybody:
+        answer = may_read(actor, target)
+        if not answer.allowed:
+            return AccessDecision(False, f"{answer.rule} {_UNNAMED}")
+    return AccessDecision(True, f"Nothing keeps anybody from it. {_ISOLATION}")
+
+
+def may_anybody_write(target: Target, departments: Collection[Dept]) -> AccessDecision:
+    """Return whether somebody may write a path who has not said who they are: what belongs to no
+    department, or to the only one that works.
+
+    `departments`: those that work.
+    """
+    if row := sealed(target):
+        return AccessDecision(False, _sealed_rule(target, row))
+    owner = target.department
+    if owner is None or [*departments] == [owner]:
+        return AccessDecision(True, f"It is in no department's part alone. {_AREA}")
+    rule = f"{target.name} is an artifact of {owner}. {_AREA} {_UNNAMED}"
+    return AccessDecision(False, rule, (Actor(Role.LEAD, owner, Mode.MULTI).name,))
+
+
+def personal(path: str) -> Personal | None:
+    """Return the row of a file that only a person writes; None for all others."""
+    return next((row for row in PERSONAL if path == f"{PLANNING_ROOT}/{row.name}"), None)
+
+
+def _refused(actor: Actor, target: Target) -> AccessDecision | None:
+    """Return the no to a write, whatever is being worked on, with the next one to ask."""
+    answer = _forbidden(actor, target)
+    if answer is None or not (personal(target.path) or target.place):
+        return answer
+    is_multi = actor.mode is Mode.MULTI or is_second(target.department)
+    mode = Mode.MULTI if is_multi else Mode.SINGLE
+    onward = next_towards(actor, _writers(target, mode), mode)
+    return answer._replace(ask=(onward.name,), bring=BRING) if onward else answer
+
+
+@lru_cache(maxsize=256)
+def _writers(target: Target, mode: Mode) -> frozenset[Actor]:
+    """Return the agents that may write it; the user where none may."""
+    found = frozenset(one for one in everybody(mode) if _forbidden(one, target) is None)
+    return frozenset(one for one in found if one.role is not Role.USER) or found
+
+
+def _forbidden(actor: Actor, target: Target) -> AccessDecision | None:
+    if answer := _status_file(actor, target):
+        return answer
+    if actor.role is Role.USER:
+        return None
+    rules = (_repository, _personal, _tool, _hidden, _department_area, _others_work)
+    return next(filter(None, (refuse(actor, target) for refuse in rules)), None)
+
+
+def _repository(actor: Actor, target: Target) -> AccessDecision | None:
+    if target.path.split("/")[0] == ".git" or target.path in ("", "."):
+        return refusal(actor, f"{target.path or '.'} is git's own. Rule: security-filter.")
+    return None
+
+
+def _personal(actor: Actor, target: Target) -> AccessDecision | None:
+    row = personal(target.path)
+    if row is None:
+        return None
+    return refusal(
+        actor, f"{target.path} {row.what}: a person writes it, no agent. {rule_of(row.source)}"
+    )
+
+
+def _tool(actor: Actor, target: Target) -> AccessDecision | None:
+    """A role without Write or Edit writes only what it produces, through Bash if at all."""
+    return None if can_write(actor, target.name) else may_use(actor, "Write")
+
+
+def _others_work(actor: Actor, target: Target) -> AccessDecision | None:
+    """An artifact is written by whoever produces it, or for them where they have no tool."""
+    producers = producers_of(target.kind)
+    if not producers or _writes_for_others(actor, target):
+        return None
+    own, _ = writers_of(target.kind, target.name, _home_of(actor, target), actor.mode)
+    if not own.isdisjoint(_roles(actor)):
+        return None
+    whose = " and ".join(sorted(role.label for role in producers))
+    return refusal(actor, f"{target.name} is the work of {whose}. {_WRITERS}")
+
+
+def _writes_for_others(actor: Actor, target: Target) -> bool:
+    """Return whether somebody writes an artifact for those who produce it and have no tool."""
+    _, for_others = writers_of(target.kind, target.name, _home_of(actor, target), actor.mode)
+    return not for_others.isdisjoint(_roles(actor))
+
+
+def _home_of(actor: Actor, target: Target) -> Dept | None:
+    return target.department or actor.department
+
+
+def _roles(actor: Actor) -> frozenset[Role]:
+    """Return the roles that somebody speaks for: go.md is the Owner's proxy."""
+    return frozenset({actor.role, Role.OWNER} if actor.role is Role.GO else {actor.role})
+
+
+def _hidden(actor: Actor, target: Target) -> AccessDecision | None:
+    if _writes_for_others(actor, target):  # what somebody else has seen is handed to them
+        return None
+    rule = _never(actor, target, "")
+    return refusal(actor, rule) if rule else None
+
+
+def _status_file(actor: Actor, target: Target) -> AccessDecision | None:
+    if not (target.is_planning and target.name.startswith(".dept-status-")):
+        return None
+    rule = "A department's status is written under its lock alone."
+    return AccessDecision(False, rule, ("yolo-fs dept update",), ())
+
+
+def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
+    own = actor.department
+    if own is None:
+        return None
+    owner = target.department
+    if owner and owner is not own:
+        rule = (
+            f"{target.name} is an artifact of {owner}; {actor.name} writes those of {own}. {_AREA}"
+        )
+        return _lead_of(actor, owner, rule)
+    area = next(
+        (area for area in DEPARTMENT_BY_NAME[own].off_limits if f"{target.path}/".startswith(area)),
+        "",
+    )
+    if area and not target.is_planning:
+        return refusal(actor, f"{own} may not write below {area}. {_AREA}")
+    return None
+
+
+def _lead_of(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
+    """Return a no: a Lead asks the other Lead where that is allowed, others their report-to."""
+    other = Actor(Role.LEAD, owner, Mode.MULTI)
+    is_open = (
+        actor.role is Role.LEAD and may_contact(actor._replace(mode=Mode.MULTI), other).allowed
+    )
+    return AccessDecision(False, rule, (other.name,), BRING) if is_open else refusal(actor, rule)
+
+
+def _plan_files(actor: Actor, target: Target, plan: ActivePlan | None) -> AccessDecision:
+    if plan is None or not plan.files:
+        return AccessDecision(True, f"No active plan limits the files. {_PLAN}")
+    if actor.role is Role.TESTER and target.is_test:
+        return AccessDecision(True, "The Tester writes test files. Rule: 11-Step Workflow, step 6.")
+    if any(
+        target.path == file or target.path.startswith(f"{file.rstrip('/')}/") for file in plan.files
+    ):
+        return AccessDecision(True, f"{target.path} is among the files of plan {plan.id}. {_PLAN}")
+    listed = shortened(sorted(plan.files), shown_by=f"{plan.id}.plan.jsonl")
+    return refusal(
+        actor, f"{target.path} is none of the files of plan {plan.id} ({listed}). {_PLAN}"
+    )

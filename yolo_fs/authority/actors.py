@@ -1,0 +1,423 @@
+"""Who asks whether something is allowed, to whom that one reports, and to whom that one may write,
+whatever the message; and the form of the answer. Pure.
+
+Only neighbours in the chain speak with each other, Leads across departments, and the Owner's proxy
+with the user. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.evidence.facts import Switches
+from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    WORKING_NAMES,
+    Dept,
+    Mode,
+    Role,
+    barrier_between,
+    name_in,
+)
+from yolo_fs.protocol.escalation import CHAINS, ESCALATES_BY_ROLE, RULES, Rule
+from yolo_fs.protocol.handoffs import DirectiveRole
+from yolo_fs.protocol.roster import AGENT_BY_NAME, Agent, bare_name
+
+BRING = ("the question or blocker", "the relevant context of your work", "your recommendation")
+
+
+class AccessDecision(NamedTuple):
+    """Whether something is allowed, and why."""
+
+    allowed: bool
+    rule: str
+    """The rule that decides, with its name."""
+    ask: tuple[str, ...] = ()
+    """Whom to ask instead, nearest first."""
+    bring: tuple[str, ...] = ()
+    """What to bring along."""
+
+
+class Actor(NamedTuple):
+    """Somebody in the company, in a department."""
+
+    role: Role
+    department: Dept | None = None
+    """Backend, frontend or uiux; None for those who belong to no single one of them."""
+    mode: Mode = Mode.SINGLE
+
+    @property
+    def name(self) -> str:
+        """Name of the agent, such as `fe-lead`; the role where there is no agent."""
+        return name_in(self.role, self.department)
+
+    @property
+    def agent(self) -> Agent | None:
+        """The agent's row of the roster; None for the user and their proxy."""
+        return AGENT_BY_NAME.get(self.name)
+
+    def answers_for(self, place: Place) -> bool:
+        """Return whether an artifact is what this agent produces, in its own department."""
+        produced = self.agent.produces if self.agent else ()
+        return self.department in (None, place.department) and any(
+            place.name.endswith(one) for one in produced
+        )
+
+    def peer(self, role: Role) -> Actor:
+        """Return whoever has another role in the same department."""
+        return self._replace(role=role)
+
+
+_OUTSIDE_CHAIN: Mapping[Role, Role] = {
+    Role.ANALYZE: Role.GO,  # "Ambiguous intent → go.md prompts user"
+    Role.PO: Role.GO,  # `po_qa_verdict` (PO -> Orchestrator)
+    Role.QUESTIONARY: Role.PO,  # "PO → Questionary → PO"
+    Role.ROADMAP: Role.PO,  # "→ Roadmap (roadmap_plan) → PO"
+    Role.INTEGRATION_GATE: Role.LEAD,  # "integration-gate-result.jsonl → Lead/Owner"
+    Role.OWNER: Role.USER,
+    Role.GO: Role.USER,
+}
+"""Report-tos of those whom the escalation table leaves out."""
+
+_OTHER_NAMES = {
+    "go": Role.GO,
+    "orchestrator": Role.GO,
+    **{role.label.lower().replace(" ", "-"): role for role in Role},
+}
+_INSTANCE = re.compile(r"-[0-9]+")
+
+
+def mode_of(switches: Switches) -> Mode:
+    """Return whether one department works or several."""
+    return Mode.MULTI if switches.several_departments else Mode.SINGLE
+
+
+def reports_to(actor: Actor) -> Role | None:
+    """Return the direct report-to of a role; None above the user."""
+    chain = next(row for row in CHAINS if row.mode is actor.mode)
+    if above := chain.above(actor.role):
+        return above
+    row = ESCALATES_BY_ROLE.get(actor.role)
+    if row is not None:
+        return row.to
+    if actor.role is Role.INTEGRATION_GATE and actor.mode is Mode.MULTI:
+        return Role.OWNER
+    return _OUTSIDE_CHAIN.get(actor.role)
+
+
+def superiors(actor: Actor) -> Iterator[Actor]:
+    """Yield whom an actor reports to, and so on up to the user."""
+    above = reports_to(actor)
+    while above is not None:
+        actor = actor.peer(above)
+        yield actor
+        above = reports_to(actor)
+
+
+def rule_of(source: str) -> str:
+    """Return the sentence by which a message names the rule that a row restates."""
+    return f"Rule: {section_of(source)}."
+
+
+def section_of(source: str) -> str:
+    """Return the section of a document that a row restates, or its whole source."""
+    section = re.search(r'"([^"]+)"', source)
+    return section[1] if section else source
+
+
+def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
+    """Return a no: whom to ask is the direct report-to, unless somebody is named; before one to
+    whom no way is open stands the next on the way there.
+    """
+    above = reports_to(actor)
+    roles = ask or ((above,) if above else ())
+    way = (one.name for role in roles for one in _way_to(actor, actor.peer(role)))
+    return AccessDecision(False, rule, tuple(dict.fromkeys(way)), BRING)
+
+
+def _way_to(actor: Actor, goal: Actor) -> Iterator[Actor]:
+    """Yield whom somebody writes to on the way to another, and that other."""
+    above, row = reports_to(actor), ESCALATES_BY_ROLE.get(actor.role)
+    if row and row.on_fail is goal.role:  # a FAIL goes there at once
+        yield goal
+        return
+    steps = (goal, *((actor.peer(above),) if above else ()), actor.peer(Role.GO))
+    yield next((one for one in steps if _open_way(actor, one)), goal)
+    yield goal
+
+
+def department_of(name: str) -> Dept | None:
+    """Return the working department of a name, or None."""
+    return next((dept for dept in WORKING_NAMES if dept == name), None)
+
+
+def find_department(name: str) -> Dept:
+    """Return the department of a name.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    found = department_of(name)
+    if found is None:
+        hint = f"The departments are {', '.join(WORKING_NAMES)}."
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
+    return found
+
+
+def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SINGLE) -> Actor:
+    """Return who is called so: a role, its label, an agent with or without `yolo-`, or an instance
+    such as `dev-1`.
+
+    Raises:
+        YoloError: UNKNOWN_NAME when there is nobody of that name in that department.
+    """
+    spelled = (
+        _INSTANCE.sub("", name.strip().lower())
+        .removeprefix("yolo-")
+        .replace(" ", "-")
+        .replace("_", "-")
+    )
+    agent = AGENT_BY_NAME.get(spelled)
+    role = agent.role if agent else _OTHER_NAMES.get(spelled)
+    if role is None:
+        raise _nobody(name)
+    own = agent.department if agent and agent.department in WORKING_NAMES else None
+    if own is DEFAULT_DEPARTMENT and department is not None:
+        own = department  # a bare role name means the one of the department that is asked about
+    if own is not None and department not in (None, own):
+        raise _nobody(name, f" in {department}")
+    return Actor(role, own or department, _mode(role, own or department, mode))
+
+
+def meant_by(actor: Actor, name: str) -> Actor:
+    """Return whom an actor means by a name: `senior` is that of the same department, `yolo-senior`
+    the backend's.
+
+    A Lead who says `lead` does not mean himself.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    found = find_actor(name, None, actor.mode)
+    if (
+        actor.department is None
+        or found.department not in (None, DEFAULT_DEPARTMENT)
+        or name.startswith("yolo-")
+    ):
+        return found
+    own = found._replace(department=actor.department, mode=actor.mode)
+    return found if own == actor else own
+
+
+def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
+    """Return the mode: a second department, or an Owner, is there only when several work."""
+    return Mode.MULTI if role is Role.OWNER or is_second(department) else otherwise
+
+
+def is_second(department: Dept | None) -> bool:
+    """Return whether a department works only where several do."""
+    return department in WORKING_NAMES and department is not DEFAULT_DEPARTMENT
+
+
+def _nobody(name: str, where: str = "") -> YoloError:
+    hint = f"There are {', '.join((*AGENT_BY_NAME, Role.GO, Role.USER))}."
+    return YoloError(
+        Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}{where}", hint=hint, exit_code=Exit.USAGE
+    )
+
+
+LEADS_ONLY = (
+    "Cross-department communication goes through department Leads only. Individual agents "
+    "NEVER message across "
+    "department boundaries. Rule: Department Escalation."
+)
+NO_UX_TO_BACKEND = (
+    "Backend and UI/UX never write to each other directly: Frontend relays relevant information. "
+    "Rule: Cross-Department Context Isolation."
+)
+OWNER_AND_LEADS = "The Owner speaks with department Leads (owner_review, owner_signoff)."
+_CHAIN = "Rule: Escalation Chain."
+_FAIL = "fail"
+_PROXIES = (Role.OWNER, Role.GO)
+
+
+def _rule(which: Rule) -> str:
+    row = next(row for row in RULES if row.rule is which)
+    return f"{row.head} {row.text} {rule_of(row.source)}"
+
+
+def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
+    """Return whether somebody may write to somebody else at all, whatever the message."""
+    if rule := _open_way(sender, receiver):
+        return AccessDecision(True, rule)
+    for forbidden in (_user_is_reached_by_proxy, _departments_are_apart):
+        if answer := forbidden(sender, receiver):
+            return answer
+    rule = _why_not(sender.role, receiver.role)
+    between = _between(sender, receiver)
+    if between is None:
+        return refusal(sender, rule)
+    beside = receiver if receiver.department else sender
+    return AccessDecision(False, rule, (beside.peer(between).name,))
+
+
+def _open_way(sender: Actor, receiver: Actor) -> str:
+    """Return the rule by which two may write to each other; nothing when none lets them."""
+    if sender == receiver:
+        return "Nobody needs leave to note something down."
+    if Role.USER in (sender.role, receiver.role):
+        other = receiver if sender.role is Role.USER else sender
+        return _rule(Rule.OWNER_TO_USER_ONLY) if other.role in _PROXIES else ""
+    if is_across(sender, receiver):
+        are_leads = {sender.role, receiver.role} == {Role.LEAD}
+        barrier = barrier_between(sender.department, receiver.department)
+        return LEADS_ONLY if are_leads and not barrier else ""
+    return _why_linked(sender, receiver) or _why_linked(receiver, sender)
+
+
+def _between(sender: Actor, receiver: Actor) -> Role | None:
+    """Return through whom somebody speaks with those below; None when the receiver is not below."""
+    above = [one.role for one in superiors(receiver)]
+    if sender.role in _PROXIES and Role.LEAD in above:
+        return Role.LEAD
+    levels = (Role.GO, Role.USER) if sender.role is Role.GO else (sender.role,)
+    place = next((place for place, role in enumerate(above) if role in levels), 0)
+    return above[place - 1] if place else None
+
+
+def _user_is_reached_by_proxy(sender: Actor, receiver: Actor) -> AccessDecision | None:
+    if Role.USER not in (sender.role, receiver.role):
+        return None
+    other = receiver if sender.role is Role.USER else sender
+    rule = _rule(Rule.OWNER_TO_USER_ONLY)
+    is_last = other.role is Role.ARCHITECT and other.mode is Mode.SINGLE
+    return refusal(sender, rule, *((Role.GO,) if is_last or sender.role is Role.USER else ()))
+
+
+def _departments_are_apart(sender: Actor, receiver: Actor) -> AccessDecision | None:
+    """Return the no between departments: others go up to their own Lead, a Lead asks the other
+    Lead, or the one that relays.
+    """
+    if not is_across(sender, receiver):
+        return None
+    barrier = barrier_between(sender.department, receiver.department)
+    rule = NO_UX_TO_BACKEND if barrier and receiver.role is Role.LEAD else LEADS_ONLY
+    if sender.role is not Role.LEAD:
+        return refusal(sender, LEADS_ONLY)
+    department = barrier.relay if barrier else receiver.department
+    return AccessDecision(False, rule, (Actor(Role.LEAD, department).name,), ())
+
+
+def is_across(one: Actor, other: Actor) -> bool:
+    both = (one.department in WORKING_NAMES, other.department in WORKING_NAMES)
+    return all(both) and one.department is not other.department
+
+
+def _why_linked(low: Actor, high: Actor) -> str:
+    """Return the rule by which two speak, seen from the lower one; nothing when none lets them."""
+    if reports_to(low) is high.role:
+        return f"{low.role.label} reports to {high.role.label}. {_CHAIN}"
+    if low.role is Role.LEAD and high.role is Role.OWNER:
+        return OWNER_AND_LEADS
+    if high.role is Role.GO and low.role is Role.OWNER:
+        return _rule(Rule.OWNER_TO_USER_ONLY)
+    if high.role is Role.GO and low.role is Role.ARCHITECT and low.mode is Mode.SINGLE:
+        return _rule(Rule.OWNER_TO_USER_ONLY)
+    route = next((row for row in ROUTES if row.entry is high.role and low.role in row.spawns), None)
+    return (
+        f"{route.entry.label} spawns {low.role.label} for {route.command}. {rule_of(route.source)}"
+        if route
+        else ""
+    )
+
+
+def _why_not(sender: Role, receiver: Role) -> str:
+    if sender is Role.GO:
+        return (
+            " ".join(row.text for row in ROUTING_RULES[1:3])
+            + f" {rule_of(ROUTING_RULES[2].source)}"
+        )
+    if sender is Role.DEV:
+        return _rule(Rule.DEV_TO_SENIOR_ONLY)
+    if receiver is Role.ARCHITECT and sender in (Role.QA, Role.QA_CODE, Role.TESTER):
+        return _rule(Rule.QA_NOT_TO_ARCHITECT)
+    if receiver is Role.USER:
+        return _rule(Rule.OWNER_TO_USER_ONLY)
+    row = ESCALATES_BY_ROLE.get(sender)
+    note = f" {row.role.label}: {row.notes}." if row and "NEVER" in row.notes else ""
+    return f"{_rule(Rule.DIRECT_REPORT)}{note}"
+
+
+def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:
+    """Return whether an issue may go from one to the other; `is_fail`: it is a FAIL of security."""
+    row = ESCALATES_BY_ROLE.get(sender.role)
+    if row and row.on_fail:
+        if is_fail:
+            return _bypass(sender, receiver, row.on_fail)
+        if receiver.role is row.on_fail:
+            return refusal(
+                sender,
+                f"{_rule(Rule.SECURITY_FAIL_BYPASSES)} `may security escalate FAIL` asks for that.",
+            )
+    above = reports_to(sender)
+    if above is None:
+        return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
+    by_proxy = receiver.role is Role.GO and above is Role.USER and sender.role is not Role.GO
+    if receiver.role is not above and not by_proxy:
+        return refusal(sender, _why_not(sender.role, receiver.role))
+    if is_across(sender, receiver):
+        return refusal(sender, LEADS_ONLY)
+    way = (
+        " through go.md, the Owner's proxy"
+        if above is Role.USER and sender.role is not Role.GO
+        else ""
+    )
+    return AccessDecision(True, f"{sender.role.label} escalates to {above.label}{way}. {_CHAIN}")
+
+
+def escalation_of(sender: Actor, occasion: str) -> AccessDecision:
+    """Tell to whom an occasion goes, such as `2 task failures`, and what is brought along."""
+    row = ESCALATES_BY_ROLE.get(sender.role)
+    is_fail = _FAIL in occasion.lower().split() and row is not None and row.on_fail is not None
+    above = row.on_fail if is_fail and row else reports_to(sender)
+    if above is None:
+        return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
+    if is_fail:
+        rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
+    elif row and occasion.lower() in (trigger.lower() for trigger in row.triggers):
+        rule = (
+            f"{row.role.label} escalates to {above.label}: {', '.join(row.triggers)}. "
+            f"{rule_of(row.source)}"
+        )
+    else:
+        rule = _rule(Rule.LANE)
+    return AccessDecision(
+        True, rule, (sender.peer(above).name,), ("issue", "evidence", "recommendation")
+    )
+
+
+def _bypass(sender: Actor, receiver: Actor, to: Role) -> AccessDecision:
+    rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
+    return (
+        AccessDecision(True, rule)
+        if receiver.role in (to, *_PROXIES)
+        else refusal(sender, rule, to)
+    )
+
+
+def check_agent(name: str) -> None:
+    """Do nothing where a name, unless it is empty, is that of somebody who has rights.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    bare = bare_name(name)
+    if bare and bare not in set(DirectiveRole):
+        find_actor(bare)

@@ -1,0 +1,81 @@
+"""Files that only a command writes, whoever asks: each sort with what to do instead. Pure.
+
+See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+
+
+class Guarded(NamedTuple):
+    """Files of one sort that only a command writes."""
+
+    what: str
+    names: tuple[str, ...]
+    """Patterns of file names."""
+    instead: str
+    """What brings about what the writer wants."""
+    is_state: bool = False
+    """A committed function of history, which teams without our state files write themselves."""
+    source: str = "the documentation of the hosts"
+    """Section that the row restates."""
+
+
+GUARDED = (
+    Guarded(
+        "the status of a department, which is written under its lock alone",
+        (".dept-status-*", ".dept-lock-*"),
+        "declare it with 'yolo-fs dept update DEPARTMENT --phase N --status … --step …'",
+        source="the reference scripts",
+    ),
+    Guarded(
+        "a sentinel, which follows from committed evidence and opens nothing when it is "
+        "made by hand",
+        (".handoff-*",),
+        "write the artifacts that the gate asks for; 'yolo-fs gate why NAME --phase N' "
+        "names each that is missing",
+        source="the reference scripts",
+    ),
+    Guarded(
+        "the state of the project, which follows from committed artifacts",
+        ("state.json",),
+        "sign the phase off with 'yolo-fs phase sign-off N --as lead'; any other step moves it by "
+        "its own artifact, and 'yolo-fs workflow next --phase N' names that",
+        is_state=True,
+        source="document 002 (Resume Protocol)",
+    ),
+    Guarded(
+        "a state file, which follows from committed artifacts",
+        (".execution-state.json", ".phase-orchestration.json"),
+        "write the artifact of the step, and the state follows; "
+        "'yolo-fs workflow check STEP --phase N' names each piece that is missing",
+        is_state=True,
+        source="document 002 (Resume Protocol)",
+    ),
+    Guarded(
+        "the state of an escalation, which its log decides",
+        (".escalation-state.json", ".escalation-resolution-*"),
+        "use 'yolo-fs escalate open', 'raise' or 'resolve'",
+        source="the reference scripts",
+    ),
+)
+
+
+def guarded(path: str) -> Guarded | None:
+    """Return the row of a path relative to the repository; None when anybody may write it."""
+    if not path.startswith(f"{PLANNING_ROOT}/"):
+        return None
+    name = path.rpartition("/")[2]
+    return next(
+        (row for row in GUARDED if any(fnmatchcase(name, pattern) for pattern in row.names)), None
+    )
+
+
+def holds_guarded(folder: str) -> bool:
+    """Return whether such files lie in a folder: the planning tree, its `phases/`, a phase."""
+    parts = folder.rstrip("/*").split("/")
+    return parts[0] == PLANNING_ROOT and len(parts) <= 3 and classify(folder) is None

@@ -1,0 +1,225 @@
+"""The only way from a file's bytes to its findings, for daemon, validate, verify and hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from yolo_fs.artifacts.classify import PLAN_SUFFIX, place_of_name, plans_named
+from yolo_fs.artifacts.examine import (
+    Understood,
+    commits_mentioned,
+    examine,
+    find_secrets,
+    of_sections,
+    plan_facts,
+)
+from yolo_fs.artifacts.naming import is_named_by_change
+from yolo_fs.artifacts.table import Check, Home
+from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
+from yolo_fs.checking.snapshots import NoTree, Snapshot
+from yolo_fs.core.reasons import Finding, Level, Reason, errors
+from yolo_fs.git.repository import Repository
+from yolo_fs.handoffs.lifecycle import (
+    README,
+    DirectiveSession,
+    faults_of_session,
+    session_said,
+)
+from yolo_fs.handoffs.packets import ParsedPacket, from_front_matter, packet_of
+from yolo_fs.schemas.layout import Format, Record
+from yolo_fs.system.readers import NO_VALUE, READERS, read_lines
+from yolo_fs.system.text_checks import FindingList, Limits, Reading, decode
+from yolo_fs.workspace import Settings
+
+if TYPE_CHECKING:
+    from yolo_fs.artifacts.catalogue import Kind
+    from yolo_fs.schemas.packet import Packet
+
+
+class Checked(NamedTuple):
+    """What a file says, and everything that is wrong with it."""
+
+    records: tuple[Record, ...]
+    faults: tuple[Finding, ...]
+    """What is wrong by the protocol: errors and warnings."""
+    secrets: tuple[Finding, ...] = ()
+    """Credentials in it."""
+    torn: bool = False
+    """Its last line has no newline: it is still being written, or was cut."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.faults + self.secrets
+
+
+class Checker:
+    """Checks files under one configuration."""
+
+    def __init__(self, settings: Settings):
+        self._settings = settings
+        self._plans: dict[str, tuple[Hashable, PlanFacts | None]] = {}
+
+    def check(self, place: Place, data: bytes, snapshot: Snapshot) -> Checked:
+        """Check the bytes of an artifact among its neighbours in a snapshot."""
+        path, settings = place.path, self._settings
+        limits = settings.limits._replace(stops_at_errors=True)
+        reading = READERS[place.artifact.format](data, path, limits)
+        records = reading.records
+        if place.artifact.home is Home.DOCUMENTS:
+            from yolo_fs.checking.envelopes import ProductHandoffs
+
+            faults = ProductHandoffs(snapshot, settings).check_reading(path, reading)
+        elif place.artifact.format is Format.FRONT_MATTER:
+            faults = self._packet_faults(data, path, reading, snapshot)
+        else:
+            understood = self._examined(place, reading.records, snapshot)
+            records = understood.records
+            located = tuple(fault.as_finding(path, line) for line, fault in understood.faults)
+            faults = (*of_sections(place, reading.findings, records), *located)
+            if settings.mode.strict:
+                faults = tuple(map(_refused, faults))
+        faults = tuple(_with_example(finding, place) for finding in _of_prose_once(faults))
+        secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
+        return Checked(records, faults, secrets, reading.torn)
+
+    def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
+        """Check the bytes of a file of a kind; nothing is known about its surroundings."""
+        from yolo_fs.artifacts.catalogue import artifact_of
+
+        if artifact := artifact_of(kind):
+            return self.check(Place(path, artifact), data, NoTree())
+        reading = READERS[kind.format](data, path, self._settings.limits)
+        if kind.format is Format.FRONT_MATTER:
+            faults = self._packet_faults(data, path, reading, NoTree())
+        else:
+            located = kind.faults(reading.records, self._settings.mode)
+            faults = (*reading.findings, *(fault.as_finding(path, line) for line, fault in located))
+        return Checked(reading.records, faults, torn=reading.torn)
+
+    def plans_beside(self, place: Place, snapshot: Snapshot) -> dict[str, PlanFacts]:
+        """Return the facts of the other plans in the folder of a plan, by their ids."""
+        plans: dict[str, PlanFacts] = {}
+        for name in snapshot.names(place.folder):
+            if name == place.name or not name.endswith(PLAN_SUFFIX):
+                continue
+            other = place_of_name(name)
+            path = f"{place.folder}/{name}" if place.folder else name
+            if other and (facts := self._plan_facts(path, snapshot)):
+                plans[str(other.plan)] = facts
+        return plans
+
+    def _examined(self, place: Place, records: Sequence[Record], snapshot: Snapshot) -> Understood:
+        if not records:
+            return Understood((), ())
+        mentioned = commits_mentioned(place, records)
+        commits = snapshot.commits_exist(mentioned) if mentioned else {}
+        asks_waves = Check.WAVES in place.artifact.checks and place.plan is not None
+        asks_names = asks_waves or place.artifact.needs_plans
+        plans = self.plans_beside(place, snapshot) if asks_waves else {}
+        present = plans_named(snapshot.names(place.folder)) if asks_names else frozenset()
+        around = Surroundings(plans, commits, present)
+        return examine(place, records, around, self._settings.mode)
+
+    def _packet_faults(
+        self, data: bytes, path: str, reading: Reading, snapshot: Snapshot
+    ) -> tuple[Finding, ...]:
+        parsed = _placed_packet(data, path, reading, self._settings.limits)
+        packet, findings = packet_of(parsed, self._settings.mode)
+        session = self._session_of(packet, path, snapshot) if packet else None
+        if packet is None or session is None:
+            return findings
+        return (*findings, *map(parsed.place, faults_of_session(packet, session)))
+
+    def _session_of(self, packet: Packet, path: str, snapshot: Snapshot) -> DirectiveSession | None:
+        """Return the session, with a README, that a HANDOFF.md lies in or names."""
+        roots, folder = self._settings.policy.directive_roots, path.rpartition("/")[0]
+        lies_in_one = any(folder.startswith(f"{root}/") for root in roots)
+        for place in (
+            (folder,) if lies_in_one else (f"{root}/{packet.session_id}" for root in roots)
+        ):
+            data = snapshot.content(f"{place}/{README}")
+            if isinstance(data, bytes):
+                text = decode(data, self._settings.limits, FindingList(path))
+                return session_said(place, text.whole() if text else ())
+        return None
+
+    def _plan_facts(self, path: str, snapshot: Snapshot) -> PlanFacts | None:
+        key = snapshot.key(path)
+        known = self._plans.get(path)
+        if known and key is not None and known[0] == key:
+            return known[1]
+        from yolo_fs.artifacts.forms import normalise
+
+        facts = None
+        data = snapshot.content(path)
+        if isinstance(data, bytes):
+            first_line = data[: data.find(b"\n") + 1]
+            records = read_lines(first_line, path, self._settings.limits).records
+            place = place_of_name(path.rpartition("/")[2])
+            if place and records:
+                facts = plan_facts(normalise(place, records).records[0].value)
+        if key is not None:
+            self._plans[path] = key, facts
+        return facts
+
+
+def _of_prose_once(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return one finding for a file of which no line begins like JSON, not one for each line."""
+    wrong = errors(findings)
+    if len(wrong) > 1 and all(map(_is_of_prose, wrong)):
+        return (replace(wrong[0], message="no line is JSON"),)
+    return findings
+
+
+def _is_of_prose(finding: Finding) -> bool:
+    is_told = finding.reason is Reason.JSON_PARSE_ERROR and finding.message == NO_VALUE
+    return is_told or finding.reason is Reason.UNTERMINATED
+
+
+def _with_example(finding: Finding, place: Place) -> Finding:
+    """Return what is wrong with a whole file or line with the command that shows a valid one."""
+    is_whole = not finding.at and finding.level is Level.ERROR and finding.reason in _NEEDS_EXAMPLE
+    is_described = place.artifact.format in (Format.JSON, Format.JSONL, Format.TOON)
+    if not is_whole or not is_described:
+        return finding
+    shown = f"'yolo-fs schema example {place.name}' prints a valid one."
+    hint = f"{finding.hint}; {shown}" if finding.hint else shown
+    return replace(finding, hint=hint)
+
+
+_NEEDS_EXAMPLE = frozenset({
+    Reason.EMPTY_FILE, Reason.JSON_PARSE_ERROR, Reason.NOT_AN_OBJECT, Reason.SECTION_MISSING,
+    Reason.TOON_INVALID, Reason.UNTERMINATED, Reason.WRONG_LINE_COUNT,
+})  # fmt: skip
+
+
+def _refused(finding: Finding) -> Finding:
+    """Return a finding as a repository sees it that tightens every `should` to a `must`."""
+    is_known = finding.reason in (Reason.LEGACY_KEY, Reason.UNTERMINATED)
+    return finding if is_known else replace(finding, level=Level.ERROR)
+
+
+def read_handoff_file(data: bytes, path: str, limits: Limits) -> ParsedPacket:
+    """Return the packet of a HANDOFF.md before its values are checked."""
+    return _placed_packet(data, path, READERS[Format.FRONT_MATTER](data, path, limits), limits)
+
+
+def _placed_packet(data: bytes, path: str, reading: Reading, limits: Limits) -> ParsedPacket:
+    text = decode(data, limits, FindingList(path))
+    texts = reading.records[0].value["handoff"] if reading.records else {}
+    return from_front_matter(texts, text.whole() if text else [], path, reading.findings)
+
+
+def previous_records(repository: Repository, place: Place, blob: str | None) -> tuple[Record, ...]:
+    """Return the records of the version before where the commit's subject names what changed.
+
+    `blob`: the version before; None when there is none.
+    """
+    if not blob or not is_named_by_change(place):
+        return ()
+    found = repository.objects.read(blob, Limits().max_file_bytes)
+    if found is None:
+        return ()
+    return READERS[place.artifact.format](found.body, place.path, Limits()).records

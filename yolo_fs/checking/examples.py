@@ -1,0 +1,156 @@
+"""One valid example of each kind of artifact, from the fixtures that the tests check, and the
+skeleton of a new file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yolo_fs
+from yolo_fs.artifacts.classify import place_of_name
+from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
+from yolo_fs.core.ids import PhaseId, PlanId
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.schemas.layout import Format
+
+_MOST_BYTES = 720
+"""The largest example up to this size shows the most."""
+_UNFINISHED = "(Fill this in, then remove this line.)\n"
+_EARLIER = re.compile(r"(?m)^([ \t]*+[\w.\[\]{},-]++:) .*$")
+
+
+def artifact_named(kind: str) -> Artifact:
+    """Return the artifact of a kind, such as `plan` or `artifact/plan`.
+
+    Raises:
+        YoloError: UNKNOWN_NAME.
+    """
+    if (found := by_kind(kind.removeprefix("artifact/"))) is None:
+        names = ", ".join(artifact.kind for artifact in ARTIFACTS)
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"no artifact is called {safe(kind)!r}",
+            hint=f"There are: {names}.",
+            exit_code=Exit.USAGE,
+        )
+    return found
+
+
+def example_of(kind: str) -> str:
+    """Return the text of one valid artifact.
+
+    Raises:
+        YoloError: UNKNOWN_NAME; FILE_MISSING where the installation is not whole.
+    """
+    folder = _folder() / artifact_named(kind).kind / "ok"
+    sizes = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
+    small = [path for path, size in sizes.items() if size <= _MOST_BYTES] or [
+        min(sizes, key=lambda path: sizes[path])
+    ]
+    return max(sorted(small), key=lambda path: sizes[path]).read_text(encoding="utf-8")
+
+
+def example_for(name: str, commit: str = "") -> str:
+    """Return the text of one valid artifact of a kind, or for the file of that name.
+
+    `commit`: a hash of this repository, for those that name commits.
+
+    Raises:
+        YoloError: as `example_of`.
+    """
+    place = place_of_name(name)
+    text = example_of(place.artifact.kind if place else name)
+    if place is None or place.plan is None or place.artifact.format is not Format.JSONL:
+        return text
+    own, plan = place.plan, str(place.plan)
+    known = {"p": own.phase, "n": own.number, "plan": plan, **({"ch": [commit]} if commit else {})}
+    lines = (json.loads(line) for line in text.splitlines())
+    return "".join(f"{json.dumps(_filled(line, known), ensure_ascii=False)}\n" for line in lines)
+
+
+def _filled(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: known.get(key, value) for key, value in record.items()}
+
+
+def enriched_plan() -> str:
+    """Return a valid plan as the Senior leaves it, with its first task alone.
+
+    Raises:
+        YoloError: FILE_MISSING where the installation is not whole.
+    """
+    for path in sorted((_folder() / "plan" / "ok").iterdir()):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        if len(lines) > 1 and all("spec" in json.loads(line) for line in lines[1:]):
+            return "".join(lines[:2])
+    raise _incomplete()
+
+
+def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> str:
+    """Return the path of a new artifact, relative to the planning tree. `prefix`: `fe-` or `ux-`.
+
+    Raises:
+        YoloError: UNKNOWN_NAME; BAD_NAME where it needs a phase or a plan.
+    """
+    artifact = artifact_named(kind)
+    if "{plan}" in artifact.file and PlanId.parse(plan) is None:
+        hint = f"Say which: yolo-fs new {artifact.kind} --plan 01-01"
+        message = f"{safe(plan)!r} is no plan" if plan else "it belongs to a plan"
+        raise YoloError(Reason.BAD_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    if artifact.home is not Home.PHASE:
+        return artifact.file
+    if phase is None:
+        hint = "Create one: yolo-fs phase new SLUG"
+        raise YoloError(Reason.BAD_NAME, "there is no phase yet", hint=hint, exit_code=Exit.USAGE)
+    department = DEFAULT_DEPARTMENT
+    name = artifact.named(prefix, plan, phase=phase.number, department=department)
+    return f"phases/{phase}/{name}"
+
+
+def skeleton_of(kind: str, phase: PhaseId | None, plan: str) -> str:
+    """Return the keys of a valid artifact without what its author has to say.
+
+    Its last line keeps it from being taken for finished.
+    """
+    text, artifact = example_of(kind), artifact_named(kind)
+    if not artifact.file.endswith((".json", ".jsonl")):
+        return _EARLIER.sub(r"\1", text) + _UNFINISHED
+    number, _, own = plan.partition("-")
+    known = {"p": number or (phase.number if phase else ""), "n": own, "plan": plan}
+    lines: dict[tuple[str, ...], str] = {}
+    for line in text.splitlines() if artifact.file.endswith(".jsonl") else [text]:
+        record = json.loads(line)
+        if isinstance(record, dict):
+            empty = {key: known.get(key) or _emptied(value) for key, value in record.items()}
+            lines.setdefault(tuple(record), json.dumps(empty, ensure_ascii=False))
+    return "".join(f"{line}\n" for line in lines.values()) + _UNFINISHED
+
+
+def _emptied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _emptied(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_emptied(each) for each in value[:1] if isinstance(each, dict)]
+    return "" if isinstance(value, str) else value
+
+
+def _folder() -> Path:
+    """Return the examples of the wheel, or the checkout's own in an editable install."""
+    package = Path(yolo_fs.__file__).parent
+    for folder in (package / "_examples", package.parent / "fixtures/examples/artifacts"):
+        if folder.is_dir():
+            return folder
+    raise _incomplete()
+
+
+def _incomplete() -> YoloError:
+    return YoloError(
+        Reason.FILE_MISSING,
+        "the examples are missing",
+        hint="Install yolo-fs again.",
+        exit_code=Exit.DEFECT,
+    )

@@ -1,0 +1,275 @@
+"""Repairs files by what needs no decision of their author, and asks for what does; a planning tree
+that is already there is looked at as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.adoption import AdoptedFile, Readiness, TeamWord
+from yolo_fs.artifacts.catalogue import Kind, artifact_of
+from yolo_fs.artifacts.classify import (
+    PLAN_SUFFIX,
+    SUMMARY_SUFFIX,
+    classify,
+    in_tree,
+    place_of_name,
+    plans_named,
+)
+from yolo_fs.artifacts.corrections import Correction, words_of
+from yolo_fs.artifacts.export import field_docs
+from yolo_fs.artifacts.repair import MAX_BYTES, mended
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
+from yolo_fs.core.credentials import redact
+from yolo_fs.core.reasons import Finding, Reason, errors, safe
+from yolo_fs.schemas.layout import Format
+from yolo_fs.system.files import Content, names_in, read
+from yolo_fs.system.readers import read_lines
+from yolo_fs.system.store import write_atomic
+from yolo_fs.workspace import output_place
+
+
+class Fixed(NamedTuple):
+    """One file, what it would be, and what its author has to decide."""
+
+    path: str
+    before: bytes
+    after: bytes
+    questions: tuple[Finding, ...]
+    """What is wrong after the repair; each hint is the question to answer."""
+    was_written: bool = False
+    words: tuple[TeamWord, ...] = ()
+    """What its team seems to mean; see `words_of`."""
+    left: tuple[Finding, ...] = ()
+    """What is found of it after the repair, warnings as well."""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything can be repaired."""
+        return self.before != self.after
+
+
+def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> Fixed:
+    """Repair a file that was checked; `full`: its absolute path."""
+    after = file.data
+    if file.kind and file.data and _is_repairable(file.kind):
+        before = validator.with_records(full, file.data)
+        after = mended(before, file.kind, correction_of(full, validator.aliases)) or before
+    judged = validator.again(full, file.path, after) if after != file.data else file
+    questions = _questions(judged)
+    place = _place_of(full)
+    words = tuple(words_of(place, judged.records, questions)) if place and questions else ()
+    fixed = Fixed(file.path, file.data, after, questions, words=words, left=judged.findings)
+    if write and fixed.is_changed:
+        if _write(full, fixed, validator.max_bytes):
+            return fixed._replace(was_written=True)
+        changed = Finding(
+            Reason.BEING_WRITTEN,
+            file.path,
+            message="the file changed while it was repaired; nothing was written",
+            hint="run the command again",
+        )
+        return fixed._replace(questions=(changed,))
+    return fixed
+
+
+class CorrectedLine(NamedTuple):
+    """A line as the repair writes it, with nothing left to decide in it."""
+
+    path: str
+    line: int
+    text: str
+
+
+class Fixable(NamedTuple):
+    """How much of what is wrong with some files the repair mends."""
+
+    findings: int = 0
+    fixable: int = 0
+    paths: tuple[str, ...] = ()
+    """The files that it changes, as the caller spells them."""
+    lines: tuple[CorrectedLine, ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The command that mends it; empty when it mends nothing."""
+        if not self.fixable:
+            return ""
+        named = [shlex.quote(safe(path, 4096)) for path in self.paths]
+        return " ".join(("yolo-fs fix", *(named if len(named) == 1 else ()), "--write"))
+
+    @property
+    def sentence(self) -> str:
+        """Both numbers and the command; empty when it mends nothing."""
+        what = f"{self.fixable} of {self.findings} fixable"
+        return f"{what}: {self.command}" if self.fixable else ""
+
+
+def fixable_of(
+    validator: Validator, files: Iterable[CheckedFile], *, of_tree: bool = True
+) -> Fixable:
+    """Return how much of what was found `fix` mends; nothing is written.
+
+    `of_tree`: the paths are spelled as the repository has them, not as the caller does.
+    """
+    count, mended_count = 0, 0
+    paths: list[str] = []
+    lines: list[CorrectedLine] = []
+    for file in files:
+        count += len(file.findings)
+        if not file.findings or not file.data or file.path == STDIN:
+            continue
+        fixed = fix(validator, file, validator.full_path(file, of_tree=of_tree), write=False)
+        gone = Counter(map(_what, file.findings)) - Counter(map(_what, fixed.left))
+        if fixed.is_changed and gone:
+            mended_count += gone.total()
+            paths.append(file.path)
+            lines += corrected_lines(file, fixed)
+    return Fixable(count, mended_count, tuple(paths), tuple(lines))
+
+
+def fixable_in(root: str, paths: Sequence[str]) -> Fixable:
+    """Return how much of what is wrong with files of a work tree `fix` mends."""
+    if not paths:
+        return Fixable()
+    validator = Validator(root)
+    try:
+        return fixable_of(validator, list(validator.paths(paths)), of_tree=False)
+    finally:
+        validator.close()
+
+
+def _what(finding: Finding) -> tuple[Reason, str, str]:
+    return finding.reason, finding.at, finding.message
+
+
+def corrected_lines(file: CheckedFile, fixed: Fixed) -> Iterator[CorrectedLine]:
+    """Yield the lines that are wrong and that the repair makes right, in a file of lines."""
+    before, after = fixed.before.split(b"\n"), fixed.after.split(b"\n")
+    if len(before) != len(after) or not file.path.endswith(".jsonl"):
+        return
+    wrong = {question.line for question in fixed.questions}
+    for number in sorted({finding.line for finding in errors(file.findings)} - wrong - {0}):
+        text = after[number - 1].decode()
+        if text and after[number - 1] != before[number - 1] and redact(text) == text:
+            yield CorrectedLine(file.path, number, text)
+
+
+def correction_of(
+    full: str, aliases: Mapping[str, Mapping[str, str]] | None = None
+) -> Correction | None:
+    """Return by what a file may be corrected, from its path; None where it is no artifact.
+
+    `aliases`: of the policy.
+    """
+    location = in_tree(full)
+    place = _place_of(full)
+    if place is None:
+        return None
+    root = location.root if location else ""
+    plans = plans_named(names_in(os.path.dirname(full)))
+    own = (aliases or {}).get(place.artifact.kind, {})
+    return Correction(place, root, plans, aliases=own, of_plan=_plan_of(place, full))
+
+
+def _plan_of(place: Place, full: str) -> Sequence[Mapping[str, Any]]:
+    """Return the lines of the plan that a summary is of."""
+    folder, name = os.path.split(full)
+    if place.plan is None or name.endswith(PLAN_SUFFIX):
+        return ()
+    plan = read(folder, name.removesuffix(SUMMARY_SUFFIX) + PLAN_SUFFIX, MAX_BYTES)
+    if not isinstance(plan, Content):
+        return ()
+    reading = read_lines(plan.data, name)
+    return [] if errors(reading.findings) else [record.value for record in reading.records]
+
+
+def _place_of(full: str) -> Place | None:
+    location = in_tree(full)
+    place = classify(location.path) if location else None
+    return place or place_of_name(os.path.basename(full))
+
+
+def _is_repairable(kind: Kind) -> bool:
+    return kind.format in (Format.JSON, Format.JSONL, Format.TEXT, Format.TOON)
+
+
+def _questions(file: CheckedFile) -> tuple[Finding, ...]:
+    return tuple(
+        replace(finding, hint=_question(file, finding))
+        if finding.reason is not Reason.WAITS_FOR
+        else finding
+        for finding in errors(file.findings)
+    )
+
+
+def _question(file: CheckedFile, finding: Finding) -> str:
+    """Return what the author has to answer."""
+    key = finding.at.rpartition("/")[2]
+    meaning = _meaning(file, key)
+    if finding.reason is Reason.MISSING_KEY:
+        asked = meaning.partition(":")[0].strip(". ").lower()
+        return f"`{key}` is absent: what is the {asked}?" if asked else f"what is `{key}`?"
+    if finding.reason is Reason.UNKNOWN_VALUE:
+        return f"which of the listed values of `{key}` is meant? {meaning}".strip()
+    if finding.reason is Reason.UNKNOWN_COMMIT:
+        return "which commit of this repository is meant?"
+    if key and meaning:
+        return f"what is `{key}`? {meaning}"
+    return finding.hint or "how is this meant?"
+
+
+def _meaning(file: CheckedFile, key: str) -> str:
+    artifact = artifact_of(file.kind) if file.kind else None
+    shapes: Sequence[type] = ()
+    if artifact is not None:
+        shapes = artifact.shapes
+    return next((said for shape in shapes if (said := field_docs(shape).get(key))), "")
+
+
+def _write(full: str, fixed: Fixed, limit_bytes: int) -> bool:
+    """Replace a file whole, unless it is a link or no longer what the repair was computed from."""
+    folder, name = os.path.split(full)
+    now = read(folder, name, limit_bytes)
+    if not isinstance(now, Content) or now.being_written or now.data != fixed.before:
+        return False
+    with suppress(OSError):
+        mode = os.stat(full, follow_symlinks=False).st_mode & 0o777
+        top, path = output_place(full, folder)
+        write_atomic(path, fixed.after, root=top, mode=mode)
+        return True
+    return False
+
+
+def adopt_file(
+    validator: Validator, file: CheckedFile, full: str, *, write: bool
+) -> AdoptedFile | None:
+    """Return how a file that was checked stands, repaired when `write`; None when it is no
+    artifact.
+
+    Only a file that would be refused is changed, and only when nothing is left to be decided.
+    """
+    if any(finding.reason is Reason.UNKNOWN_NAME for finding in file.findings):
+        return AdoptedFile(file.path, "", Readiness.MISNAMED, file.findings)
+    artifact = artifact_of(file.kind) if file.kind else None
+    if artifact is None:
+        return None
+    if not errors(file.findings):
+        readiness = Readiness.UNTIDY if file.findings else Readiness.VALID
+        return AdoptedFile(file.path, artifact.kind, readiness, file.findings)
+    fixed = fix(validator, file, full, write=False)
+    if fixed.questions:
+        asked = fixed.questions
+        return AdoptedFile(file.path, artifact.kind, Readiness.AUTHOR, asked, fixed.words)
+    if write:
+        fixed = fix(validator, file, full, write=True)
+    readiness = Readiness.AUTHOR if fixed.questions else Readiness.REPAIRABLE
+    findings = fixed.questions or errors(file.findings)
+    return AdoptedFile(file.path, artifact.kind, readiness, findings)

@@ -1,0 +1,374 @@
+"""Validates files wherever they are: the planning tree, any path, the index, one text on stdin.
+
+Nothing is changed and nothing waits: the verdict is about the bytes as they are now.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
+
+from yolo_fs.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, Kind, find_kind
+from yolo_fs.artifacts.classify import (
+    ENVELOPE,
+    PLANNING_ROOT,
+    InTree,
+    classify,
+    has_own_name,
+    in_tree,
+    kind_of_content,
+    kind_of_name,
+    misnamed,
+    misplaced,
+    name_of_kind,
+    place_of_name,
+)
+from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.checking.checker import Checker
+from yolo_fs.checking.lost_records import lost_from, restored
+from yolo_fs.checking.snapshots import (
+    BlobReader,
+    NoTree,
+    Snapshot,
+    Staged,
+    WorkTree,
+    assume_commits_exist,
+)
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.git.repository import Repository
+from yolo_fs.handoffs.lifecycle import HANDOFF
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.schemas.layout import Record
+from yolo_fs.system.files import FileEntry, walk
+from yolo_fs.system.readers import read_object
+from yolo_fs.workspace import Settings, doubled_phases, load_in_force
+
+STDIN = "-"
+
+
+class CheckedFile(NamedTuple):
+    """One file and what is wrong with it."""
+
+    path: str
+    """As the caller spells it."""
+    findings: tuple[Finding, ...] = ()
+    kind: Kind | None = None
+    """None when the type of the file cannot be determined."""
+    data: bytes = b""
+    """What was read."""
+    records: tuple[Record, ...] = ()
+
+
+class Validator:
+    """Checks files under the settings of the repository that it is started in, if there is one."""
+
+    def __init__(self, start: str, kind: Kind | None = None):
+        """Work from the directory `start`; `kind`: what every file is, whatever its name says."""
+        self._start = os.path.abspath(start)
+        self._kind = kind
+        # The pre-commit hook of `git commit PATH` runs with an index of its own.
+        self._index = os.environ.get("GIT_INDEX_FILE")
+        self._repository = _repository(start)
+        self._settings = _settings(self._repository)
+        self._checker = Checker(self._settings)
+
+    @property
+    def max_bytes(self) -> int:
+        """The size of the largest file that is read."""
+        return self._settings.policy.max_file_bytes
+
+    @property
+    def aliases(self) -> Mapping[str, Mapping[str, str]]:
+        """What this team's own words mean; see `Policy.aliases`."""
+        return self._settings.policy.aliases
+
+    def close(self) -> None:
+        """End the helper processes."""
+        if self._repository:
+            self._repository.close()
+
+    def tree(self) -> Iterator[CheckedFile]:
+        """Check every candidate of the repository, and the HANDOFF.md files of directive sessions.
+
+        Raises:
+            YoloError: NOT_A_REPOSITORY; NOT_INITIALISED when there is no planning tree.
+
+        """
+        root = self._own_repository().root
+        if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+            hint = "'yolo-fs init' makes one; or name the files to check."
+            message = f"{root} has no {PLANNING_ROOT}"
+            raise YoloError(Reason.NOT_INITIALISED, message, hint=hint, exit_code=Exit.NOT_HERE)
+        for folder in (PLANNING_ROOT, HANDOFF_FOLDER):
+            yield from self._folder(root, folder, "")
+        for sessions in self._settings.policy.directive_roots:
+            for entry in walk(root, sessions):
+                if entry.path.endswith(f"/{HANDOFF}"):
+                    yield self._file(root, entry.path, entry.path)
+        for finding in doubled_phases(root):
+            yield CheckedFile(finding.path, (finding,))
+
+    def paths(self, paths: Iterable[str]) -> Iterator[CheckedFile]:
+        """Check files, and what can be recognised in folders."""
+        for path in paths:
+            full = os.path.normpath(os.path.join(self._start, path))
+            if os.path.isdir(full) and not os.path.islink(full):
+                shown = "" if path in (".", "./") else f"{path.rstrip('/')}/"
+                yield from self._folder(full, "", shown)
+            else:
+                checked = self._file(os.path.dirname(full), os.path.basename(full), path)
+                yield self._and_misplaced(checked, full)
+
+    def staged(self, paths: Sequence[str] = ()) -> Iterator[CheckedFile]:
+        """Check what the index would commit, only `paths` if there are any."""
+        repository = self._own_repository()
+        entries = self._staged_entries(repository)
+        wanted = [
+            os.path.relpath(os.path.join(self._start, path), repository.root) for path in paths
+        ]
+        blobs = BlobReader(repository, self.max_bytes)
+        snapshot = Staged(blobs, entries, repository.root)
+        tip = repository.head().tip
+        for path, oid in entries.items():
+            if wanted and not any(_is_below(path, folder) for folder in wanted):
+                continue
+            if self._is_ours(path) and repository.blob_at(tip, path) != oid:
+                location = InTree(repository.root, path)
+                yield self._check(path, blobs.read(oid, path), location, snapshot)
+
+    def text(self, data: bytes) -> CheckedFile:
+        """Check one text, by default a message."""
+        return self._check_kind(self._kind or ANY_MESSAGE, STDIN, data)
+
+    def _folder(self, root: str, below: str, shown: str) -> Iterator[CheckedFile]:
+        for entry in walk(root, below):
+            if entry.path == below or self._is_candidate(root, entry):
+                yield self._file(root, entry.path, shown + entry.path)
+
+    def _is_candidate(self, root: str, entry: FileEntry) -> bool:
+        """Return whether a file that was found, not named by the caller, is one of ours."""
+        full, name = os.path.join(root, entry.path), os.path.basename(entry.path)
+        if "/.git/" in f"/{entry.path}":
+            return False
+        if self._kind:
+            return True
+        location = in_tree(full)
+        if location and (self._is_ours(location.path) or misnamed(location.path)):
+            return True
+        if location and location.path.startswith(f"{PLANNING_ROOT}/"):
+            # A refused folder hides files that may be ours.
+            hides_files = entry.refused is Reason.UNREADABLE or os.path.isdir(full)
+            return entry.refused is not None and hides_files
+        if has_own_name(name) and (place_of_name(name) or kind_of_name(name)):
+            return True
+        if entry.refused or not name.endswith(".json"):
+            return False
+        data = WorkTree(root, self.max_bytes).content(entry.path)
+        return isinstance(data, bytes) and self._kind_of_content(data, entry.path) is not None
+
+    def _is_ours(self, path: str) -> bool:
+        """Return whether a path relative to the repository is one that is checked."""
+        name = os.path.basename(path)
+        if path.startswith(f"{PLANNING_ROOT}/") and name_of_kind(name) is not None:
+            return True
+        return classify(path) is not None or name == HANDOFF
+
+    def _file(self, root: str, below: str, shown: str) -> CheckedFile:
+        """Check a file; it is read from `root` without following a link below it."""
+        data = WorkTree(root, self.max_bytes).content(below)
+        location = self._location(os.path.join(root, below))
+        tree_root = location.root if location else root
+        commits_exist = assume_commits_exist
+        if self._repository and os.path.realpath(tree_root) == self._repository.root:
+            commits_exist = self._repository.commits_may_exist
+        snapshot = WorkTree(tree_root, self.max_bytes, commits_exist)
+        return self._check(shown, data, location, snapshot)
+
+    def _location(self, full: str) -> InTree | None:
+        """Return the place of a file in its planning tree; a HANDOFF.md has one anywhere."""
+        found = in_tree(full)
+        if found or self._repository is None or os.path.basename(full) != HANDOFF:
+            return found
+        root = self._repository.root
+        below = os.path.relpath(
+            os.path.join(os.path.realpath(os.path.dirname(full)), HANDOFF), root
+        )
+        return None if below.startswith("../") else InTree(root, below)
+
+    def _outside(self, location: InTree) -> Finding | None:
+        """Return what is wrong with a planning tree in a folder of the repository, which nobody
+        watches: there is one, at the root.
+        """
+        if self._repository is None or not location.path.startswith(f"{PLANNING_ROOT}/"):
+            return None
+        top, found = self._repository.root, os.path.realpath(location.root)
+        if not found.startswith(f"{top}/") or os.path.lexists(f"{found}/.git"):
+            return None
+        return Finding(
+            Reason.NOT_AN_ARTIFACT,
+            message=f"nobody watches a {PLANNING_ROOT} in {os.path.relpath(found, top)}",
+            expected=f"{location.path} at the root of the repository, {top}",
+            hint="Move it there.",
+        )
+
+    def again(self, full: str, shown: str, data: bytes) -> CheckedFile:
+        """Check a file as if it had this content."""
+        location = self._location(full)
+        tree_root = location.root if location else os.path.dirname(full)
+        look_up = assume_commits_exist
+        if self._repository and os.path.realpath(tree_root) == self._repository.root:
+            look_up = self._repository.commits_may_exist
+        snapshot = WorkTree(tree_root, self.max_bytes, look_up)
+        return self._check(shown, data, location, snapshot)
+
+    def with_records(self, full: str, data: bytes) -> bytes:
+        """Return a content of a file with the records of the branch that it lacks."""
+        location = self._location(full)
+        place = classify(location.path) if location else None
+        if location is None or place is None or not self._is_own(location):
+            return data
+        return restored(self._own_repository(), place, data)
+
+    def _and_lost(self, file: CheckedFile, location: InTree) -> CheckedFile:
+        """Name the records of the branch that a file lacks, where nothing else is wrong with it."""
+        place = classify(location.path)
+        if place is None or not self._is_own(location) or errors(file.findings):
+            return file
+        repository = self._own_repository()
+        tip = repository.head().tip
+        blob = repository.blob_at(tip, place.path)
+        lost = lost_from(repository, place, file.data, blob, tip)
+        named = tuple(replace(finding, path=file.path) for finding in lost)
+        return file._replace(findings=file.findings + named)
+
+    def _and_misplaced(self, file: CheckedFile, full: str) -> CheckedFile:
+        """Say of a file that was named, and lies where nobody looks, where it belongs."""
+        root = self._repository.root if self._repository and not self._kind else ""
+        if not root or not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+            return file
+        path = os.path.relpath(full, root)
+        wrong = None if path.startswith("../") else misplaced(path)
+        added = (replace(wrong, path=file.path),) if wrong else ()
+        return file._replace(findings=file.findings + added)
+
+    def _is_own(self, location: InTree) -> bool:
+        """Return whether a place is in the repository that it is worked in."""
+        root = self._repository.root if self._repository else None
+        return os.path.realpath(location.root) == root
+
+    def full_path(self, file: CheckedFile, *, of_tree: bool) -> str:
+        """Return the absolute path of a checked file, as tree or caller spell it."""
+        start = self._own_repository().root if of_tree else self._start
+        return os.path.normpath(os.path.join(start, file.path))
+
+    def _check(
+        self, shown: str, data: bytes | Finding, location: InTree | None, snapshot: Snapshot
+    ) -> CheckedFile:
+        """Check a file by its place, else by its name, else by its content."""
+        if isinstance(data, Finding):
+            return CheckedFile(shown, (replace(data, path=shown),))
+        if self._kind:
+            return self._check_kind(self._kind, shown, data)
+        if location and (outside := self._outside(location)):
+            return CheckedFile(shown, (replace(outside, path=shown),))
+        if location and (place := classify(location.path)):
+            checked = self._check_place(place, shown, data, snapshot)
+            is_staged = isinstance(snapshot, Staged)  # what a person commits is theirs
+            return checked if is_staged else self._and_lost(checked, location)
+        wrong = misnamed(location.path) if location else None
+        if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):
+            return CheckedFile(shown, (replace(wrong, path=shown),))
+        name = os.path.basename(shown)
+        if place := place_of_name(name):
+            if location and name == HANDOFF:  # its session's README lies beside it
+                return self._check_place(place._replace(path=location.path), shown, data, snapshot)
+            return self._check_place(place, shown, data, NoTree())
+        if kind := kind_of_name(name):
+            return self._check_kind(kind, shown, data)
+        if name.endswith(".json"):
+            if kind := self._kind_of_content(data, shown):
+                if kind is ANY_ENVELOPE and location and _is_below(location.path, HANDOFF_FOLDER):
+                    place = Place(location.path, ENVELOPE)
+                    return self._check_place(place, shown, data, snapshot)
+                return self._check_kind(kind, shown, data)
+            findings = errors(read_object(data, shown, self._settings.limits).findings)
+            return CheckedFile(shown, findings or (_unrecognised(shown),))
+        return CheckedFile(shown, (_unrecognised(shown),))
+
+    def _check_place(
+        self, place: Place, shown: str, data: bytes, snapshot: Snapshot
+    ) -> CheckedFile:
+        checked = self._checker.check(place, data, snapshot)
+        name = place.artifact.kind
+        kind = find_kind(f"artifact/{name}") or find_kind(name)
+        findings = tuple(replace(finding, path=shown) for finding in checked.findings)
+        return CheckedFile(shown, findings, kind, data, checked.records)
+
+    def _check_kind(self, kind: Kind, shown: str, data: bytes) -> CheckedFile:
+        checked = self._checker.check_kind(kind, shown, data)
+        return CheckedFile(shown, checked.findings, kind, data, checked.records)
+
+    def _kind_of_content(self, data: bytes, path: str) -> Kind | None:
+        """Return the kind that a JSON object names itself, or None."""
+        records = read_object(data, path, self._settings.limits).records
+        return kind_of_content(records[0].value) if records else None
+
+    def _own_repository(self) -> Repository:
+        return self._repository or Repository(self._start)
+
+    def _staged_entries(self, repository: Repository) -> dict[str, str]:
+        """Return path → blob id of everything in the index; unmerged paths are left to git."""
+        with _index_of(self._index):
+            return {
+                entry.path: entry.oid
+                for entry in repository.staged()
+                if entry.is_file and not entry.is_conflicted
+            }
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return folder in (".", path) or path.startswith(f"{folder}/")
+
+
+def _unrecognised(shown: str) -> Finding:
+    return Finding(
+        Reason.UNKNOWN_NAME,
+        shown,
+        message="cannot determine the file's type",
+        expected="a name of the protocol, such as critique.jsonl or 01-02.plan.jsonl, or a "
+        "message with its `type`",
+        hint="pass --type KIND; 'yolo-fs schema list' shows the kinds",
+    )
+
+
+def _repository(start: str) -> Repository | None:
+    try:
+        return Repository(start)
+    except YoloError as error:
+        if error.reason in (Reason.NOT_A_REPOSITORY, Reason.BARE_REPOSITORY):
+            return None
+        raise
+
+
+def _settings(repository: Repository | None) -> Settings:
+    """Return the settings in force, also where the configuration itself is invalid."""
+    if repository is None:
+        return Settings(Config(), Policy())
+    return load_in_force(repository.root).settings
+
+
+@contextmanager
+def _index_of(path: str | None) -> Iterator[None]:
+    """Let git read another index than the repository's own."""
+    if path is None:
+        yield
+        return
+    os.environ["GIT_INDEX_FILE"] = path
+    try:
+        yield
+    finally:
+        os.environ.pop("GIT_INDEX_FILE", None)

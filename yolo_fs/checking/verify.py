@@ -1,0 +1,363 @@
+"""Verifies committed history offline: every commit of a coordinator still is what the protocol
+prescribes.
+
+Each commit is checked on its own: one artifact, and what may come beside it; the content in the
+strict reader, the references in its own tree, the subject and the trailers that path and content
+give. See docs/dev/faults.md#f55.
+
+Also which commit subjects fit here and now: that of a staged artifact, and the right one nearest to
+a wrong one; and which commits of people break the rules although hooks stand guard, made with
+`--no-verify` or where no hook ran. The latter is told from history alone, so that it does not
+matter who was not looking.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from glob import glob
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, touches_phase
+from yolo_fs.artifacts.naming import (
+    KIND,
+    ORIGIN,
+    WARNINGS,
+    is_named_by_change,
+    is_sound,
+    names_task,
+    nearest,
+    spellings_of,
+    subject_of,
+    trailers_of,
+)
+from yolo_fs.artifacts.table import ARTIFACTS, comes_beside
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.checking.checker import Checked, Checker, previous_records
+from yolo_fs.checking.snapshots import AtCommit, BlobReader
+from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, shortened
+from yolo_fs.git.history import LoggedCommit, log
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.files import names_in
+from yolo_fs.workspace import HOOKS, Settings
+
+HEAD = "HEAD"
+_NOT_FETCHED = frozenset({Reason.OBJECT_MISSING})
+
+
+class CommitFault(NamedTuple):
+    """What is wrong with one commit."""
+
+    commit: str
+    finding: Finding
+    """Names the file and the line."""
+
+
+class VerifiedCommit(NamedTuple):
+    """One commit of a coordinator that was looked at."""
+
+    commit: LoggedCommit
+    faults: tuple[CommitFault, ...]
+    number: int
+    """From 1."""
+    of: int
+    """How many there are in all."""
+    is_whole: bool = True
+    """Whether all that it rests on is here; a shallow or partial clone leaves something out."""
+
+
+class Verifier:
+    """Judges commits of one repository."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._blobs = BlobReader(repository, settings.policy.max_file_bytes)
+        self._checker = Checker(settings)
+
+    def verify(self, *revisions: str) -> Iterator[VerifiedCommit]:
+        """Judge the coordinator's commits among `revisions`, newest first.
+
+        Raises:
+            YoloError: GIT_FAILED when git does not know the revisions.
+
+        """
+        if revisions == (HEAD,) and self._repository.head().tip is None:
+            return
+        own = [commit for commit in log(self._repository, *revisions) if commit.is_ours]
+        cut_off, is_partial = self._repository.cut_off(), self._repository.is_partial
+        for number, commit in enumerate(own, 1):
+            is_cut = commit.oid in cut_off and bool(commit.parents)  # it seems to add all files
+            found = () if is_cut else self._found_in(commit)
+            known = [one for one in found if not (is_partial and one.reason in _NOT_FETCHED)]
+            is_whole = not is_cut and len(known) == len(found)
+            faults = tuple(CommitFault(commit.oid, finding) for finding in known)
+            yield VerifiedCommit(commit, faults, number, len(own), is_whole)
+
+    def _found_in(self, commit: LoggedCommit) -> tuple[Finding, ...]:
+        try:
+            return tuple(self._findings(commit))
+        except YoloError as error:
+            # Damaged or lacking objects are a fault of this commit; the others can still be
+            # checked.
+            return (
+                replace(error.as_finding(), path=commit.changes[0][1] if commit.changes else ""),
+            )
+
+    def _findings(self, commit: LoggedCommit) -> Iterator[Finding]:
+        if (changes := _as_made(commit)) is None:
+            yield _several(commit)
+            return
+        for number, (status, path) in enumerate(changes):
+            place = classify(path)
+            if place is None:
+                yield Finding(Reason.NOT_AN_ARTIFACT, path, expected="a path of the protocol")
+            elif status == "D":
+                yield Finding(Reason.DELETED, path, message="the commit deletes it")
+            elif status not in ("A", "M"):
+                message = "the commit makes it something else than a file"
+                yield Finding(Reason.NOT_REGULAR, path, message=message)
+            else:
+                yield from self._findings_at(commit, place, is_named=number == 0)
+
+    def _findings_at(
+        self, commit: LoggedCommit, place: Place, *, is_named: bool
+    ) -> Iterator[Finding]:
+        """Yield what is wrong with a file; `is_named`: the commit is called after it."""
+        snapshot = AtCommit(self._repository, commit.oid, self._blobs)
+        data = snapshot.content(place.path)
+        if isinstance(data, Finding):
+            yield data
+            return
+        checked = self._checker.check(place, data, snapshot)
+        # A plan that was there, and is not committed yet, may have been enough for the daemon.
+        wrong = tuple(
+            finding
+            for finding in errors(checked.findings)
+            if finding.reason is not Reason.WAITS_FOR
+        )
+        yield from wrong
+        if not is_named:
+            return
+        # What is not valid prescribes no subject; the trailers come from the path alone.
+        if not wrong:
+            yield from self._subject_fault(commit, place, checked)
+        yield from _trailer_faults(commit, place)
+
+    def _subject_fault(
+        self, commit: LoggedCommit, place: Place, checked: Checked
+    ) -> Iterator[Finding]:
+        blob = None
+        if is_named_by_change(place) and commit.parents:
+            blob = self._repository.blob_at(commit.parents[0], place.path)
+        allowed = tuple(
+            spellings_of(place, checked.records, previous_records(self._repository, place, blob))
+        )
+        if commit.subject not in allowed:
+            message = f"the subject is {commit.subject!r}"
+            yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", message, allowed[0])
+
+
+def _as_made(commit: LoggedCommit) -> tuple[tuple[str, str], ...] | None:
+    """Return what a commit changes, what it is called after first; None where that is too much."""
+    if len(commit.changes) == 1:
+        return tuple(commit.changes)
+    kind = dict(commit.trailers).get(KIND)
+    placed = [(classify(path), (status, path)) for status, path in commit.changes[:3]]
+    named = [one for one in placed if one[0] and one[0].artifact.kind == kind]
+    others = [one for one in placed if one not in named]
+    if (len(named), len(others)) != (1, 1):
+        return None
+    (main, first), (other, second) = named[0], others[0]
+    is_sound = main and other and comes_beside(main.artifact, other.artifact)
+    return (first, second) if is_sound else None
+
+
+def _several(commit: LoggedCommit) -> Finding:
+    paths = [path for _, path in commit.changes]
+    message = "no path"
+    if paths:
+        shown_by = f"'git show --name-only {commit.oid[:12]}'"
+        message = f"{len(paths)} paths: {shortened(paths, 3, shown_by=shown_by)}"
+    return Finding(
+        Reason.SEVERAL_PATHS,
+        paths[0] if paths else "",
+        message=message,
+        expected="one artifact, and at most the state that it moves",
+    )
+
+
+def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
+    prescribed = trailers_of(place)
+    # How much was warned of depends on the neighbours and the settings of that moment, and a copy
+    # says whose it is.
+    written = tuple(pair for pair in commit.trailers if pair[0] not in (WARNINGS, ORIGIN))
+    if written != prescribed:
+        yield Finding(
+            Reason.TRAILER_MISMATCH,
+            place.path,
+            0,
+            "",
+            f"the trailers are {_joined(commit.trailers)}",
+            _joined(prescribed),
+        )
+
+
+def _joined(trailers: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f"{key}: {value}" for key, value in trailers) or "absent"
+
+
+def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+    """Return subject and trailers of an artifact as it is staged; None if it is no valid one."""
+    place = classify(path)
+    if place is None:
+        return None
+    from yolo_fs.checking.validate import Validator
+
+    validator = Validator(".")
+    try:
+        valid = [file for file in validator.staged([path]) if not errors(file.findings)]
+    finally:
+        validator.close()
+    if not valid or not valid[0].records:
+        return None
+    with Repository(".") as repository:
+        blob = repository.blob_at(repository.head().tip, path)
+        before = previous_records(repository, place, blob)
+    trailers = trailers_of(place, len(valid[0].findings))
+    return subject_of(place, valid[0].records, before), trailers
+
+
+def is_of_the_protocol(subject: str, paths: Iterable[str]) -> bool:
+    """Return whether a commit belongs to the protocol: it names a task, or touches a phase."""
+    return names_task(subject) or touches_phase(paths)
+
+
+def subject_fault(subject: str, root: str = ".") -> Finding:
+    """Return what is wrong with a subject, and what would be right in the work tree `root`."""
+    right = nearest(subject, *_what_is_there(root))
+    hint = f"Nearest right subject: {right}"
+    return Finding(
+        Reason.SUBJECT_MISMATCH,
+        "",
+        0,
+        "",
+        f"the subject is {subject!r}",
+        "{type}({scope}): {text}",
+        hint,
+    )
+
+
+def _what_is_there(root: str) -> tuple[list[str], str]:
+    """Return subjects that could be meant, and the plan probably worked on; from names alone."""
+    prescribed: list[str] = []
+    names = sorted(glob(f"{root}/{PLANNING_ROOT}/phases/*/*.plan.jsonl"))
+    places = [place for name in names if (place := classify(os.path.relpath(name, root)))]
+    numbers = sorted(folder[:2] for folder in _phases(root))
+    for artifact in ARTIFACTS:
+        for subject in artifact.subjects:
+            gaps = [
+                {"plan": str(place.plan), "phase": place.plan.phase}
+                for place in places
+                if place.plan
+            ]
+            gaps += [{"phase": number} for number in numbers]
+            prescribed += [text for gap in gaps if (text := _rendered(subject.template, gap))]
+    scope = numbers[-1] if numbers else "repo"
+    if places:
+        scope = str(places[-1].plan)
+    return list(dict.fromkeys(prescribed)), scope
+
+
+def _phases(root: str) -> list[str]:
+    return [name for name in names_in(f"{root}/{PLANNING_ROOT}/phases") if name[:2].isdigit()]
+
+
+def _rendered(template: str, gaps: Mapping[str, str]) -> str:
+    try:
+        return template.format(**gaps)
+    except KeyError:
+        return ""
+
+
+NOTE = "yolo-fs/hooks.json"
+"""Below the common git directory: what `hooks install` remembers."""
+
+_MOST = 200
+"""Commits since the hooks were installed that `past_hooks` looks at, youngest first."""
+
+
+def hooks_since(repository: Repository) -> str:
+    """Return the commit at which the hooks were installed; nothing without hooks or commits."""
+    note = HOOKS.read(repository)
+    since = note["since"] if isinstance(note, dict) else ""
+    return since if since and repository.commits_exist([since])[since] else ""
+
+
+def past_hooks(repository: Repository, settings: Settings) -> Iterator[CommitFault]:
+    """Yield what is wrong with people's commits here since the hooks stand guard."""
+    is_guarded = isinstance(HOOKS.read(repository), dict)
+    if not is_guarded or repository.head().tip is None:
+        return
+    since = hooks_since(repository)
+    beyond = [f"^{since}"] if since else []
+    yield from broken_rules(repository, settings, "HEAD", *beyond, limit=_MOST, ours=False)
+
+
+def broken_rules(
+    repository: Repository,
+    settings: Settings,
+    *revisions: str,
+    limit: int | None = None,
+    ours: bool = True,
+    by_agent: bool = False,
+) -> Iterator[CommitFault]:
+    """Yield what is wrong with commits, newest first: a coordinator's as `verify` does, a person's
+    by what they break.
+
+    `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a
+    coordinator's as well. `by_agent`: an agent made them. An agent's subject is a fault where the
+    commit names a task or touches a phase, everybody's where the team wants people held.
+    """
+    verifier = Verifier(repository, settings)
+    blobs = BlobReader(repository, settings.policy.max_file_bytes)
+    checker = Checker(settings)
+    is_strict = settings.policy.hooks_hold_people
+    for commit in log(repository, *revisions, limit=limit):
+        if commit.is_ours:
+            own = verifier.verify(f"{commit.oid}^!") if ours else ()
+            yield from (fault for one in own for fault in one.faults)
+        elif len(commit.parents) < 2:
+            yield from (
+                CommitFault(commit.oid, one)
+                for one in _of_person(
+                    repository, commit, checker, blobs, is_strict=is_strict, by_agent=by_agent
+                )
+            )
+
+
+def _of_person(
+    repository: Repository,
+    commit: LoggedCommit,
+    checker: Checker,
+    blobs: BlobReader,
+    *,
+    is_strict: bool,
+    by_agent: bool,
+) -> Iterator[Finding]:
+    by_agent = by_agent or any(key == "Executed-By" for key, _ in commit.trailers)
+    paths = [path for _, path in commit.changes]
+    is_judged = is_strict or (by_agent and is_of_the_protocol(commit.subject, paths))
+    if is_judged and not is_sound(commit.subject):
+        yield subject_fault(commit.subject, repository.root)
+    snapshot = AtCommit(repository, commit.oid, blobs)
+    for status, path in commit.changes:
+        place = classify(path) if status in ("A", "M") else None
+        if place is None:
+            continue
+        data = snapshot.content(path)
+        yield from (
+            [data]
+            if isinstance(data, Finding)
+            else errors(checker.check(place, data, snapshot).findings)
+        )

@@ -1,0 +1,88 @@
+"""What an agent says in place of a tool that its role has not: the content of its file, a decision.
+
+The roster gives some roles nothing to write or to run with; whoever starts them writes what they
+found, word for word. It is judged like any other file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from yolo_fs.authority.actors import Actor
+from yolo_fs.authority.authority import has_tool
+from yolo_fs.authority.writers import can_write
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.system.store import SHARED, make_folders, write_text
+
+_FENCE = re.compile(r"(`{3,})[\w-]*[ \t]*\n?")
+_SAID = re.compile(r"^(Decision|Escalate): +(\S.*)$", re.MULTILINE)
+
+OPTION = " | "
+"""Before each option of what is handed up; the first is the one recommended."""
+
+
+class Spoken(NamedTuple):
+    """What of an act its agent cannot do by itself."""
+
+    files: tuple[str, ...] = ()
+    """Paths whose content it says."""
+    decides: bool = False
+    """It says what the act's command is to record."""
+
+
+NOTHING_SPOKEN = Spoken()
+
+
+def spoken_by(actor: Actor, writes: Sequence[str], command: str) -> Spoken:
+    """Return what an agent says rather than does, by the tools that the roster gives it."""
+    row = AGENT_BY_NAME.get(actor.name)
+    if row is None or not row.tools:
+        return NOTHING_SPOKEN
+    files = tuple(path for path in writes if not can_write(actor, path.rpartition("/")[2]))
+    return Spoken(files, bool(command) and not has_tool(actor, "Bash"))
+
+
+def contents_in(answer: str, files: Sequence[str]) -> Mapping[str, str]:
+    """Return path → content: the last fenced blocks of an answer, one for each file; nothing where
+    there are fewer.
+    """
+    blocks = [*_blocks_in(answer.replace("\r\n", "\n"))]
+    if not files or len(blocks) < len(files):
+        return {}
+    return dict(zip(files, blocks[-len(files) :], strict=True))
+
+
+def _blocks_in(text: str) -> Iterator[str]:
+    """Yield what stands between two fences of one length; what is not closed is no block."""
+    fence, lines = "", list[str]()
+    for line in text.splitlines(keepends=True):
+        if fence and line.rstrip() == fence:
+            yield "".join(lines)
+            fence, lines = "", []
+        elif fence:
+            lines.append(line)
+        elif opened := _FENCE.fullmatch(line):
+            fence = opened[1]
+
+
+def decision_in(answer: str) -> tuple[str, str]:
+    """Return `Decision` or `Escalate` and what was said after it, of the last such line; empty
+    texts where there is none.
+    """
+    found = _SAID.findall(answer)
+    return found[-1] if found else ("", "")
+
+
+def put(root: str, contents: Mapping[str, str]) -> None:
+    """Write the files of an answer into the work tree.
+
+    Raises:
+        YoloError: as `store.write_atomic`.
+    """
+    for path, text in contents.items():
+        full = os.path.join(root, path)
+        make_folders(os.path.dirname(full), root=root)
+        write_text(full, text, root=root, mode=SHARED)

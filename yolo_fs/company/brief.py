@@ -1,0 +1,129 @@
+"""What an agent is given for one act: a text, and the variables of its environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, place_of_name
+from yolo_fs.company.answers import NOTHING_SPOKEN, Spoken
+from yolo_fs.core.ids import TaskRef
+from yolo_fs.core.reasons import safe
+from yolo_fs.evidence.facts import plans_of
+from yolo_fs.phase.acts import Act
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.report import input_files
+from yolo_fs.protocol.departments import SHARED_NAMES
+
+_LONGEST = 2000
+_OF_TASK = (("spec", "Specification"), ("v", "Verify"), ("done", "Done when"))
+
+
+def brief_of(
+    phase: Phase, act: Act, intent: str, reasons: Sequence[str], spoken: Spoken = NOTHING_SPOKEN
+) -> str:
+    """Return the text of an act.
+
+    `reasons`: why the try before was not enough; `spoken`: what of it is said rather than done.
+    """
+    return "\n".join(_lines(phase, act, intent, reasons, spoken)) + "\n"
+
+
+def _lines(
+    phase: Phase, act: Act, intent: str, reasons: Sequence[str], spoken: Spoken
+) -> Iterator[str]:
+    yield f"# {act.turn.sentence}"
+    yield ""
+    yield f"You are yolo-{act.agent}. Phase {phase.id}, step {act.turn.step}."
+    if intent and act.role != "dev":  # a Dev is given its specification and nothing else
+        yield f"Intent: {safe(intent, _LONGEST)}"
+    if act.turn.why:
+        yield f"Because: {safe(act.turn.why, _LONGEST)}"
+    if spoken.decides:
+        yield "End with one line: `Decision: ` and what you decide;"
+        yield "or `Escalate: ` and the question, with 2 or 3 options, each after ` | `, best first."
+    elif act.turn.command:
+        yield f"Run: {act.turn.command}"
+    yield from _task(phase, act)
+    yield from _list("Read", _reads(phase, act))
+    yield from _list("Write", (_written(one) for one in act.writes if one not in spoken.files))
+    yield from _list("End with the whole content, each in one fenced block, of", spoken.files)
+    if any(not _is_artifact(path) for path in act.writes) and act.task:
+        yield "Commit the source yourself:"
+        yield f"    yolo-fs commit --task {act.task} --type feat -m 'what was done'"
+    if any(map(_is_artifact, act.writes)):
+        yield "What lies below .yolo-planning/ is committed for you once it is valid."
+    yield from _list("Your step still lacks", act.lacks)
+    if any("is older than" in lack for lack in act.lacks):
+        yield "Judge again, and say when: a file with the content that it had is no new verdict."
+    yield from _list("Your last try was not enough", (safe(one, _LONGEST) for one in reasons))
+    if spoken.files or spoken.decides:
+        yield "Whatever else you say is nobody's: the runner puts this into its place."
+    elif act.turn.command and "escalate" in act.turn.command:
+        name = act.turn.command.split()[3]
+        yield "When that is not yours to decide, hand it to the next level, and end:"
+        yield f"    yolo-fs escalate raise {name} --by {act.agent} --reason … --recommendation …"
+    elif act.task:
+        yield "When you cannot go on, ask one level up, and end:"
+        yield f"    yolo-fs escalate open --task {act.task} --from {act.agent} --reason …"
+        yield "        --evidence … --recommendation … --boundary …"
+    yield "Then end: what counts is what is on the branch, not what you say."
+
+
+def _task(phase: Phase, act: Act) -> Iterator[str]:
+    ref = TaskRef.parse(act.task)
+    if ref is None:
+        return
+    for plan in plans_of(phase.facts, act.department):
+        for line in plan.tasks:
+            if plan.id == ref.plan and line.get("id") == f"T{ref.number}":
+                yield f"Task {act.task}: {safe(str(line.get('a', '')), _LONGEST)}"
+                for key, name in _OF_TASK:
+                    if line.get(key):
+                        yield f"{name}: {safe(str(line[key]), _LONGEST)}"
+
+
+def _reads(phase: Phase, act: Act) -> Sequence[str]:
+    own = next(
+        (one for one in phase.progress.departments if one.department == act.department), None
+    )
+    files = input_files(phase.facts, act.turn, own)
+    return files or act.turn.inputs
+
+
+def _is_artifact(path: str) -> bool:
+    return path.startswith(f"{PLANNING_ROOT}/")
+
+
+def _written(path: str) -> str:
+    place = place_of_name(path) if _is_artifact(path) else None
+    if place is None:
+        return path
+    kind = place.artifact.kind
+    return f"{path} (shape: yolo-fs schema show artifact/{kind}; check: yolo-fs validate {path})"
+
+
+def _list(title: str, items: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    found = list(items)
+    if found:
+        yield f"{title}:"
+        yield from (f"- {one}" for one in found)
+
+
+def variables_of(
+    phase: Phase, act: Act, run: str, brief_path: str, attempt: int
+) -> Mapping[str, str]:
+    """Return the variables by which a process of any host knows its act."""
+    department = act.department or SHARED_NAMES[0]
+    return {
+        "YOLO_FS_AGENT": f"yolo-{act.agent}",
+        "YOLO_FS_ROLE": act.role,
+        "YOLO_FS_DEPARTMENT": str(department),
+        "YOLO_FS_PHASE": str(phase.id),
+        "YOLO_FS_STEP": act.turn.step,
+        "YOLO_FS_PLAN": act.plan,
+        "YOLO_FS_TASK": act.task,
+        "YOLO_FS_WRITES": "\n".join(act.writes),
+        "YOLO_FS_BRIEF": brief_path,
+        "YOLO_FS_RUN": run,
+        "YOLO_FS_ATTEMPT": str(attempt),
+    }

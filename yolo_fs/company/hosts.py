@@ -1,0 +1,212 @@
+"""The programs that play an agent: a row for each, how it is started and how its stream is read.
+
+What is started is named by the user: on the command line, or in git's configuration of this user
+(`git config --global yolo-fs.host.claude …`). What a repository says of it never counts.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+
+_SECTION = "yolo-fs.host."
+_LINE_BYTES = 1 << 20
+"""Longest line of a stream that is read; whatever is longer says nothing."""
+_LIMIT_STATUS = 429
+_LARGEST = 10**9
+"""Of a number of a bill, so that many of them can be added."""
+
+
+class StreamNote(NamedTuple):
+    """What one line of an agent's stream says."""
+
+    tokens: int = 0
+    cost_usd: float = 0.0
+    is_limited: bool = False
+    """Its host has to wait: HTTP 429."""
+    tool: str = ""
+    text: str = ""
+    answer: str = ""
+    """Its last message, whole, where this line has it."""
+
+
+class Host(NamedTuple):
+    """One row."""
+
+    name: str
+    command: str
+    """Split as a shell splits words; the gaps of `roles.gaps_of` are filled in."""
+    read: Callable[[Mapping[str, Any]], StreamNote]
+    keeps_to_roster: bool = False
+    """It gives an agent the tools of the roster and no others: what a role has no tool for, it
+    says in its last message.
+    """
+
+    def words(self, names: Mapping[str, str]) -> list[str]:
+        """Return the command line of one agent."""
+        return [_filled(word, names) for word in shlex.split(self.command)]
+
+
+def _filled(word: str, names: Mapping[str, str]) -> str:
+    for name, value in names.items():
+        word = word.replace(f"{{{name}}}", value)
+    return word
+
+
+def notes_in(host: Host, data: bytes) -> Iterator[StreamNote]:
+    """Yield what whole lines of a stream say; a line that is no JSON is text."""
+    for line in data.split(b"\n"):
+        if not line.strip() or len(line) > _LINE_BYTES:
+            continue
+        try:
+            value = parse(line, _LINE_BYTES)
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            yield host.read(value)
+        else:
+            yield StreamNote(text=line.decode("utf-8", "replace"))
+
+
+def read_claude(line: Mapping[str, Any]) -> StreamNote:
+    """Read a line of `--output-format stream-json`; its last one has the bill."""
+    if line.get("type") == "result":
+        return StreamNote(
+            tokens=_sum(line.get("usage")),
+            cost_usd=float(_amount(line.get("total_cost_usd"))),
+            is_limited=_is_limited(line),
+            text=_text(line.get("result")),
+            answer=_whole(line.get("result")),
+        )
+    message = line.get("message")
+    parts = message.get("content") if isinstance(message, Mapping) else None
+    tool = text = ""
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, Mapping):
+            tool = _text(part.get("name")) if part.get("type") == "tool_use" else tool
+            text = _text(part.get("text")) or text
+    return StreamNote(is_limited=_is_limited(line), tool=tool, text=text)
+
+
+def read_codex(line: Mapping[str, Any]) -> StreamNote:
+    """Read a line of `codex exec --json`; each turn that ends says what it used."""
+    item = line.get("item")
+    item = item if isinstance(item, Mapping) else {}
+    kind = _text(item.get("type"))
+    tokens = _sum(line.get("usage")) if line.get("type") == "turn.completed" else 0
+    tool = kind if kind not in ("", "agent_message", "reasoning") else ""
+    answer = _whole(item.get("text")) if kind == "agent_message" else ""
+    return StreamNote(tokens, 0.0, _is_limited(line), tool, _text(item.get("text")), answer)
+
+
+_COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens",
+            "cache_read_input_tokens")  # fmt: skip
+
+
+def _sum(usage: object) -> int:
+    if not isinstance(usage, Mapping):
+        return 0
+    return sum(int(_amount(usage.get(key))) for key in _COUNTED)
+
+
+def _amount(value: object) -> int | float:
+    """Return a number of a bill, 0 for what is none: nobody earns a budget by a line."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return min(max(value, 0), _LARGEST)
+
+
+def _is_limited(line: Mapping[str, Any]) -> bool:
+    error = line.get("error")
+    places = (line, error if isinstance(error, Mapping) else {})
+    keys = ("status", "error_status", "api_error_status", "code")
+    text = _text(line.get("message")) if line.get("type") in ("error", "turn.failed") else ""
+    if isinstance(error, Mapping):
+        text += _text(error.get("message")) + _text(error.get("type"))
+    return any(place.get(key) == _LIMIT_STATUS for place in places for key in keys) or any(
+        word in text for word in ("rate_limit", "429 Too Many")
+    )
+
+
+def _whole(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _text(value: object) -> str:
+    return value[:2000] if isinstance(value, str) else ""
+
+
+HOSTS = (
+    Host("command", "", read_claude),
+    Host(
+        "claude",
+        "claude -p --plugin-dir {plugin} --agent yolo:yolo-{agent}"
+        " --output-format stream-json --verbose --permission-mode acceptEdits"
+        " --allowedTools 'Bash(yolo-fs:*)'",  # without a terminal nobody can be asked for it
+        read_claude,
+        keeps_to_roster=True,
+    ),
+    Host(
+        "codex",
+        "codex exec --json --sandbox {sandbox} -c developer_instructions={definition} -",
+        read_codex,
+        keeps_to_roster=True,
+    ),
+)
+"""What plays an agent. `command` is the row for everything else."""
+
+HOST_BY_NAME = {row.name: row for row in HOSTS}
+
+
+def host_for(repository: Repository, name: str, given: str) -> Host:
+    """Return the host that the user names, with its command line.
+
+    `given`: of the command line; empty for what the user's git configuration says, else the row's.
+
+    Raises:
+        YoloError: EMPTY_VALUE where nothing says which program; BAD_FORMAT for a broken quote.
+    """
+    row = HOST_BY_NAME[name]
+    settings = (one for one in repository.settings() if not one.is_of_repository)
+    own = {one.key: one.value for one in settings}
+    command = given or own.get(f"{_SECTION}{name}", "") or row.command
+    try:
+        words: Sequence[str] = shlex.split(command)
+    except ValueError as error:
+        raise YoloError(
+            Reason.BAD_FORMAT,
+            f"{safe(command)!r} is no command line: {error}",
+            hint="Quote it as in a shell.",
+            exit_code=Exit.USAGE,
+        ) from error
+    if not words:
+        raise YoloError(
+            Reason.EMPTY_VALUE,
+            f"nothing says which program host {name} is",
+            hint="Name it: --with './my-agent {agent}', or "
+            f"git config --global {_SECTION}{name} '/path/to/my-agent {{agent}}'.",
+            exit_code=Exit.USAGE,
+        )
+    if not given and os.path.dirname(words[0]) and not os.path.isabs(words[0]):
+        raise YoloError(
+            Reason.BAD_FORMAT,
+            f"{safe(words[0])} of your git configuration would be another program in each "
+            "repository",
+            hint="Name it by its whole path, or by a name that PATH knows.",
+            exit_code=Exit.USAGE,
+        )
+    return row._replace(command=command)
+
+
+def chosen_name(repository: Repository) -> str:
+    """Return the host that the user prefers by `yolo-fs.host.default`; claude without one."""
+    settings = (one for one in repository.settings() if not one.is_of_repository)
+    own = {one.key: one.value for one in settings}
+    name = own.get(f"{_SECTION}default", "claude")
+    return name if name in HOST_BY_NAME else "claude"

@@ -1,0 +1,76 @@
+"""Which phase a run is about: the open one, or a new one that is named after an intent."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.phase.phase import Phase
+from yolo_fs.progress.phases import make_phase, planning_root
+from yolo_fs.progress.workflow import facts_of, phase_at_work
+from yolo_fs.workspace import Settings, find_phase, phases_in
+
+_LONGEST_SLUG = 40
+
+
+class ChosenPhase(NamedTuple):
+    """The phase of a run."""
+
+    phase: PhaseId
+    is_new: bool
+    is_complete: bool = False
+
+
+def chosen_phase(
+    repository: Repository, settings: Settings, intent: str, spelled: str, *, make: bool
+) -> ChosenPhase:
+    """Return the phase that is spelled, else the first that is open, else a new one for an intent.
+
+    `make`: make the folder of a new phase.
+
+    Raises:
+        YoloError: NOT_INITIALISED; UNKNOWN_NAME for a phase that is not there; EMPTY_VALUE where
+            nothing is open and nobody says what is wanted.
+    """
+    planning_root(repository.root)
+    team = Team(repository, settings)
+    if spelled:
+        phase = find_phase(repository.root, spelled)
+        is_complete = Phase(facts_of(repository, settings, team, phase)).is_complete
+        return ChosenPhase(phase, is_new=False, is_complete=is_complete)
+    at_work = phase_at_work(repository, settings, team)
+    if at_work and not (at_work.is_complete and intent):
+        return ChosenPhase(at_work.id, is_new=False, is_complete=at_work.is_complete)
+    if not intent:
+        raise YoloError(
+            Reason.EMPTY_VALUE,
+            "there is no phase, and no intent for a new one",
+            hint="Say what is wanted: yolo-fs go 'add login with sessions'.",
+            exit_code=Exit.USAGE,
+        )
+    slug = slug_of(intent)
+    if make:
+        name = make_phase(repository, slug).path.rpartition("/")[2]
+    else:
+        numbers = (int(phase.number) for phase in phases_in(repository.root))
+        name = f"{max(numbers, default=0) + 1:02}-{slug}"
+    found = PhaseId.parse(name)
+    if found is None:
+        raise YoloError(Reason.BAD_NAME, f"{safe(name)} is no phase", exit_code=Exit.USAGE)
+    return ChosenPhase(found, is_new=True)
+
+
+def slug_of(intent: str) -> str:
+    """Return the name of a phase that an intent gives: its first words."""
+    words = re.findall(r"[a-z0-9]+", intent.lower())
+    slug = ""
+    for word in words:
+        longer = f"{slug}-{word}" if slug else word
+        if len(longer) > _LONGEST_SLUG:
+            break
+        slug = longer
+    return slug or "work"

@@ -1,0 +1,60 @@
+"""What a host's command line says of one agent, so that it is started in its role."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+
+from yolo_fs.company.runs import FOLDER
+from yolo_fs.git.repository import Repository
+from yolo_fs.phase.acts import Act
+from yolo_fs.protocol.departments import SHARED_NAMES
+
+_PROGRAM = "yolo-fs"
+
+
+def gaps_of(repository: Repository, act: Act, command: str) -> Mapping[str, str]:
+    """Return the gaps of a command line and what fills them; only those that it has.
+
+    `{plugin}`: the folder of our plugin; `{sandbox}` and `{definition}`: of the agent, the text
+    quoted as TOML and JSON quote it.
+    """
+    found = {
+        "agent": act.agent,
+        "role": act.role,
+        "department": str(act.department or SHARED_NAMES[0]),
+        "plugin": plugin_folder(repository),
+    }
+    if "{definition}" in command or "{sandbox}" in command:
+        from yolo_fs.definitions.definition import Definition, text_of
+        from yolo_fs.definitions.host_files import sandbox_of
+        from yolo_fs.protocol.roster import agent
+
+        own = Definition(agent(act.agent))
+        found["definition"] = json.dumps(text_of(own), ensure_ascii=False)
+        found["sandbox"] = sandbox_of(own)
+    return found
+
+
+def plugin_folder(repository: Repository) -> str:
+    """Return where the runner keeps our plugin for the hosts that it starts."""
+    return os.path.join(repository.own_dir, FOLDER, "plugin")
+
+
+def make_plugin(repository: Repository, command: str) -> None:
+    """Have the plugin there where a command line names it."""
+    if "{plugin}" in command:
+        from yolo_fs.definitions.plugin import write_own_plugin
+
+        write_own_plugin(plugin_folder(repository), repository.own_dir)
+
+
+def path_with_us() -> Mapping[str, str]:
+    """Return the PATH of an agent where it would not find `yolo-fs`, which it and its hooks run."""
+    folder = os.path.dirname(sys.executable)
+    if shutil.which(_PROGRAM) or not os.access(os.path.join(folder, _PROGRAM), os.X_OK):
+        return {}
+    return {"PATH": os.pathsep.join(filter(None, (os.environ.get("PATH", ""), folder)))}

@@ -1,0 +1,121 @@
+"""The runs of the company in one work tree: who ran, since when, what it cost, what became of it.
+
+They are one value in `state.db`. A run that never ended belongs to a runner that was killed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.store import Damaged
+from yolo_fs.workspace import COMPANY_RUNS
+
+MOST_RUNS = 20
+"""Runs that are remembered."""
+FOLDER = "company"
+
+
+@dataclass
+class RunAct:
+    """One start of one agent."""
+
+    number: int
+    agent: str
+    department: str
+    step: str
+    task: str
+    attempt: int
+    started: float
+    """Seconds since the epoch."""
+    ended: float | None = None
+    outcome: str = ""
+    """`done`, or why it was not; empty while it runs."""
+    tokens: int = 0
+    cost_usd: float = 0.0
+    tool: str = ""
+    """The last one that its stream named."""
+    key: list[str] = field(default_factory=list)
+    """What names the act."""
+    before: str = ""
+    """What the branch had of its files when it began."""
+
+
+@dataclass
+class Run:
+    """One run, from an intent to its end."""
+
+    id: str
+    phase: str
+    intent: str
+    host: str
+    started: float
+    ended: float | None = None
+    outcome: str = ""
+    acts: list[RunAct] = field(default_factory=list)
+
+    @property
+    def tokens(self) -> int:
+        return sum(act.tokens for act in self.acts)
+
+    @property
+    def cost_usd(self) -> float:
+        return sum(act.cost_usd for act in self.acts)
+
+    def folder(self, repository: Repository, act: RunAct) -> str:
+        """Return where the brief and the stream of an act lie."""
+        name = f"{self.id}-{act.number:03}-{act.agent}"
+        return os.path.join(repository.own_dir, FOLDER, name)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as it is kept and shown."""
+        return asdict(self) | {"tokens": self.tokens, "cost_usd": round(self.cost_usd, 6)}
+
+
+def runs(repository: Repository) -> list[Run]:
+    """Return the runs that are remembered, oldest first.
+
+    Raises:
+        YoloError: what keeps them is damaged.
+    """
+    return _runs(repository, COMPANY_RUNS.read(repository))
+
+
+def save(repository: Repository, run: Run) -> None:
+    """Remember a run as it is now."""
+
+    def with_run(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
+        others = [one for one in _runs(repository, before) if one.id != run.id]
+        return {"runs": [one.as_json() for one in (*others, run)][-MOST_RUNS:]}
+
+    COMPANY_RUNS.update(repository, with_run)
+
+
+def new_run(phase: str, intent: str, host: str) -> Run:
+    """Return a run that begins now."""
+    stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime())
+    return Run(f"R{stamp}{os.urandom(2).hex()}", phase, intent, host, time.time())
+
+
+def _runs(repository: Repository, content: dict[str, Any] | Damaged | None) -> list[Run]:
+    if isinstance(content, Damaged):
+        raise COMPANY_RUNS.refusal(repository, content)
+    return [_run(one) for one in content["runs"]] if content else []
+
+
+def _run(value: dict[str, Any]) -> Run:
+    acts = [RunAct(**_known(RunAct, one)) for one in value.get("acts", ())]
+    return Run(**{**_known(Run, value), "acts": acts})
+
+
+def _known(kind: Callable[..., Any], value: dict[str, Any]) -> dict[str, Any]:
+    return dict(_pairs(kind, value))
+
+
+def _pairs(kind: Any, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    names = kind.__dataclass_fields__
+    yield from ((name, each) for name, each in value.items() if name in names)

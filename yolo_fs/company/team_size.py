@@ -1,0 +1,83 @@
+"""How much of the company works in a repository: `company.team` of its `config.json`, the one place
+that says so. What counts is what the branch has, as for all of the configuration.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.git.commit import CommitRequest
+from yolo_fs.git.repository import Repository
+from yolo_fs.progress.placing import FileCommitter, tried
+from yolo_fs.system.files import content_of
+from yolo_fs.system.store import SHARED, make_folders, write_text
+from yolo_fs.workspace import CONFIG, Settings
+
+_SECTION, _KEY = "company", "team"
+
+
+def said_team(root: str) -> str:
+    """Return the team that the configuration names; empty where it names none."""
+    section = _content(_bytes(root)).get(_SECTION)
+    said = section.get(_KEY) if isinstance(section, dict) else None
+    return said if isinstance(said, str) else ""
+
+
+def set_team(repository: Repository, settings: Settings, name: str) -> bool:
+    """Have the configuration name a team, on the branch where it is there already; return whether
+    it did not before. Whatever else it says stays.
+
+    Raises:
+        YoloError: STATE_CONFLICT for a file that has open changes of the user's; what stands in the
+            way of any commit.
+    """
+    root = repository.root
+    if said_team(root) == name:
+        return False
+    before, head = _bytes(root), repository.head()
+    content = _content(before)
+    section = content.get(_SECTION)
+    content[_SECTION] = {**(section if isinstance(section, dict) else {}), _KEY: name}
+    text = json.dumps(content, indent=2) + "\n"
+    there = repository.blob_at(head.tip, CONFIG)
+    if there is None:
+        make_folders(os.path.dirname(os.path.join(root, CONFIG)), root=root)
+        write_text(os.path.join(root, CONFIG), text, root=root, mode=SHARED)
+        return True
+    if there != repository.object_format.hash_object("blob", before).oid:
+        raise YoloError(
+            Reason.STATE_CONFLICT,
+            f"{CONFIG} has changes that are not committed, so its team is not set",
+            hint=f'Put "{_SECTION}": {{"{_KEY}": "{name}"}} there, and commit the file.',
+            exit_code=Exit.FINDINGS,
+        )
+    files = FileCommitter(repository, settings)
+    request = CommitRequest(CONFIG, text.encode(), f"chore(config): team {name}")
+    tried(lambda: files.commit(request, repository.head(), {CONFIG: before}))
+    return True
+
+
+def with_team(settings: Settings, name: str) -> Settings:
+    """Return the settings as if the configuration named a team; empty for what it says."""
+    if not name:
+        return settings
+    config = settings.config
+    company = config.company._replace(team=name)  # type: ignore[arg-type]  # one of the rows
+    return settings._replace(config=config._replace(company=company))
+
+
+def _bytes(root: str) -> bytes:
+    path = os.path.join(root, CONFIG)
+    return content_of(path) if os.path.lexists(path) else b""
+
+
+def _content(data: bytes) -> dict[str, Any]:
+    try:
+        content = parse(data, len(data))
+    except (ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,264 @@
+"""Gathers what contexts are compiled from: the files as they stand, where they may be committed,
+else as they were.
+
+An artifact that was rejected, is being written or looks like a credential feeds nothing; what the
+branch has of it may.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, plans_named
+from yolo_fs.artifacts.examine import find_secrets, of_sections, understand
+from yolo_fs.artifacts.verdicts import Accepted, Committed, Held, Place, Verdict
+from yolo_fs.authority.actors import Actor
+from yolo_fs.contexts.selection import ContextSource, ContextSources, Origin
+from yolo_fs.core.ids import PhaseId, PlanId
+from yolo_fs.core.reasons import Reason, errors
+from yolo_fs.git.history import log
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.protocol.contexts import CONTEXT_BY_ROLE, CONTEXTS, FOR_ALL, SECTIONS, Feed
+from yolo_fs.schemas.layout import Format
+from yolo_fs.system.files import Content, FileEntry, Stamp, names_in, read, stamp_of, walk
+from yolo_fs.system.readers import FORMAT_BY_SUFFIX, READERS
+from yolo_fs.workspace import Settings
+
+_NAMED = [section.of for section in SECTIONS if section.feed not in (Feed.FILES, Feed.NAMES)]
+_FED = frozenset(itertools.chain.from_iterable(_NAMED))
+"""Kinds of artifacts and names of other files that feed some section."""
+_SECTIONS = [(row.role, section) for row in CONTEXTS for section in (*row.sections, *FOR_ALL)]
+_SPELLED = [(role, name) for role, section in _SECTIONS for name in section.of]
+_OUTSIDE = tuple(
+    name[1:].replace("{role}", role.value) for role, name in _SPELLED if name.startswith("/")
+)
+"""Files outside of the planning tree that some section refers to."""
+_TEXTS = (Format.TEXT, Format.TOON)
+
+
+class _Known(NamedTuple):
+    source: ContextSource | None
+    """None: the file as it stands feeds nothing."""
+    stamp: Stamp
+    read_at_ns: int
+
+
+class SourceSnapshot(NamedTuple):
+    """One look at everything that may feed any context of any phase."""
+
+    commit: str
+    """Empty on a branch without commits."""
+    sources: tuple[ContextSource, ...]
+    stamps: Mapping[str, Stamp]
+    """Each file that exists, and what changes when it does."""
+    done: Mapping[PhaseId, frozenset[PlanId]]
+    """Plans that nobody works on any more."""
+    at_ns: int
+    """Wall clock, to be compared with the times of files."""
+
+    def is_racy(self, stamps: Iterable[Stamp]) -> bool:
+        """Return whether a file may have changed since without its stamp showing it (F18)."""
+        return any(one.is_racy(self.at_ns) for one in stamps)
+
+
+class Gatherer:
+    """Gathers for one work tree; remembers what it has read."""
+
+    def __init__(self, repository: Repository, settings: Settings, team: Team):
+        self._repository = repository
+        self._settings = settings
+        self._team = team
+        self._on_disk: dict[str, _Known] = {}
+        self._committed: dict[tuple[str, str], ContextSource | None] = {}
+
+    def look(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> SourceSnapshot:
+        """Return everything that contexts may be made of as of a commit and the work tree beside
+        it.
+
+        `verdicts`: path → verdict of each candidate; committed ones may be left out.
+        """
+        at_ns, entries = time.time_ns(), {one.path: one for one in self.files()}
+        stamps = {path: one.stamp for path, one in entries.items()}
+        return SourceSnapshot(
+            commit or "",
+            tuple(self._sources(commit, entries, verdicts)),
+            stamps,
+            self._done_by(commit),
+            at_ns,
+        )
+
+    def gather(
+        self, look: SourceSnapshot, phase: PhaseId, actor: Actor, plan: PlanId | None = None
+    ) -> ContextSources:
+        """Return what an actor's context of a phase may be made of, before isolation is asked."""
+        row = CONTEXT_BY_ROLE.get(actor.role)
+        wants_commits = row and any(one.feed is Feed.COMMITS for one in row.sections)
+        return ContextSources(
+            phase=phase,
+            actor=actor,
+            sources=tuple(one for one in look.sources if _is_near(one, phase)),
+            there=frozenset(look.stamps),
+            done=look.done.get(phase, frozenset()),
+            plan=plan,
+            commits=self._last(look.commit) if wants_commits else (),
+        )
+
+    def files(self) -> Iterator[FileEntry]:
+        """Yield every regular file that may feed a context or be referred to."""
+        root = self._repository.root
+        yield from (
+            one
+            for one in walk(root, PLANNING_ROOT)
+            if one.refused is None and one.path.isprintable()
+        )
+        for path in dict.fromkeys(_OUTSIDE):
+            folder, _, name = path.rpartition("/")
+            yield from (one for one in _entry(root, folder, name) if one.refused is None)
+
+    def line_at(self, origin: Origin) -> str | None:
+        """Return the line that an origin names, as the work tree or the commit has it; None when it
+        is gone.
+
+        Of a whole file its path, of a commit its name and subject.
+        """
+        if not origin.path:
+            found = next(log(self._repository, origin.commit, limit=1, with_changes=False), None)
+            return f"{found.oid} {found.subject}" if found else None
+        data = self._bytes(origin)
+        if data is None or not origin.line:
+            return None if data is None else origin.path
+        lines = data.decode("utf-8", "replace").split("\n")
+        return lines[origin.line - 1] if origin.line <= len(lines) else None
+
+    def _bytes(self, origin: Origin) -> bytes | None:
+        if origin.commit:
+            blob = self._repository.blob_at(origin.commit, origin.path)
+            limit = self._settings.policy.max_file_bytes
+            found = self._repository.objects.read(blob, limit) if blob else None
+            return found.body if found else None
+        content = read(self._repository.root, origin.path, self._settings.policy.max_file_bytes)
+        return content.data if isinstance(content, Content) else None
+
+    def _sources(
+        self, commit: str | None, entries: Mapping[str, FileEntry], verdicts: Mapping[str, Verdict]
+    ) -> Iterator[ContextSource]:
+        committed = self._repository.files_at(commit, PLANNING_ROOT)
+        for path in sorted({*entries, *committed}):
+            if not _feeds(path):
+                continue
+            is_good = _counts_on_disk(path, verdicts.get(path), is_committed=path in committed)
+            found = self._read(entries[path]) if path in entries and is_good else None
+            if found is None and commit and path in committed:
+                found = self._at(path, committed[path], commit)
+            if found:
+                yield found
+
+    def _read(self, entry: FileEntry) -> ContextSource | None:
+        known = self._on_disk.get(entry.path)
+        now = time.time_ns()
+        if known is None or known.stamp != entry.stamp or known.stamp.is_racy(known.read_at_ns):
+            self._on_disk[entry.path] = _Known(self._source_on_disk(entry.path), entry.stamp, now)
+        return self._on_disk[entry.path].source
+
+    def _source_on_disk(self, path: str) -> ContextSource | None:
+        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if not isinstance(content, Content) or content.being_written:
+            return None
+        return self._understood(path, content.data)
+
+    def _at(self, path: str, blob: str, commit: str) -> ContextSource | None:
+        if (path, blob) not in self._committed:
+            limit = self._settings.policy.max_file_bytes
+            found = self._repository.objects.read(blob, limit)
+            self._committed[path, blob] = self._understood(path, found.body) if found else None
+        source = self._committed[path, blob]
+        return replace(source, commit=commit) if source else None
+
+    def _understood(self, path: str, data: bytes) -> ContextSource | None:
+        """Return what valid bytes say; None when the protocol asks for something else."""
+        place = classify(path)
+        if place is None and find_secrets(
+            data, path, frozenset(self._settings.policy.secrets_allowed)
+        ):
+            return None  # an artifact has its verdict
+        format_ = place.artifact.format if place else FORMAT_BY_SUFFIX[path.rpartition(".")[2]]
+        reading = READERS[format_](data, path, self._settings.limits)
+        findings = reading.findings
+        if place:
+            findings = of_sections(place, findings, reading.records)
+        wrong = [one for one in errors(findings) if place or one.reason is not Reason.UNTERMINATED]
+        if wrong:
+            return None
+        records = reading.records
+        if place:
+            understood = understand(place, records, self._settings.mode, self._plans_beside(place))
+            if not understood.is_sound:
+                return None
+            records = understood.records
+        has_text = place.artifact.format in _TEXTS if place else not path.endswith(".jsonl")
+        return ContextSource(path, records, tuple(data.decode().split("\n")) if has_text else ())
+
+    def _plans_beside(self, place: Place) -> frozenset[str]:
+        if not place.artifact.needs_plans:
+            return frozenset()
+        return plans_named(names_in(os.path.join(self._repository.root, place.folder)))
+
+    def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
+        """Return for each phase the plans that nobody works on any more."""
+        return {
+            phase.id: frozenset(plan.id for plan in phase.progress.plans if plan.is_done)
+            for phase in self._team.phases(commit)
+        }
+
+    def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
+        return (
+            tuple(
+                (one.oid, one.subject)
+                for one in log(self._repository, commit, limit=10, with_changes=False)
+            )
+            if commit
+            else ()
+        )
+
+
+def _feeds(path: str) -> bool:
+    place = classify(path)
+    if place:
+        return place.artifact.kind in _FED
+    below = path.removeprefix(f"{PLANNING_ROOT}/")
+    is_named = below in _FED or fnmatchcase(below, "departments/*.toon")
+    return is_named or fnmatchcase(below, "phases/*/*department-result*.jsonl")
+
+
+def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -> bool:
+    """Return whether a file counts: committed, about to be, or held for another's fault."""
+    if classify(path) is None:
+        return True
+    match verdict:
+        case Committed() | Accepted():
+            return True
+        case Held(reason):
+            return reason is not Reason.SECRET
+        case None:
+            return is_committed
+    return False
+
+
+def _is_near(source: ContextSource, phase: PhaseId) -> bool:
+    """Return whether a source is of a phase or of none, or sums up an earlier one."""
+    of = source.place.phase if source.place else None
+    return of in (None, phase) or source.kind == "summary"
+
+
+def _entry(root: str, folder: str, name: str) -> Iterator[FileEntry]:
+    path = f"{folder}/{name}" if folder else name
+    stamp = stamp_of(root, path)
+    if isinstance(stamp, Stamp):
+        yield FileEntry(path, stamp)

@@ -1,0 +1,1 @@
+"""What everything else rests on: reasons, names, JSON, credentials, timestamps."""

@@ -1,0 +1,75 @@
+"""The one way from values to JSON: what `--json`, events and records print.
+
+A class whose JSON differs from its fields declares it as data, in `JSON_KEYS`: key → attribute, or
+attributes joined by dots. None on the way gives null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+from yolo_fs.core.reasons import Finding, safe_lines
+
+
+def to_json(value: Any) -> Any:
+    """Return a value as objects, lists, strings, numbers, booleans and None.
+
+    A function is called: what it returns is made for whoever wants JSON alone. Enums give their
+    value, moments RFC 3339 in UTC, named tuples with a text of their own, such as ids, that text.
+
+    Raises:
+        TypeError: nothing says how such a value is written.
+    """
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {to_json(key): to_json(each) for key, each in value.items()}
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    if keys := getattr(value, "JSON_KEYS", None):
+        return {key: to_json(_attribute(value, path)) for key, path in keys.items()}
+    if is_dataclass(value):
+        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+    if names := getattr(value, "_fields", ()):
+        is_id = "__str__" in vars(type(value))
+        return str(value) if is_id else {name: to_json(getattr(value, name)) for name in names}
+    if isinstance(value, list | tuple):
+        return [to_json(each) for each in value]
+    if callable(value):
+        return to_json(value())
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) -> str:
+    """Return the JSON envelope; the same input gives the same bytes."""
+    value = {
+        "ok": ok,
+        "data": to_json(data),
+        "findings": [finding.as_json() for finding in findings],
+        "schema": f"yolo-fs/{command}/1",
+    }
+    return json.dumps(value, ensure_ascii=True)
+
+
+def visible(value: Any) -> Any:
+    """Return a value of JSON in which each character of its texts and keys can be seen, but for
+    tabs and the ends of lines: for whoever passes it on without escapes.
+    """
+    if isinstance(value, str):
+        return safe_lines(value)
+    if isinstance(value, dict):
+        return {visible(key): visible(each) for key, each in value.items()}
+    return [visible(each) for each in value] if isinstance(value, list) else value
+
+
+def _attribute(value: Any, path: str) -> Any:
+    for name in path.split("."):
+        value = getattr(value, name, None) if value is not None else None
+    return value

@@ -1,0 +1,429 @@
+"""Every reason that yolo_fs ever gives, and the two forms a reason travels in.
+
+`Reason` is a closed list: code and sentence, shown to agents and never renamed. A `Finding` says
+what is wrong with an agent's file and is a value; a `YoloError` says what is wrong with the
+environment and is raised.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Any, NamedTuple
+
+
+class Reason(StrEnum):
+    """A reason code and the sentence that explains it."""
+
+    sentence: str
+
+    def __new__(cls, code: str, sentence: str) -> Reason:
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.sentence = sentence
+        return member
+
+    @classmethod
+    def of(cls, code: str) -> Reason:
+        """Return the reason with this code.
+
+        Raises:
+            ValueError: there is none.
+        """
+        if (reason := cls.known(code)) is None:
+            raise ValueError(f"no reason is called {code!r}")
+        return reason
+
+    @classmethod
+    def known(cls, code: str) -> Reason | None:
+        """Return the reason with this code, or None."""
+        return next((reason for reason in cls if reason.value == code), None)
+
+    # Document 004: why a handoff was read the way it was.
+    FILE_MISSING = "file_missing", "the expected path does not exist"
+    JSON_PARSE_ERROR = "json_parse_error", "the text is not valid JSON"
+    SCHEMA_INVALID = "schema_invalid", "valid JSON, but not the shape that the protocol requires"
+    TEXT_FALLBACK_OK = "text_fallback_ok", "the ---HANDOFF--- text block was parsed instead"
+    TEXT_FALLBACK_FAIL = "text_fallback_fail", "the ---HANDOFF--- text block failed as well"
+
+    # The file itself.
+    NOT_REGULAR = ("not_regular", "a link, pipe, device, socket or folder is where a file must be")
+    HARD_LINKED = "hard_linked", "the file has a second name elsewhere"
+    FOREIGN_OWNER = "foreign_owner", "the file belongs to another user"
+    UNREADABLE = "unreadable", "the file cannot be read"
+    EMPTY_FILE = "empty_file", "the file has no content"
+    FILE_TOO_LARGE = "file_too_large", "the file is larger than the limit"
+    LINE_TOO_LONG = "line_too_long", "a line is longer than the limit"
+
+    # Its bytes.
+    NOT_UTF8 = "not_utf8", "the bytes are not UTF-8"
+    BYTE_ORDER_MARK = "byte_order_mark", "the file begins with a byte order mark"
+    NUL_BYTE = "nul_byte", "the file contains a NUL byte"
+    CARRIAGE_RETURN = "carriage_return", "a line ends in CR LF, or contains a bare CR"
+    CONTROL_CHARACTER = (
+        "control_character",
+        "the text contains a control or bidirectional character",
+    )
+    CONFLICT_MARKER = "conflict_marker", "the file contains a git conflict marker"
+    UNTERMINATED = (
+        "unterminated",
+        "the last line has no newline: it is still being written, or torn",
+    )
+
+    # Its JSON.
+    FENCED_JSON = "fenced_json", "the JSON is wrapped in a Markdown fence"
+    BLANK_LINE = "blank_line", "a line is blank"
+    NESTING_TOO_DEEP = "nesting_too_deep", "the JSON is nested deeper than the limit"
+    NUMBER_TOO_LARGE = "number_too_large", "a number has more digits than the limit"
+    NOT_FINITE = "not_finite", "NaN, Infinity or a number that overflows is not JSON"
+    DUPLICATE_KEY = "duplicate_key", "an object names the same key twice"
+    LONE_SURROGATE = "lone_surrogate", "a string holds half of a surrogate pair"
+    NOT_AN_OBJECT = "not_an_object", "the line is JSON, but not an object"
+
+    # Its shape.
+    MISSING_KEY = "missing_key", "a required key is absent"
+    WRONG_TYPE = "wrong_type", "a value has the wrong type"
+    UNKNOWN_VALUE = "unknown_value", "a value is not among those that the protocol lists"
+    BAD_FORMAT = "bad_format", "a value does not have the prescribed form"
+    OUT_OF_RANGE = "out_of_range", "a number is outside its range"
+    EMPTY_VALUE = "empty_value", "a value that must not be empty is empty"
+    TOO_LONG = "too_long", "a value is longer than the protocol allows"
+    UNKNOWN_KEY = "unknown_key", "the protocol does not know this key"
+    LEGACY_KEY = "legacy_key", "an old name of a key"
+    UNTIDY_FORM = "untidy_form", "another form than the documented one, with the same meaning"
+    RIVAL_SHAPE = "rival_shape", "an older, rival shape of this artifact"
+    UNKNOWN_TYPE = "unknown_type", "no message has this type"
+    WRONG_LINE_COUNT = "wrong_line_count", "the artifact has too many or too few lines"
+    TOTALS_DISAGREE = "totals_disagree", "counts that must agree do not"
+    STATE_CONFLICT = "state_conflict", "two values exclude each other"
+    WRONG_LEVEL = (
+        "wrong_level",
+        "an escalation or its resolution skips a level, or goes the wrong way",
+    )
+
+    # Its references.
+    NAME_MISMATCH = "name_mismatch", "the content names another artifact than the file name"
+    PHASE_MISMATCH = "phase_mismatch", "the content names another phase than the directory"
+    BRANCH_MISMATCH = "branch_mismatch", "the content names another branch than the one it must be"
+    DUPLICATE_ID = "duplicate_id", "the same id is used more than once"
+    UNKNOWN_REFERENCE = "unknown_reference", "a reference has no target"
+    SELF_REFERENCE = "self_reference", "something depends on itself"
+    DEPENDENCY_CYCLE = "dependency_cycle", "the dependencies form a cycle"
+    WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
+    WAITS_FOR = "waits_for", "it refers to an artifact that is not there yet"
+    UNKNOWN_COMMIT = "unknown_commit", "this repository has no commit with this hash"
+    PATH_ESCAPES = "path_escapes", "a path is absolute, or leaves the repository"
+    SECTION_MISSING = "section_missing", "a section that the protocol names is absent"
+    TOON_INVALID = "toon_invalid", "the text is not valid TOON"
+
+    # Its front matter (document 001).
+    FRONT_MATTER_MISSING = "front_matter_missing", "the file does not begin with front matter"
+    FRONT_MATTER_UNCLOSED = "front_matter_unclosed", "the front matter is never closed"
+    FRONT_MATTER_SHAPE = "front_matter_shape", "the front matter is not one flat `handoff:` mapping"
+    YAML_INVALID = "yaml_invalid", "the front matter is not YAML"
+    YAML_FEATURE = (
+        "yaml_feature",
+        "tags, anchors, aliases, merges, flow and block scalars are refused",
+    )
+    YAML_TAB = "yaml_tab", "the front matter is indented with a tab"
+    SECOND_DOCUMENT = "second_document", "the front matter contains a second YAML document"
+
+    # Held: the artifact is good, the moment or the place is not.
+    SECRET = "secret", "the content looks like a credential"
+    MERGE_IN_PROGRESS = "merge_in_progress", "a merge is in progress"
+    REBASE_IN_PROGRESS = "rebase_in_progress", "a rebase or `git am` is in progress"
+    CHERRY_PICK_IN_PROGRESS = "cherry_pick_in_progress", "a cherry-pick is in progress"
+    REVERT_IN_PROGRESS = "revert_in_progress", "a revert is in progress"
+    BISECT_IN_PROGRESS = "bisect_in_progress", "a bisect is in progress"
+    UNMERGED_INDEX = "unmerged_index", "the index contains unresolved conflicts"
+    INDEX_LOCKED = "index_locked", "another git command holds index.lock"
+    USER_COMMITTING = (
+        "user_committing",
+        "a person is making a commit: a `git commit` runs, or the branch has none yet",
+    )
+    DETACHED_HEAD = "detached_head", "HEAD is on no branch: a commit here would belong to none"
+    PROTECTED_BRANCH = (
+        "protected_branch",
+        "the configuration protects this branch, or another tool makes its commits",
+    )
+    BRANCH_BROKEN = "branch_broken", "the branch existed before, but its tip cannot be resolved"
+    GITIGNORED = "gitignored", "git ignores this path"
+    FOREIGN_REPOSITORY = "foreign_repository", "the path is inside another repository"
+    ATTR_FILTER = "attr_filter", "a git attribute would rewrite this content"
+    UNDONE_BY_USER = (
+        "undone_by_user",
+        "the user moved the branch away from a commit with this content",
+    )
+    OLDER_THAN_BRANCH = (
+        "older_than_branch",
+        "the branch has moved past this content, or git put it there: nobody has written the file",
+    )
+    RECORDS_LOST = (
+        "records_lost",
+        "the branch has records that this version lacks",
+    )
+    REF_LOCKED = "ref_locked", "another git command holds the lock of the branch"
+    BRANCH_MOVED = "branch_moved", "the branch kept moving while the commit was made"
+    NO_SPACE = "no_space", "the disk is full"
+    STORAGE_FAILED = "storage_failed", "the file system refuses to store the data"
+    REMOTE_CONFLICT = (
+        "remote_conflict",
+        "changed both here and by the team; a person has to choose",
+    )
+    REMOTE_AWAY = "remote_away", "the team's remote cannot be reached"
+    TEAM_NOT_AGREED = (
+        "team_not_agreed",
+        "the git directory names a team that this user has not joined here",
+    )
+    REMOTE_REFUSED = "remote_refused", "the team's remote refuses what is published"
+    LEASE_HELD = "lease_held", "another clone holds the lease of this department"
+    AUTO_COMMIT_OFF = "auto_commit_off", "the configuration turns automatic commits off"
+    COMMIT_BUDGET = "commit_budget", "the configured number of commits per minute is reached"
+    OBJECT_MISSING = "object_missing", "an object of the branch is missing or damaged"
+
+    # Pending: it will be looked at again by itself.
+    SETTLING = "settling", "the file changed a moment ago"
+    BEING_WRITTEN = "being_written", "a process has the file open for writing"
+    QUEUED = "queued", "waiting to be committed"
+
+    # Ignored, and whatever else is said about a path.
+    UNCHANGED = "unchanged", "the content is committed"
+    NOT_AN_ARTIFACT = "not_an_artifact", "the protocol names no artifact at this path"
+    DELETED = "deleted", "committed, but no longer in the work tree"
+    INDEX_DIVERGED = "index_diverged", "the user has staged another version of this path"
+
+    # Committed history that breaks a rule.
+    SEVERAL_PATHS = "several_paths", "a coordination commit changes more than one path"
+    SUBJECT_MISMATCH = "subject_mismatch", "the subject is not the prescribed one"
+    TRAILER_MISMATCH = "trailer_mismatch", "the trailers do not describe the artifact"
+    DISCRETIONARY_WORK = "discretionary_work", "a role continued after it had handed over"
+    OUT_OF_LANE = "out_of_lane", "a role acted outside its authority, its routes or its area"
+
+    # Compiled contexts.
+    CONTEXT_STALE = "context_stale", "the compiled context differs from what its sources produce"
+    CONTEXT_UNPROVED = (
+        "context_unproved",
+        "a line of a compiled context does not match its source",
+    )
+
+    # The environment.
+    NOT_A_REPOSITORY = "not_a_repository", "there is no git repository here"
+    BARE_REPOSITORY = "bare_repository", "the repository has no work tree"
+    NOT_INITIALISED = "not_initialised", "there is no planning tree here"
+    UNSAFE_REPOSITORY = (
+        "unsafe_repository",
+        "the repository belongs to another user, or others can write to it",
+    )
+    NETWORK_FILESYSTEM = "network_filesystem", "locks are not reliable on this file system"
+    NOT_RUNNING = "not_running", "no daemon watches this work tree"
+    ALREADY_RUNNING = "already_running", "a daemon watches this work tree already"
+    LOCK_TIMEOUT = "lock_timeout", "a lock was not free in time"
+    LOCK_LOST = "lock_lost", "the daemon's lock file was replaced"
+    WATCH_LIMIT = "watch_limit", "the system's limit of file watches is reached"
+    GIT_MISSING = "git_missing", "no usable git was found"
+    GIT_FAILED = "git_failed", "git ended with an error"
+    GIT_TIMEOUT = "git_timeout", "git did not answer in time"
+    BAD_CONFIG = "bad_config", "the configuration is invalid"
+    HOOK_BROKEN = "hook_broken", "one of our git hooks does not run"
+    BAD_NAME = "bad_name", "a name contains characters that are not allowed"
+    UNKNOWN_NAME = "unknown_name", "no such name in the protocol"
+    DEADLINE_PASSED = "deadline_passed", "the wait timed out"
+    INTERNAL_ERROR = "internal_error", "a bug in yolo_fs"
+
+
+class Level(StrEnum):
+    """How grave a finding is: an error rejects the artifact, a warning accompanies it."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+class Grade(StrEnum):
+    """What a check asks of an artifact: `must` refuses it, `should` commits it with a warning."""
+
+    MUST = "must"
+    """A reader would draw a wrong conclusion, lose a value, or could not read it."""
+    SHOULD = "should"
+    """The form is not the documented one, and the meaning is clear."""
+
+
+class Exit(IntEnum):
+    """Exit codes of every command."""
+
+    DONE = 0
+    FINDINGS = 1
+    USAGE = 2
+    NOT_HERE = 3
+    LOCK_TIMEOUT = 4
+    GIT_FAILED = 5
+    UNREADABLE = 65
+    DEFECT = 70
+    TRY_AGAIN = 75
+    BAD_CONFIG = 78
+    INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with an agent's file, where, what was expected and what to do next."""
+
+    reason: Reason
+    path: str = ""
+    """POSIX path relative to the repository root, as found on disk."""
+    line: int = 0
+    """Line number from 1; 0 when the finding concerns the whole file."""
+    at: str = ""
+    """JSON pointer into the line, such as `/mh/tr`; empty for the whole line."""
+    message: str = ""
+    """What was seen. May quote the file: escape with `safe` before it meets a terminal."""
+    expected: str = ""
+    """What the protocol asks, with an example."""
+    hint: str = ""
+    """What to do next."""
+    level: Level = Level.ERROR
+
+    def __post_init__(self) -> None:
+        _redact(self)
+
+    def __str__(self) -> str:
+        place = ":".join(part for part in (safe(self.path), str(self.line or "")) if part)
+        pointer = f" at {safe(self.at)}" if self.at else ""
+        said = safe(self.message) or self.reason.sentence
+        expected = f"; expected {safe(self.expected, _OWN_LENGTH)}" if self.expected else ""
+        hint = f". {safe(self.hint, _OWN_LENGTH)}" if self.hint else ""
+        return f"{place or '-'}{pointer}: {self.reason.value}: {said}{expected}{hint}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as the member of `findings` that every `--json` envelope carries."""
+        return {
+            "reason": self.reason.value,
+            "path": self.path,
+            "line": self.line,
+            "at": self.at,
+            "message": self.message or self.reason.sentence,
+            "expected": self.expected,
+            "hint": self.hint,
+            "level": self.level.value,
+        }
+
+
+class Fault(NamedTuple):
+    """What is wrong with one value: a finding that does not know its file and line yet."""
+
+    reason: Reason
+    at: str = ""
+    """JSON pointer."""
+    message: str = ""
+    expected: str = ""
+    hint: str = ""
+    level: Level = Level.ERROR
+    grade: Grade = Grade.MUST
+    """What the check asks; an artifact's `should` becomes a warning."""
+
+    def as_finding(self, path: str, line: int = 0) -> Finding:
+        """Return the fault as a finding in a file."""
+        return Finding(
+            self.reason, path, line, self.at, self.message, self.expected, self.hint, self.level
+        )
+
+
+def _redact(told: Finding) -> None:
+    """Hide the credentials that a text quotes: whatever shows or keeps a finding shows none."""
+    from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
+
+    for name in ("at", "message", "expected", "hint"):
+        text = getattr(told, name)
+        if text and (shown := redact(text)) != text:
+            object.__setattr__(told, name, shown)
+    if "~" in told.at:  # a pointer escapes slashes, and a credential may hold some
+        key = told.at.replace("~1", "/").replace("~0", "~")
+        if (shown := redact(key)) != key:
+            object.__setattr__(told, "at", shown)
+
+
+def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that reject, leaving the warnings out."""
+    return tuple(finding for finding in findings if finding.level is Level.ERROR)
+
+
+class YoloError(Exception):
+    """The environment is wrong; raised at an edge, printed once at the boundary."""
+
+    def __init__(
+        self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit = Exit.FINDINGS
+    ):
+        from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
+
+        message = redact(message)
+        super().__init__(message or reason.sentence)
+        self.reason = reason
+        self.message = message or reason.sentence
+        self.hint = hint
+        self.exit_code = exit_code
+
+    def as_finding(self) -> Finding:
+        """Return the error in the form that the JSON envelope carries."""
+        return Finding(self.reason, message=self.message, hint=self.hint)
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_SHOWN_LENGTH = 200
+_OWN_LENGTH = 600
+"""Of what we say, examples included: half an example helps nobody."""
+
+
+def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
+    r"""Return untrusted text fit for a terminal or a log: controls escaped, length capped.
+
+    C0, C1, DEL, bidirectional and other invisible characters become `\xNN` or `\uNNNN`.
+    """
+    shown = text[: limit + 1]
+    if not shown.isprintable():
+        shown = "".join(map(_escaped, shown))
+    return shown if len(text) <= limit else shown[:limit] + "…"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with what it counts, as one or as many."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def shortened(
+    texts: Iterable[str], most: int = 10, *, shown_by: str = "", between: str = ", "
+) -> str:
+    """Return the first texts as one, with how many more there are and what shows them.
+
+    `shown_by`: a command or a file, empty where the reader has it already.
+    """
+    listed = tuple(texts)
+    text = between.join(listed[:most])
+    if len(listed) <= most:
+        return text
+    where = f" (see {shown_by})" if shown_by else ""
+    return f"{text} and {len(listed) - most} more{where}"
+
+
+def safe_lines(text: str) -> str:
+    """Return an untrusted text of several lines, whole, escaped as `safe` does but for tabs and the
+    ends of lines.
+    """
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    lines = text.split("\n")
+    ends = ["\r" if line.endswith("\r") else "" for line in lines[:-1]]
+    bodies = (line.removesuffix(end) for line, end in zip(lines, [*ends, ""], strict=True))
+    escaped = (
+        "".join(char if char == "\t" else _escaped(char) for char in body) for body in bodies
+    )
+    return "\n".join(f"{line}{end}" for line, end in zip(escaped, [*ends, ""], strict=True))
+
+
+def _escaped(char: str) -> str:
+    if unicodedata.category(char) not in _HIDDEN:
+        return char
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

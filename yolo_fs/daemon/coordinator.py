@@ -1,0 +1,466 @@
+"""One round of the coordinator: look at paths, decide, do, and remember."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+from yolo_fs.artifacts.decide import Action, Commit, Emit, EventSink, decide, describe
+from yolo_fs.artifacts.verdicts import Accepted, Committed, Held, Rejected, Verdict, Waiting
+from yolo_fs.core.reasons import Reason, YoloError, errors
+from yolo_fs.git.commit import CommitRequest, CommitResult, Committer
+from yolo_fs.git.index import IndexSync
+from yolo_fs.git.obstacles import IN_PROGRESS, Obstacles
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.kept.selection import KeptCause
+from yolo_fs.kept.service import Keeper, Unkept
+from yolo_fs.progress.placing import placed
+from yolo_fs.progress.state_move import FreshArtifact, StateMove
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.survey.surveyor import CachedVerdict, Observation, Refusal, Surveyor, VerdictStore
+from yolo_fs.system import failpoint
+from yolo_fs.system.files import Stamp, stamp_at, stamp_of
+from yolo_fs.workspace import Settings
+
+
+class ApplyResult(NamedTuple):
+    """What became of the artifacts that were to be committed."""
+
+    verdicts: dict[str, Verdict]
+    """Path → `Committed`, or `Held` with the reason why not."""
+    made: tuple[CommitResult, ...] = ()
+
+
+StateSource = Callable[[str | None, Sequence[FreshArtifact]], StateMove | None]
+
+
+class CommitBudget:
+    """How many commits a minute may have: a breaker for loops between tools."""
+
+    def __init__(self, per_minute: int):
+        """Allow that many; 0 sets no limit."""
+        self._per_minute = per_minute
+        self._spent: deque[float] = deque()
+
+    def allowance(self) -> int | None:
+        """Return how many commits may be made now; None for any number."""
+        if not self._per_minute:
+            return None
+        while self._spent and time.monotonic() - self._spent[0] > 60:
+            self._spent.popleft()
+        return max(0, self._per_minute - len(self._spent))
+
+    def spend(self) -> None:
+        """Note one commit."""
+        if self._per_minute:
+            self._spent.append(time.monotonic())
+
+
+def _in_workflow(accepted: Accepted) -> tuple[float, str]:
+    """Order artifacts that were seen together as their steps are: a verdict is younger than what it
+    judges.
+    """
+    place = accepted.place
+    step = STEP_BY_KEY.get(place.artifact.step or "")
+    whole = 0.0 if place.phase else _LAST  # the state of the project says what its phases say
+    return float(step.number) if step else whole, place.path
+
+
+_LAST = 100.0
+"""Behind every step."""
+
+
+class Applier:
+    """Puts actions into effect in one repository."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        obstacles: Obstacles,
+        budget: CommitBudget,
+        emit: EventSink,
+        root: str,
+        moved_by: StateSource = lambda _tip, _accepted: None,
+    ):
+        """`moved_by`: says which state file the commit of artifacts moves."""
+        self._moved_by = moved_by
+        self._began_ns = time.time_ns()
+        self._root = root
+        self._committer = committer
+        self._obstacles = obstacles
+        self._budget = budget
+        self._emit = emit
+
+    def carry_out(self, actions: Sequence[Action], head: Head) -> ApplyResult:
+        """Commit first, tell afterwards; a failed commit is told and leaves all as it was."""
+        accepted = [action.accepted for action in actions if isinstance(action, Commit)]
+        accepted.sort(key=_in_workflow)
+        outcome = self._commit(accepted, head)
+        for action in actions:
+            if isinstance(action, Emit):
+                self._emit(action.event, action.path, action.data)
+        return outcome
+
+    def _commit(self, accepted: Sequence[Accepted], head: Head) -> ApplyResult:
+        allowed = self._budget.allowance()
+        accepted, late = accepted[:allowed], accepted[allowed:]
+        verdicts: dict[str, Verdict] = {
+            each.place.path: Held(Reason.COMMIT_BUDGET) for each in late
+        }
+        if not accepted:
+            return ApplyResult(verdicts)
+        if self._obstacles.changed_since(head, time.time_ns()):
+            return ApplyResult(
+                verdicts | {each.place.path: Held(Reason.BRANCH_MOVED) for each in accepted}
+            )
+        entries = [
+            CommitRequest(each.place.path, each.data, each.subject, each.trailers)
+            for each in accepted
+        ]
+        try:
+            made = self._commit_with_state(accepted, entries, head)
+        except YoloError as error:
+            held = Held(error.reason, (error.as_finding(),))
+            return ApplyResult(verdicts | {each.place.path: held for each in accepted})
+        failpoint.reach("apply.told")
+        return ApplyResult(verdicts | {one.path: Committed(one.blob) for one in made}, made)
+
+    def _commit_with_state(
+        self, accepted: Sequence[Accepted], entries: list[CommitRequest], head: Head
+    ) -> tuple[CommitResult, ...]:
+        """Commit artifacts; the last one takes along the state file that they move."""
+        tell = partial(self._tell, accepted, head)
+        fresh = [FreshArtifact(one.place, one.data, one.blob) for one in accepted]
+        if move := self._moved_by(head.tip, fresh):
+            files = ((move.path, move.after),)
+            within = placed(self._root, files, {move.path: move.before})
+            moving = [*entries[:-1], replace(entries[-1], beside=files)]
+            # It may be somebody's by now, and no artifact waits for it.
+            with contextlib.suppress(YoloError):
+                return self._committer.commit(moving, head, tell, within)
+        return self._committer.commit(entries, head, tell)
+
+    def _tell(self, accepted: Sequence[Accepted], head: Head, made: Sequence[CommitResult]) -> None:
+        for each, one in zip(accepted, made, strict=True):
+            if one.commit:
+                self._budget.spend()
+                self._emit_commit(each, one, head)
+
+    def _emit_commit(self, accepted: Accepted, made: CommitResult, head: Head) -> None:
+        data = {
+            "commit": made.commit,
+            "blob": made.blob,
+            "subject": accepted.subject,
+            "branch": head.branch,
+            "kind": accepted.place.artifact.kind,
+            "warnings": [warning.as_json() for warning in accepted.warnings],
+            **self._latency(accepted),
+        }
+        self._emit("artifact.committed", accepted.place.path, data)
+
+    def _latency(self, accepted: Accepted) -> dict[str, int]:
+        """Return how long after the write it is; nothing where that was before our time, or where
+        the file has been written again meanwhile.
+        """
+        file = stamp_at(f"{self._root}/{accepted.place.path}")
+        if file is None or file.size != len(accepted.data) or file.mtime_ns < self._began_ns:
+            return {}
+        return {"latency_ms": max(0, time.time_ns() - file.mtime_ns) // 1_000_000}
+
+
+ATTEMPTS = 8
+"""In a row, when the branch is moved under each of them."""
+_LARGE_BYTES = 256 << 10
+"""Larger files are judged by themselves, after all others: one file holds up nobody."""
+LARGEST_CHUNK = 500
+"""Paths checked before their commits are made; bounds memory and the length of a chain."""
+
+_PASSING = (
+    Reason.UNMERGED_INDEX, Reason.USER_COMMITTING, Reason.DETACHED_HEAD, Reason.PROTECTED_BRANCH,
+    Reason.BRANCH_BROKEN,
+    Reason.REF_LOCKED, Reason.BRANCH_MOVED, Reason.NO_SPACE, Reason.STORAGE_FAILED,
+    Reason.OBJECT_MISSING, Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
+)  # fmt: skip
+_KEPT_AFTER_S = 1.0
+"""How long what passes by itself has to last until the content is kept as well."""
+PASSING = frozenset({*IN_PROGRESS.values(), *_PASSING})
+"""Reasons to hold that pass by themselves; the others need somebody to change something."""
+
+
+class Coordinator:
+    """Knows every candidate of one work tree and brings each as far as it may go."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        emit: EventSink,
+        moved_by: StateSource = lambda _tip, _accepted: None,
+    ):
+        """Coordinate one work tree by these settings; `emit` hears every fact worth remembering,
+        `moved_by` says which state file the commit of artifacts moves.
+        """
+        self._repository = repository
+        self._emit = emit
+        durable = settings.policy.durability == "fsync"
+        repository.objects.is_durable = durable
+        self._branches = RefUpdater(repository, durable=durable)
+        self._refusals: list[Refusal] = []
+        self._kept: dict[str, bytes] = {}
+        """Path → digest of the content that was kept last."""
+        self._passing: dict[str, tuple[bytes, float]] = {}
+        """Path → digest of what is held in passing, and since when on the monotonic clock."""
+        self._keeper = Keeper(repository, secrets_allowed=settings.policy.secrets_allowed)
+        self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
+        self._store = VerdictStore()
+        self.index = IndexSync(repository, lives_long=True)
+        self.committer = Committer(repository, self._branches, self.index, _now)
+        self._applier = Applier(
+            self.committer,
+            self._surveyor.obstacles,
+            CommitBudget(settings.policy.commits_per_minute),
+            emit,
+            repository.root,
+            moved_by,
+        )
+        self.found: tuple[CommitResult, ...] = ()
+        """What was committed by the last scan."""
+        self._diverged: frozenset[str] = frozenset()
+        self._reconciled = self._surveyor.head
+        """The branch when everything was looked at, with what we put on it since. A look at a few
+        paths may be the first to see that it has moved, and is none at the others.
+        """
+
+    @property
+    def known(self) -> Mapping[str, CachedVerdict]:
+        """Path → the last look at each candidate."""
+        return self._store.cached
+
+    @property
+    def unsettled(self) -> Mapping[str, Verdict]:
+        """Path → verdict of the last look, of whatever is not committed."""
+        return self._store.unsettled
+
+    def waiting(self) -> tuple[str, ...]:
+        """Return the paths that could not be checked yet."""
+        return tuple(
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Waiting | Accepted)
+        )
+
+    def released(self) -> tuple[str, ...]:
+        """Return the held paths that nothing holds any more, or something else."""
+        held = self._held_in_passing()
+        if not held:
+            return ()
+        obstacle = self._surveyor.obstacles.find(self._repository.head(), time.time_ns())
+        if obstacle is None:
+            return held
+        return tuple(path for path in held if self.unsettled[path] != Held(obstacle))
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return the paths that time alone will bring further."""
+        return self.waiting() + self._held_in_passing()
+
+    def reconcile(self) -> tuple[CommitResult, ...]:
+        """Look at whatever may have changed since the last look; return what was committed."""
+        for _ in self.scan():
+            continue
+        return self.found
+
+    def scan(self) -> Iterator[None]:
+        """Do the same step by step: paths may be processed between two of them. `found` has what
+        was committed.
+        """
+        before, self._reconciled = dict(self.known), self._repository.head()
+        candidates = yield from self._surveyor.find_candidates()
+        for path in before.keys() - candidates.stamps.keys():
+            if self.known.get(path) is before[path]:
+                self._store.forget(path)
+        self.found = self.process([*self._store.changed(candidates), *self.unsettled])
+        self._surveyor.unwritten.keep()
+
+    def process(self, paths: Iterable[str]) -> tuple[CommitResult, ...]:
+        """Check the paths and commit what is accepted; return what was committed."""
+        results: list[CommitResult] = []
+        chunks = list(self._chunks(list(dict.fromkeys(paths))))
+        for chunk in chunks:
+            results += self._process_chunk(chunk)
+        if followers := self._waiting_for(chunks):
+            results += self._process_chunk(followers)
+        return tuple(results)
+
+    def sync_index(self) -> bool:
+        """Let the user's index follow what was committed; False while somebody holds index.lock."""
+        if not self.index.pending:
+            return True
+        is_synced = self.index.follow()
+        if is_synced:  # by git itself, which does not say what it wrote
+            index = stamp_at(f"{self._repository.git_dir}/index")
+            self._surveyor.obstacles.index_rewritten(index)
+        why = {"reason": Reason.INDEX_DIVERGED.value}
+        for path in self.index.diverged - self._diverged:
+            self._emit("index.diverged", path, why)
+        self._diverged = frozenset(self.index.diverged)
+        return is_synced
+
+    def was_moved_by_others(self) -> bool:
+        """Return whether somebody else moved HEAD or its branch since the last full look."""
+        return self._repository.head() != self._reconciled
+
+    def clear_own_stale_locks(self) -> tuple[str, ...]:
+        """Remove ref locks that a dead helper of ours left. See docs/dev/faults.md#f24."""
+        return self._branches.clear_own_stale_locks()
+
+    def renew_helpers(self) -> None:
+        """Replace the helper processes, which keep packs open that are merged by now."""
+        self._repository.objects.close()
+        self._branches.renew()
+
+    @property
+    def obstacles(self) -> Obstacles:
+        """What of the user's doing stands in the way of a commit."""
+        return self._surveyor.obstacles
+
+    def take_note(self, before: Head, head: Head) -> None:
+        """Take a move of the branch for our own: what it brought is in the work tree as well."""
+        self._surveyor.head = head
+        if self._reconciled == before:
+            self._reconciled = head
+
+    def close(self) -> None:
+        """End the helper processes that were started here; the repository is left open."""
+        self._surveyor.unwritten.keep()
+        self._surveyor.close()
+        self.index.close()
+        self._branches.close()
+
+    def _chunks(self, pending: list[str]) -> Iterator[list[str]]:
+        """Yield what is looked at together: large files by themselves, and after all others."""
+        large = [path for path in pending if len(pending) > 1 and self._is_large(path)]
+        small = [path for path in pending if path not in set(large)] if large else pending
+        for start in range(0, len(small), LARGEST_CHUNK):
+            yield small[start : start + LARGEST_CHUNK]
+        yield from ([path] for path in large)
+
+    def _is_large(self, path: str) -> bool:
+        stamp = stamp_of(self._repository.root, path)
+        return isinstance(stamp, Stamp) and stamp.size > _LARGE_BYTES
+
+    def _waiting_for(self, chunks: Sequence[Sequence[str]]) -> list[str]:
+        """Return the held paths that wait for an artifact of a folder that was just looked into."""
+        # What was looked at in an earlier chunk did not know of a later one.
+        looked_at = frozenset(chunks[0] if len(chunks) == 1 else ())
+        arrived = chain.from_iterable(chunks)
+        folders = {path.rpartition("/")[0] for path in arrived if path.endswith(".plan.jsonl")}
+        return [
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Held)
+            and verdict.reason is Reason.WAITS_FOR
+            and path.rpartition("/")[0] in folders
+            and path not in looked_at
+        ]
+
+    def _held_in_passing(self) -> tuple[str, ...]:
+        return tuple(
+            path
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Held) and verdict.reason in PASSING
+        )
+
+    def _process_chunk(self, paths: list[str]) -> list[CommitResult]:
+        results: list[CommitResult] = []
+        for attempt in range(ATTEMPTS):
+            outcome = self._attempt(paths)
+            results += [each for each in outcome.made if each.commit]
+            paths = [path for path in paths if _is_moved(outcome.verdicts.get(path))]
+            if not paths:
+                break
+            time.sleep(random.uniform(0, 0.002 * 2**attempt))
+        return results
+
+    def _attempt(self, paths: list[str]) -> ApplyResult:
+        head, _, seen, _ = self._surveyor.survey(paths, time.time_ns())
+        before = {path: verdict for path in seen if (verdict := self._store.verdict(path))}
+        actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
+        outcome = self._applier.carry_out(actions, head)
+        self._emit_held(outcome)
+        self._keep_refused()
+        for path, look in seen.items():
+            verdict = outcome.verdicts.get(path) or look.seen.verdict
+            observed = Observation(path, verdict, look.seen.stamp)
+            self._store.remember(path, CachedVerdict(observed, look.read_at_ns))
+            if isinstance(verdict, Committed) and look.seen.stamp:
+                self._surveyor.unwritten.agrees(path, verdict.blob, look.seen.stamp)
+            if not isinstance(verdict, Rejected | Held | Waiting):
+                self._kept.pop(path, None)
+                self._passing.pop(path, None)
+        if outcome.made and not self.committer.is_index_behind:
+            self._surveyor.obstacles.index_rewritten(self.committer.index_left_at)
+        if commits := [each.commit for each in outcome.made if each.commit]:
+            self.take_note(head, Head(head.ref, commits[-1]))
+        return outcome
+
+    def _keep_refused(self) -> None:
+        """Keep the contents that were just refused; what passes by itself only when it lasts."""
+        refusals, digests, now_s = list(self._refusals), {}, time.monotonic()
+        self._refusals.clear()
+        contents = []
+        for path, data, verdict in refusals:
+            reasons = _reasons_of(verdict)
+            digest = hashlib.sha256(data).digest()
+            is_passing = False
+            if not PASSING.isdisjoint(reasons):
+                known, since_s = self._passing.get(path, (b"", now_s))
+                self._passing[path] = digest, since_s if known == digest else now_s
+                is_passing = now_s - self._passing[path][1] < _KEPT_AFTER_S
+            if is_passing or _NEVER_KEPT & reasons.keys() or self._kept.get(path) == digest:
+                continue
+            contents.append(Unkept(path, data, KeptCause(tuple(reasons))))
+            digests[path] = digest
+        if not contents:
+            return
+        try:
+            self._keeper.keep(contents)
+        # What is refused must not hold up what is not; it is tried again.
+        except YoloError as error:
+            self._emit("kept.failed", contents[0].path, {"reason": error.reason.value})
+        else:
+            self._kept |= digests
+
+    def _emit_held(self, outcome: ApplyResult) -> None:
+        """Emit what was accepted and could not be committed; a moved branch is tried again."""
+        for path, verdict in outcome.verdicts.items():
+            is_held = isinstance(verdict, Held) and not _is_moved(verdict)
+            if is_held and verdict != self._store.verdict(path):
+                self._emit("artifact.held", path, describe(verdict))
+
+
+_NEVER_KEPT = frozenset({Reason.AUTO_COMMIT_OFF, Reason.UNDONE_BY_USER, Reason.OLDER_THAN_BRANCH})
+"""The user wants no commit of it, or history has it."""
+
+
+def _reasons_of(verdict: Rejected | Held) -> dict[Reason, None]:
+    if isinstance(verdict, Held):
+        return {verdict.reason: None}
+    return dict.fromkeys(finding.reason for finding in errors(verdict.findings))
+
+
+def _is_moved(verdict: Verdict | None) -> bool:
+    return isinstance(verdict, Held) and verdict.reason is Reason.BRANCH_MOVED
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

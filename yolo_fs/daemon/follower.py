@@ -1,0 +1,190 @@
+"""What follows from the branch: state files, projections, contexts, escalations, and the health of
+agents. It runs beside the daemon, which only commits; nobody's artifact waits for it.
+
+It knows the branch by itself. What the daemon alone knows, the verdicts on what is in no commit, it
+is told; what it has written, the daemon is told, and commits it like anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from yolo_fs.agents.alerts import AgentAlerts
+from yolo_fs.agents.snapshot import AgentsObserver
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.decide import EventSink
+from yolo_fs.artifacts.verdicts import Verdict
+from yolo_fs.contexts.store import ContextStore
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.daemon.duties import Duty
+from yolo_fs.escalation_service.command_hook import CommandHook, load_command
+from yolo_fs.escalation_service.ticking import LoopEscalator, Ticker
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.progress.board import phases_now
+from yolo_fs.progress.state_files import Projector, States
+from yolo_fs.progress.state_move import FreshArtifact, StateMove
+from yolo_fs.states.project import summary_line
+from yolo_fs.system.system import return_free_memory
+from yolo_fs.workspace import load, stamps_of
+
+ESCALATIONS_EVERY_S = 1.0
+HOOK_EVERY_S = 1.0
+LOOK_REST = 50
+"""Whoever looks at the whole team rests so many times as long as it took."""
+TIDY_EVERY_S = 60.0
+"""Between two times that what was read of history is left to the next process, and that free
+memory is given back, which takes a tenth of a millisecond."""
+CREW_EVERY_S = 5.0
+"""Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
+
+Wrote = Callable[[Sequence[str]], object]
+"""Hears which artifacts were written."""
+
+
+class Follower:
+    """Keeps true what follows from the branch of one work tree."""
+
+    def __init__(self, repository: Repository, emit: EventSink, wrote: Wrote):
+        self._repository = repository
+        self._emit = emit
+        self._wrote = wrote
+        self._hook = CommandHook(load_command(), emit)
+        self.verdicts: Mapping[str, Verdict] = {}
+        """Path → verdict of the daemon's last look, of whatever is not committed."""
+        self.headline = ""
+        """Where the team stands, in a line."""
+        self._build()
+
+    def _build(self) -> None:
+        """Make the parts that work by the settings in force."""
+        repository, emit = self._repository, self._emit
+        self._stamps = stamps_of(repository.root)
+        self._settings = settings = load(repository.root)
+        self._team = team = Team(repository, settings)
+        self._projector = Projector(repository, settings, team, emit)
+        self._contexts = ContextStore(repository, settings, team)
+        self._states = States(repository, settings, team)
+        self._ticker = Ticker(repository, settings, emit, notify=self._hook.notify)
+        self._escalator = LoopEscalator(repository, settings, team, emit)
+        observer = AgentsObserver(repository, settings, team)
+        self._crew = AgentAlerts(repository, observer, emit, self._hook.put)
+
+    def close(self) -> None:
+        """Tell people what still waits to be told, and end."""
+        self._states.close()
+        self._hook.close()
+
+    @property
+    def tip(self) -> str | None:
+        """The commit that everything follows from."""
+        return self._repository.head().tip
+
+    @property
+    def is_pressed(self) -> bool:
+        """Whether an agent gave a sign since the last look at the crew."""
+        return self._crew.is_pressing
+
+    @property
+    def may_resolve(self) -> bool:
+        """Whether the branch may show that an escalation is over."""
+        return self._ticker.is_pressing
+
+    def reload(self) -> None:
+        """Take over a changed configuration; the daemon reports one that is invalid."""
+        if stamps_of(self._repository.root) != self._stamps:
+            former = self._states
+            try:
+                self._build()
+            except YoloError:
+                return
+            former.close()
+
+    def project(self) -> None:
+        """Write the status of departments, sentinels and the gates that are open."""
+        self._projector.bring_up_to_date(self.tip, self.verdicts)
+
+    def write_state(self) -> str | None:
+        """Write the next state file that is behind the branch, and return its path."""
+        tip = self.tip
+        committed = self._repository.files_at(tip, PLANNING_ROOT) if tip else {}
+        path = self._states.write_next(tip, (*committed, *self.verdicts))
+        if path:
+            self._wrote((path,))
+        return path
+
+    def state_moved(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
+        """Return what `state.json` is once these are committed on a tip; None where it stays."""
+        return self._states.moved_by(tip, fresh)
+
+    def write_states(self) -> None:
+        """Write the next state file; the one after it is due when this one is committed."""
+        self.write_state()
+
+    def write_contexts(self) -> None:
+        """Compile the contexts again whose sources have changed."""
+        self._contexts.keep(self.tip, self.verdicts)
+
+    def hand_up_escalations(self) -> float:
+        """Hand up what a level is silent about."""
+        added = dict.fromkeys(each.path for each in self._ticker.tick())
+        if paths := added | dict.fromkeys(self._escalator.open_due(self.tip)):
+            self._wrote(tuple(paths))
+        return ESCALATIONS_EVERY_S
+
+    def watch_crew(self) -> float:
+        """Tell what is new of agents, circuits and stalls."""
+        self._crew.tick(self.verdicts)
+        return CREW_EVERY_S
+
+    def run_hook(self) -> float:
+        """Start the user's command for what came while it ran."""
+        self._hook.look()
+        return HOOK_EVERY_S
+
+    def sum_up(self) -> None:
+        """Work out the headline."""
+        try:
+            phases = phases_now(self._repository, self._settings, self.tip, self._team)
+            self.headline = summary_line(phases)
+        except YoloError:
+            self.headline = ""  # what is damaged is reported by what needs more of it
+
+    def keep_history(self) -> float:
+        """Leave what was read of history to the next process."""
+        self._team.history_index.keep()
+        self._team.history_index.rest()
+        return TIDY_EVERY_S
+
+    def tidy(self) -> float:
+        """Give free memory back, and let go of packs that are merged by now."""
+        self._repository.objects.close()
+        return_free_memory()
+        return TIDY_EVERY_S
+
+
+FOLLOWING: tuple[Duty[Follower], ...] = (
+    Duty("reload", Follower.reload, is_wanted=lambda _follower: True),
+    Duty("projections", Follower.project),
+    Duty("states", Follower.write_states),
+    Duty("contexts", Follower.write_contexts),
+    Duty(
+        "escalations",
+        Follower.hand_up_escalations,
+        is_wanted=lambda follower: follower.may_resolve,
+        rest=LOOK_REST,
+    ),
+    Duty(
+        "crew",
+        Follower.watch_crew,
+        is_wanted=lambda follower: follower.is_pressed,
+        rest=LOOK_REST,
+    ),
+    Duty("hook", Follower.run_hook),
+    Duty("headline", Follower.sum_up),
+    Duty("history", Follower.keep_history, rest=LOOK_REST),
+    Duty("upkeep", Follower.tidy),
+)
+"""What follows, in the order of a turn: first what whole teams wait for."""
+ON_MOVE = ("projections", "states", "contexts", "headline")
+"""Duties that are due when the branch has moved, or a verdict has changed."""

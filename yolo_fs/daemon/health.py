@@ -1,0 +1,195 @@
+"""How the daemon of a work tree is: what it says of itself in one file, and what its lock proves;
+and how a process becomes that one daemon.
+
+See docs/dev/faults.md#f13, #f40, #f41 and #f46.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.verdicts import Held, Rejected, Verdict
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.daemon.duties import Trouble
+from yolo_fs.git.repository import Repository
+from yolo_fs.schemas.config import Policy
+from yolo_fs.system.lock import HeldLock, hold, holder
+from yolo_fs.system.store import write_json
+from yolo_fs.system.system import NETWORK_FILESYSTEMS, Degraded, boot_id, filesystem_type
+from yolo_fs.workspace import HEALTH, lock_path
+
+_SCAN_S = 10.0
+"""How long a scan may take before a daemon that has not ended one stands still."""
+
+
+def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
+    """Become the one daemon of the work tree that `start` lies in.
+
+    Raises:
+        YoloError: ALREADY_RUNNING with the holder's pid, NOT_INITIALISED, NOT_REGULAR,
+            UNSAFE_REPOSITORY, NETWORK_FILESYSTEM unless `unsafe_fs`, and whatever finding the
+            repository raises.
+    """
+    probe = Repository(start)
+    probe.refuse_unsafe()
+    if not unsafe_fs:
+        _refuse_network(probe)
+    if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
+        raise YoloError(
+            Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
+        )
+    if os.path.islink(os.path.join(probe.root, PLANNING_ROOT)):
+        raise YoloError(
+            Reason.NOT_REGULAR,
+            f"{PLANNING_ROOT} is a symbolic link, which nobody follows",
+            hint="Put a folder of its own in its place.",
+            exit_code=Exit.NOT_HERE,
+        )
+    probe.make_own_dir()
+    lock = hold(lock_path(probe))
+    if lock is None:
+        other = holder(lock_path(probe))
+        raise YoloError(
+            Reason.ALREADY_RUNNING,
+            f"the daemon is process {other.pid if other else 'unknown'}",
+            exit_code=Exit.DONE,
+        )
+    probe.close()
+    held = Repository(start, keep_open=(lock.fd,))
+    held.make_own_dir()
+    return held, lock
+
+
+def _refuse_network(repository: Repository) -> None:
+    """Refuse a file system on which neither locks nor leases can be trusted (F46)."""
+    type_ = filesystem_type(repository.git_dir)
+    if type_ in NETWORK_FILESYSTEMS:
+        hint = "Work on a local clone, or accept the risk with --unsafe-fs."
+        raise YoloError(
+            Reason.NETWORK_FILESYSTEM,
+            f"the repository lies on {type_}",
+            hint=hint,
+            exit_code=Exit.NOT_HERE,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonHealth:
+    """How the daemon of this work tree is."""
+
+    pid: int | None
+    """None when none runs."""
+    scanned_s_ago: float | None = None
+    degraded: Degraded | None = None
+    troubles: tuple[Trouble, ...] = ()
+    """What it fails at, and tries again by itself."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a daemon runs."""
+        return self.pid is not None
+
+    JSON_KEYS: ClassVar = {
+        "running": "is_running",
+        "pid": "pid",
+        "degraded": "degraded",
+        "troubles": "troubles",
+    }
+    """Without what changes by itself."""
+
+
+def write_health(
+    repository: Repository,
+    verdicts: Iterable[Verdict],
+    degraded: Degraded | None,
+    troubles: Iterable[Trouble],
+    summary: str,
+    standing: int = 0,
+    *,
+    late_s: float = 0.0,
+    running: bool,
+) -> None:
+    """Write how this daemon is. A full disk costs the report, never the work.
+
+    `standing`: how much only somebody else can mend. `late_s`: after how long without a scan it
+    stands still.
+    """
+    judged = tuple(verdicts)
+    report: dict[str, Any] = {
+        "pid": os.getpid(),
+        "running": running,
+        "headline": summary,
+        "last_scan_at": time.time(),
+        "awake_s": time.monotonic(),
+        "boot": boot_id(),
+        "late_s": late_s,
+        "standing": standing,
+        "degraded": to_json(degraded),
+        "troubles": to_json(list(troubles)),
+        "held": sum(isinstance(verdict, Held) for verdict in judged),
+        "rejected": sum(isinstance(verdict, Rejected) for verdict in judged),
+    }
+    with contextlib.suppress(OSError, YoloError):
+        write_json(HEALTH.path(repository), report, durable=False)
+
+
+def health(repository: Repository) -> DaemonHealth:
+    """Return how the daemon of this work tree is.
+
+    The lock is the truth and the file only adds to it: what is malformed in it counts as absent.
+    See docs/dev/faults.md#f41.
+    """
+    held_by = holder(lock_path(repository))
+    if held_by is None:
+        return DaemonHealth(None)
+    report = HEALTH.read(repository)
+    if not isinstance(report, dict) or report.get("pid") != held_by.pid:
+        return DaemonHealth(held_by.pid)
+    return DaemonHealth(held_by.pid, _age_s(report), _degraded(report), _troubles(report))
+
+
+def late_s(policy: Policy) -> float:
+    """Return after how long without a scan a daemon stands still."""
+    return 2 * policy.rescan_s + _SCAN_S
+
+
+def _age_s(report: Mapping[str, Any]) -> float | None:
+    """Return how long ago the last scan was, without the time in which this machine slept."""
+    at, awake_s = report.get("last_scan_at"), report.get("awake_s")
+    if isinstance(awake_s, int | float) and report.get("boot") == boot_id() != "":
+        return max(0.0, time.monotonic() - awake_s)
+    return max(0.0, time.time() - at) if isinstance(at, int | float) else None
+
+
+def _degraded(report: Mapping[str, Any]) -> Degraded | None:
+    match report.get("degraded"):
+        case {"reason": str(reason), "detail": str(detail), "hint": str(hint)} if (
+            reason in _REASONS
+        ):
+            return Degraded(Reason.of(reason), detail, hint)
+    return None
+
+
+def _troubles(report: Mapping[str, Any]) -> tuple[Trouble, ...]:
+    listed = report.get("troubles")
+    return tuple(read_troubles(listed)) if isinstance(listed, list) else ()
+
+
+def read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:
+    """Yield the troubles in a list, leaving out what is malformed."""
+    for each in listed:
+        match each:
+            case {"duty": str(duty), "reason": str(reason), "what": str(what)} if (
+                reason in _REASONS
+            ):
+                yield Trouble(duty, Reason.of(reason), what)
+
+
+_REASONS = frozenset(reason.value for reason in Reason)

@@ -1,0 +1,329 @@
+"""The daemon's side of its observer: starts it, tells it what changes, and hears what it has done.
+
+An observer that ends, or is stopped, is replaced; whatever it was doing follows from the branch and
+is done again. See docs/dev/faults.md#f64.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from base64 import b64decode, b64encode
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, Protocol
+
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.decide import describe
+from yolo_fs.artifacts.verdicts import Accepted, Held, Rejected, Verdict, Waiting
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError
+from yolo_fs.progress.state_move import FreshArtifact, StateMove
+from yolo_fs.system.ask import SOCKET
+from yolo_fs.system.store import remove
+from yolo_fs.system.system import is_stopped
+
+FIRST_PAUSE_S = 0.5
+LONGEST_PAUSE_S = 30.0
+SHORT_LIFE_S = 2.0
+"""Who ends sooner than that is started again after a pause, twice as long each time."""
+ASKED_FOR_S = 0.03
+"""How long a commit waits for the observer to say which state file it moves."""
+_END_S = 5.0
+_LONGEST_BYTES = 64 << 20
+_RECEIVED = 1 << 18
+
+
+class Running(Protocol):
+    """An observer as a process."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Return how it ended; None while it runs."""
+
+    def wait(self, timeout: float) -> object:
+        """Wait for its end."""
+
+    def kill(self) -> None:
+        """End it."""
+
+
+def start_observer(folder: str, root: str, line: int) -> Running:
+    """Start the observer of the work tree `root`; `line` is its end of what leads to the daemon."""
+    # -P: what lies in the user's repository must not be imported instead of us.
+    command = [sys.executable, "-P", "-m", "yolo_fs.observer", folder, root, str(line)]
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=(line,),
+        start_new_session=True,
+    )
+
+
+class ObserverKeeper:
+    """Keeps one observer, and what it has said that nobody has read yet."""
+
+    def __init__(self, folder: str, root: str, ring: Callable[[], object]):
+        """Keep one for the work tree `root`, whose `.git/yolo-fs` is `folder`; `ring` is called,
+        from another thread, when it has said something.
+        """
+        self._folder = folder
+        self._root = root
+        self._ring = ring
+        self._process: Running | None = None
+        self._line: socket.socket | None = None
+        self._listener: threading.Thread | None = None
+        self._heard: deque[Mapping[str, Any]] = deque()
+        self._told: tuple[str | None, Mapping[str, Verdict]] | None = None
+        """The tip and the verdicts that it knows of."""
+        self._unsent = b""
+        self._answer: tuple[int, Any] | None = None
+        self._answered = threading.Event()
+        self._asked = 0
+        self._has_read: str | None = None
+        """The tip of which it has done everything."""
+        self._was_stopped = False
+        self._started_at = 0.0
+        self._ended_at = 0.0
+        self._pause_s = 0.0
+
+    def keep(self) -> None:
+        """Start it where it does not run; one that soon ends waits longer and longer."""
+        if self._process is not None:
+            is_stopped_now = is_stopped(self._process.pid)
+            if is_stopped_now and self._was_stopped:
+                self._process.kill()
+            self._was_stopped = is_stopped_now
+            if self._process.poll() is None:
+                return
+            self._note_end(time.monotonic())
+        if time.monotonic() - self._ended_at >= self._pause_s:
+            self._start()
+
+    def tell(self, tip: str | None, verdicts: Mapping[str, Verdict]) -> None:
+        """Tell where the branch is, and what has changed of the verdicts since it was told last."""
+        if self._line is None or (self._unsent and not self._send()):
+            return
+        before = self._told
+        if before is not None and before[0] == tip and before[1] == verdicts:
+            return
+        message = {"tip": tip, "verdicts": changed(before[1] if before else {}, verdicts)}
+        self._told = tip, dict(verdicts)
+        self._unsent = json.dumps(message).encode() + b"\n"
+        self._send()
+
+    def heard(self) -> list[Mapping[str, Any]]:
+        """Return what it has said since the last time, in order."""
+        messages = []
+        with contextlib.suppress(IndexError):
+            while True:
+                messages.append(self._heard.popleft())
+        return messages
+
+    def state_moved(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
+        """Return what `state.json` is once artifacts are committed on a tip; None where it stays.
+
+        Only one that is at rest is asked, and for a moment: else the state file follows in a commit
+        of its own. The daemon folds no history, and no artifact waits for who does.
+        """
+        if self._line is None or self._unsent or tip is None or self._has_read != tip:
+            return None
+        self._asked += 1
+        self._answered.clear()
+        asked = {"ask": self._asked, "tip": tip, "fresh": [_as_told(one) for one in fresh]}
+        self._unsent = json.dumps(asked).encode() + b"\n"
+        if not self._send() or not self._answered.wait(ASKED_FOR_S):
+            self._has_read = None  # until it says again that it is at rest
+            return None
+        number, said = self._answer or (0, None)
+        if number != self._asked or not isinstance(said, list):
+            return None
+        path, before, after = said
+        return StateMove(str(path), b64decode(before), b64decode(after))
+
+    def close(self) -> None:
+        """End it, and wait for that and for its last words: it lives as long as the line to this
+        process.
+        """
+        process, line, listener = self._process, self._line, self._listener
+        self._process = self._line = self._listener = self._told = None
+        self._unsent, self._has_read = b"", None
+        if process is None or line is None or listener is None:
+            return
+        with contextlib.suppress(OSError):
+            line.shutdown(socket.SHUT_WR)
+        try:
+            process.wait(_END_S)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            process.kill()
+            process.wait(_END_S)
+        listener.join(_END_S)
+        line.close()
+        with contextlib.suppress(OSError, YoloError):
+            remove(os.path.join(self._folder, SOCKET))
+
+    def _start(self) -> None:
+        self._started_at = time.monotonic()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = start_observer(self._folder, self._root, theirs.fileno())
+        self._line = ours
+        self._listener = threading.Thread(target=self._listen, args=(ours.dup(),), daemon=True)
+        self._listener.start()
+
+    def _listen(self, line: socket.socket) -> None:
+        """Take what it says until it ends; runs in a thread of its own."""
+        with line, line.makefile("rb") as lines:
+            for said in _lines(lines):
+                if "answer" in said:
+                    self._answer = int(said["answer"]), said.get("state")
+                    self._answered.set()
+                    continue
+                self._has_read = said.get("at", self._has_read)
+                self._heard.append(said)
+                self._ring()
+        self._ring()
+
+    def _send(self) -> bool:
+        """Send what is unsent as far as there is room; return whether nothing is left."""
+        assert self._line is not None
+        try:
+            while self._unsent:
+                size = self._line.send(self._unsent, socket.MSG_DONTWAIT)
+                self._unsent = self._unsent[size:]
+        except BlockingIOError:
+            return False
+        except OSError:  # it has just ended, and the next is told everything
+            self._unsent = b""
+        return True
+
+    def _note_end(self, now: float) -> None:
+        self.close()
+        self._ended_at, self._was_stopped = now, False
+        is_short = now - self._started_at < SHORT_LIFE_S
+        self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s)) * is_short
+
+
+def _as_told(fresh: FreshArtifact) -> list[str]:
+    return [fresh.place.path, b64encode(fresh.data).decode(), fresh.blob]
+
+
+def fresh_from(said: Iterable[Sequence[str]]) -> tuple[FreshArtifact, ...]:
+    """Return the artifacts that the daemon asks about."""
+    places = ((classify(path), b64decode(data), blob) for path, data, blob in said)
+    return tuple(FreshArtifact(place, data, blob) for place, data, blob in places if place)
+
+
+def _lines(stream: BinaryIO) -> Iterator[Mapping[str, Any]]:
+    with contextlib.suppress(OSError, ValueError):
+        while line := stream.readline(_LONGEST_BYTES):
+            said = json.loads(line)
+            if isinstance(said, dict):
+                yield said
+
+
+class Channel:
+    """The observer's end of the line."""
+
+    def __init__(self, line: socket.socket):
+        self._line = line
+        self._lock = threading.Lock()
+        self._heard = b""
+        self.is_open = True
+
+    def fileno(self) -> int:
+        return self._line.fileno()
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """Tell the daemon something; nothing where it has ended."""
+        data = json.dumps(message).encode() + b"\n"
+        with self._lock:
+            try:
+                self._line.sendall(data)
+            except OSError:
+                self.is_open = False
+
+    def emit(self, event: str, path: str, data: Mapping[str, Any]) -> None:
+        """Let the daemon write an event to the journal."""
+        self.send({"event": [event, path, data]})
+
+    def answer(self, number: int, move: StateMove | None) -> None:
+        """Answer the daemon's question which state file moves."""
+        pieces = (move.before, move.after) if move else ()
+        state = [move.path, *(b64encode(one).decode() for one in pieces)] if move else None
+        self.send({"answer": number, "state": state})
+
+    def wrote(self, paths: Sequence[str]) -> None:
+        """Tell which artifacts were written."""
+        self.send({"wrote": list(paths)})
+
+    def receive(self) -> list[Mapping[str, Any]]:
+        """Return the messages that have come whole by now; call it when there is something."""
+        try:
+            part = self._line.recv(_RECEIVED)
+        except OSError:
+            part = b""
+        self.is_open &= bool(part)
+        *lines, self._heard = (self._heard + part).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+def verdict_as_json(verdict: Verdict) -> dict[str, Any] | None:
+    """Return a verdict on what is in no commit as the daemon tells it; None for any other."""
+    match verdict:
+        case Accepted():
+            return {"kind": "held", **describe(Held(Reason.QUEUED))}
+        case Rejected():
+            return {"kind": "rejected", **describe(verdict)}
+        case Held():
+            return {"kind": "held", **describe(verdict)}
+        case Waiting():
+            return {"kind": "waiting", **describe(verdict)}
+    return None
+
+
+def verdict_from_json(said: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that `verdict_as_json` made this of.
+
+    Raises:
+        ValueError, KeyError: it is of another version.
+    """
+    findings, reason = tuple(map(_finding, said["findings"])), Reason.of(said["reason"])
+    match said["kind"]:
+        case "rejected":
+            return Rejected(findings)
+        case "held":
+            return Held(reason, findings)
+        case "waiting":
+            return Waiting(reason)
+    raise ValueError(said["kind"])
+
+
+def _finding(said: Mapping[str, Any]) -> Finding:
+    return Finding(**{**said, "reason": Reason.of(said["reason"]), "level": Level(said["level"])})
+
+
+def changed(before: Mapping[str, Verdict], now: Mapping[str, Verdict]) -> dict[str, Any]:
+    """Return what `applied` needs to make one of the other: path → verdict, None where it went."""
+    gone: dict[str, Any] = dict.fromkeys(before.keys() - now.keys())
+    fresh: Iterable[tuple[str, Verdict]] = (
+        (path, verdict) for path, verdict in now.items() if before.get(path) is not verdict
+    )
+    return gone | {path: verdict_as_json(verdict) for path, verdict in fresh}
+
+
+def applied(before: Mapping[str, Verdict], changes: Mapping[str, Any]) -> dict[str, Verdict]:
+    """Return the verdicts after some changes.
+
+    Raises:
+        ValueError, KeyError: they are of another version.
+    """
+    made = {path: verdict for path, verdict in before.items() if path not in changes}
+    return made | {path: verdict_from_json(said) for path, said in changes.items() if said}

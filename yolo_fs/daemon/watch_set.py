@@ -1,0 +1,120 @@
+"""The watched folders, and the queue between the watchers' threads and the one worker.
+
+See docs/dev/faults.md#f13 and #f60.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed
+from yolo_fs.system.system import Degraded
+from yolo_fs.system.watch import Watcher
+from yolo_fs.workspace import CONFIG
+
+
+class Batch(NamedTuple):
+    """What came in since the last look."""
+
+    paths: tuple[str, ...]
+    """In the order of their first mention; each once, however often it changed."""
+    rescans: tuple[str, ...]
+    """Why everything has to be looked at; empty when the paths are all there is."""
+    is_rung: bool = False
+    """Whether there is something else to do."""
+
+
+class EventQueue:
+    """Bounded by the number of distinct paths, not by the number of events."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, None] = {}
+        self._rescans: dict[str, None] = {}
+        self._changed = threading.Condition()
+        self._is_woken = False
+
+    def put(self, path: str) -> None:
+        """Ask for one path to be looked at."""
+        with self._changed:
+            self._paths[path] = None
+            self._changed.notify()
+
+    def request_rescan(self, why: str) -> None:
+        """Ask for everything to be looked at."""
+        with self._changed:
+            self._rescans[why] = None
+            self._changed.notify()
+
+    def wake(self) -> None:
+        """End the current wait; takes no lock, so that a signal handler may call it."""
+        self._is_woken = True
+
+    def ring(self) -> None:
+        """End the current wait, from another thread."""
+        with self._changed:
+            self._is_woken = True
+            self._changed.notify()
+
+    def take(self, timeout_s: float) -> Batch:
+        """Wait for something to come in, at most that long, and take all of it."""
+        with self._changed:
+            if not (self._paths or self._rescans or self._is_woken):
+                self._changed.wait(timeout_s)
+            batch = Batch(tuple(self._paths), tuple(self._rescans), self._is_woken)
+            self._paths.clear()
+            self._rescans.clear()
+            self._is_woken = False
+            return batch
+
+
+class WatchSet:
+    """One watcher for each folder that artifacts lie in; what they see goes to the queue."""
+
+    def __init__(self, root: str, queue: EventQueue):
+        self._root = root
+        self._queue = queue
+        self._watchers: dict[str, Watcher] = {}
+        """Folder, relative to the work tree → its watcher."""
+
+    def watch(self, folders: tuple[str, ...]) -> bool:
+        """Watch these folders and no others, as far as they exist; return whether one was added."""
+        for folder in self._watchers.keys() - set(folders):
+            self._watchers.pop(folder).stop()
+        missing = [folder for folder in folders if folder not in self._watchers]
+        added = [
+            one for one in missing if one == PLANNING_ROOT or os.path.isdir(f"{self._root}/{one}")
+        ]
+        for folder in added:
+            self._watchers[folder] = self._watcher(folder)
+            self._watchers[folder].start()
+        return bool(added)
+
+    def check(self) -> None:
+        """Let each notice what no event tells: a folder that was replaced, watches that ran out."""
+        for watcher in self._watchers.values():
+            watcher.check()
+
+    def stop(self) -> None:
+        """Stop all watchers."""
+        for watcher in self._watchers.values():
+            watcher.stop()
+
+    @property
+    def degraded(self) -> Degraded | None:
+        """Why some events will not come, if so."""
+        reasons = (watcher.degraded for watcher in self._watchers.values())
+        return next((reason for reason in reasons if reason), None)
+
+    def _watcher(self, folder: str) -> Watcher:
+        def is_wanted(path: str) -> bool:
+            path = f"{folder}/{path}"
+            return path == CONFIG or classify(path) is not None or misnamed(path) is not None
+
+        return Watcher(
+            os.path.join(self._root, folder),
+            lambda path, _: self._queue.put(f"{folder}/{path}"),
+            self._queue.request_rescan,
+            wants=is_wanted,
+        )

@@ -1,0 +1,160 @@
+"""Decisions that evidence rests on: a record with fields, appended to `decisions.jsonl` by whoever
+may take it. No free text is ever read for one.
+
+See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.records import SUPERSEDE, keeps_records
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.evidence.facts import PhaseFacts, plans_of
+from yolo_fs.loops.repairs import ACCEPT
+from yolo_fs.phase.phase import ACCEPT_RISK
+from yolo_fs.protocol.departments import Role, name_in
+from yolo_fs.system.in_place import appending
+from yolo_fs.system.readers import read_lines
+from yolo_fs.system.store import make_folders
+from yolo_fs.system.text_checks import Limits
+
+LOG = "decisions.jsonl"
+ASSIGN = "assign"
+
+
+class DecisionMade(NamedTuple):
+    """A decision, and where it stands."""
+
+    path: str
+    """Relative to the repository."""
+    line: int
+    record: dict[str, Any]
+    already: bool
+    """Whether it stood there before, word for word but for the moment."""
+
+
+def accept_plan(facts: PhaseFacts, plan: str, agent: str) -> dict[str, str]:
+    """Return the fields by which the Lead of a plan's department lets it pass with known issues.
+
+    Raises:
+        YoloError: UNKNOWN_NAME when the phase has no such plan; OUT_OF_LANE when somebody else
+            decides.
+    """
+    found = [one for one in plans_of(facts) if str(one.id) == plan]
+    leads = {name_in(Role.LEAD, one.department) for one in found}
+    if not found:
+        known = ", ".join(str(one.id) for one in plans_of(facts)) or "none"
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"phase {facts.phase} has no plan {safe(plan)!r}",
+            hint=f"Its committed plans: {known}.",
+            exit_code=Exit.USAGE,
+        )
+    if agent not in leads:
+        raise _out_of_lane(agent, f"plan {plan}", " or ".join(sorted(leads)))
+    return {"agent": agent, "dec": f"accept {plan} with known issues", "kind": ACCEPT, "of": plan}
+
+
+def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str]:
+    """Return the fields by which the user accepts what a department's security audit has found.
+
+    Raises:
+        YoloError: UNKNOWN_NAME, OUT_OF_LANE.
+    """
+    departments = [one.value for one in facts.switches.departments]
+    if department not in departments:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"no department {safe(department)!r} works here",
+            hint=f"Those that do: {', '.join(departments)}.",
+            exit_code=Exit.USAGE,
+        )
+    if agent != Role.USER:
+        raise _out_of_lane(agent, "a security FAIL", "the user")
+    dec = f"accept the risks that security found in {department}"
+    return {"agent": agent, "dec": dec, "kind": ACCEPT_RISK, "of": department}
+
+
+def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
+    """Return the fields by which the Lead of a task's department has it done again, after a FAIL.
+
+    Raises:
+        YoloError: UNKNOWN_NAME when the phase has no such task; OUT_OF_LANE.
+    """
+    tasks: dict[str, list[str]] = {}
+    for plan in plans_of(facts):  # two departments may have a task of one name
+        for one in plan.tasks:
+            leads = tasks.setdefault(f"{plan.id}/{one.get('id')}", [])
+            leads.append(name_in(Role.LEAD, plan.department))
+    if task not in tasks:
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"phase {facts.phase} has no task {safe(task)!r}",
+            hint=f"Its committed tasks: {', '.join(sorted(tasks)) or 'none'}.",
+            exit_code=Exit.USAGE,
+        )
+    if agent not in tasks[task]:
+        raise _out_of_lane(agent, f"task {task}", " or ".join(tasks[task]))
+    return {
+        "agent": agent,
+        "dec": f"{task} is done again",
+        "kind": ASSIGN,
+        "of": task,
+        "task": task,
+    }
+
+
+def supersede(place: Place, record: str, agent: str) -> dict[str, str]:
+    """Return the fields by which somebody who writes an artifact lets a record of it go.
+
+    Raises:
+        YoloError: STATE_CONFLICT for a kind whose records never go.
+    """
+    if place.artifact.append_only or not keeps_records(place.artifact):
+        why = "only grows" if place.artifact.append_only else "is written anew as a whole"
+        raise YoloError(
+            Reason.STATE_CONFLICT,
+            f"{place.name} {why}: no record of it is let go",
+            hint=f"'yolo-fs fix --write {place.path}' brings back what is missing.",
+            exit_code=Exit.USAGE,
+        )
+    dec = f"{record} of {place.name} is no longer needed"
+    return {"agent": agent, "dec": dec, "kind": SUPERSEDE, "of": f"{place.name}:{record}"}
+
+
+def _out_of_lane(agent: str, of: str, whose: str) -> YoloError:
+    message = f"{safe(agent)} does not decide on {of}: {whose} does"
+    return YoloError(Reason.OUT_OF_LANE, message, hint=f"Ask {whose}.", exit_code=Exit.USAGE)
+
+
+def record_decision(
+    root: str, folder: str, fields: dict[str, str], reason: str, now: datetime
+) -> DecisionMade:
+    """Append a decision to the phase's log, once; the daemon commits it.
+
+    `folder`: the phase's, relative to the repository.
+
+    Raises:
+        YoloError: LOCK_TIMEOUT, UNTERMINATED, NO_SPACE, STORAGE_FAILED, NOT_REGULAR, PATH_ESCAPES.
+    """
+    path = f"{folder}/{LOG}"
+    full, limits = os.path.join(root, path), Limits()
+    make_folders(os.path.dirname(full), root=root)
+    with appending(full, root=root) as log:
+        before = log.read(limits.max_file_bytes)
+        records = [one.value for one in read_lines(before, path, limits).records]
+        same = [
+            number
+            for number, one in enumerate(records, 1)
+            if {key: one.get(key) for key in (*fields, "reason")} == {**fields, "reason": reason}
+        ]
+        if same and same[-1] == len(records):
+            return DecisionMade(path, same[-1], dict(records[same[-1] - 1]), already=True)
+        record = {"ts": iso(now.timestamp()), **fields, "reason": reason}
+        log.add_record(record)
+    return DecisionMade(path, len(records) + 1, record, already=False)

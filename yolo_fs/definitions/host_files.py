@@ -1,0 +1,73 @@
+"""An agent as each host reads it: front matter or a table in the host's own fields, and the text.
+
+The classes of model of the roster are those of one host; the others choose their own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+from yolo_fs.definitions.definition import Definition, text_of
+from yolo_fs.definitions.texts import rendered
+
+
+def host_file(definition: Definition, host: str) -> str:
+    """Return the definition of an agent as a host reads it."""
+    return _FORMS[host](definition)
+
+
+def sandbox_of(definition: Definition) -> str:
+    """Return the sandbox in which Codex runs an agent: a reader's, or a writer's."""
+    is_reader = not (definition.can_write or definition.can_run)
+    return "read-only" if is_reader else "workspace-write"
+
+
+def _claude(definition: Definition) -> str:
+    return rendered(
+        "claude-agent.md.j2",
+        agent=definition.agent,
+        description=_described(definition),
+        tools=definition.tools,
+        denied_tools=definition.denied_tools,
+        model=definition.agent.model.lower(),
+        text=text_of(definition).strip(),
+    )
+
+
+def _codex(definition: Definition) -> str:
+    return rendered(
+        "codex-agent.toml.j2",
+        agent=definition.agent,
+        description=_described(definition),
+        sandbox=sandbox_of(definition),
+        text=text_of(definition).strip(),
+    )
+
+
+def _cursor(definition: Definition) -> str:
+    is_reader = sandbox_of(definition) == "read-only"
+    return rendered(
+        "cursor-agent.md.j2",
+        agent=definition.agent,
+        description=_described(definition),
+        readonly="true" if is_reader else "false",
+        text=text_of(definition).strip(),
+    )
+
+
+_FORMS: Mapping[str, Callable[[Definition], str]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "cursor": _cursor,
+}
+
+
+def _described(definition: Definition) -> str:
+    """Return when to use an agent, quoted as JSON, which YAML and TOML read as well."""
+    agent = definition.agent
+    writes = f" Writes {', '.join(agent.produces)}." if agent.produces else ""
+    where = f" of the {definition.department} department" if definition.department else ""
+    return json.dumps(
+        f"{agent.title}{where}.{writes} Started with a brief of yolo-fs.", ensure_ascii=False
+    )

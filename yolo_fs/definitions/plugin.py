@@ -1,0 +1,218 @@
+"""Our plugin for Claude Code: every agent and command of the company, our hooks, MCP server, skill.
+
+Whatever it says is made from the tables, so that it is renewed by being made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from yolo_fs import __version__
+from yolo_fs.artifacts.table import ARTIFACTS
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.definitions.definition import definitions
+from yolo_fs.definitions.host_files import host_file
+from yolo_fs.definitions.texts import rendered
+from yolo_fs.hooks.hostsettings import PROGRAM, entries_of
+from yolo_fs.hooks.registration import server_of
+from yolo_fs.protocol.authority import ROUTES
+from yolo_fs.protocol.chains import CHAINS, GOES_ON
+from yolo_fs.protocol.hooks import HOST_BY_NAME
+from yolo_fs.protocol.roster import AGENTS
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import SHARED, make_folders, remove_folder, write_atomic
+from yolo_fs.workspace import output_place
+
+NAME = "yolo"
+"""What stands before its agents and commands: `yolo:yolo-critic`, `/yolo:go`."""
+MANIFEST = ".claude-plugin/plugin.json"
+_ICON = ".claude-plugin/icon.png"
+_FORMER = PROGRAM
+"""What the plugin was called when it had no agents."""
+_ABOUT = (
+    "A company of agents that takes an intent to the sign-off; every artifact is checked and "
+    "committed."
+)
+_MOST_BYTES = 1 << 20
+_HERE = os.path.dirname(__file__)
+
+
+class Skill(NamedTuple):
+    """One command of the plugin."""
+
+    name: str
+    description: str
+    title: str
+    command: str = ""
+    """What is run before the model sees it, for those that only look."""
+    advice: str = ""
+    route: str = ""
+    """Its row of the routing table, for those that start agents."""
+    hint: str = ""
+    verb: str = ""
+    """Our own verb for the same, by the runner."""
+
+
+GO = Skill(
+    "go",
+    "Take an intent from analysis to sign-off with the agents of the company, or go on.",
+    "The company goes on",
+)
+SKILLS = (
+    GO,
+    Skill("debug", "Have an incident looked into: the Lead takes it on, the Debugger investigates.",
+          "An incident", route="/yolo:debug", hint="what goes wrong", verb="debug"),
+    Skill("fix", "Have something small fixed: the Lead plans it, it is carried out like any plan.",
+          "A fix", route="/yolo:fix", hint="what is to be fixed", verb="fix-it"),
+    Skill("research", "Have a question answered: the Lead asks it, the Scout answers.",
+          "A question", route="/yolo:research", hint="the question", verb="research"),
+    Skill("qa", "Have the work checked: the Lead says what, QA verifies it and looks at the code.",
+          "A check", route="/yolo:qa", hint="what is to be checked", verb="qa"),
+    Skill("status", "Show where the team stands: steps, plans, gates, and what is held, and why.",
+          "Where the team stands", "yolo-fs status",
+          "Tell the user what is done, what is next, and what waits for them. For anything held or"
+          " refused, `yolo-fs explain REASON` says what helps."),
+    Skill("resume", "Take up the work where it stopped, after a break, a crash or a compaction.",
+          "Where the work goes on", "yolo-fs resume",
+          "Go on with exactly this. If it is an agent's turn, `/yolo:go` has it start."),
+    Skill("inbox", "Settle what waits for a person: questions, decisions, holds, oldest first.",
+          "What waits for you", "yolo-fs inbox --json",
+          "Ask the user about each item with the question tool of this host, with the options that"
+          " it has; then run the command that the item names, word for word. Decide nothing in"
+          " their place."),
+)  # fmt: skip
+"""The commands, in the order of the README."""
+
+
+def skill_file(skill: Skill) -> str:
+    """Return a command of the plugin as Claude Code reads it."""
+    quoted = json.dumps(skill.description)
+    values = {**skill._asdict(), "prefix": f"{NAME}:yolo-", "quoted": quoted}
+    if skill is GO:
+        yours = [row.file for row in ARTIFACTS if row.kind == "analysis"]
+        return rendered("skill-go.md.j2", **values, yours=yours)
+    if not skill.route:
+        return rendered("skill-look.md.j2", **values)
+    route = next(row for row in ROUTES if row.command == skill.route)
+    kinds = {row.kind: row.file for row in ARTIFACTS}
+    stages = [
+        {"role": stage.role.value, "does": stage.does, "file": kinds[stage.kind]}
+        for stage in CHAINS[skill.verb]
+    ]
+    return rendered(
+        "skill-chain.md.j2",
+        **values,
+        chain=route.chain,
+        escalation=route.escalation,
+        stages=stages,
+        goes_on=skill.verb in GOES_ON,
+    )
+
+
+def plugin_files() -> dict[str, bytes]:
+    """Return the files of the plugin: path → content."""
+    return {path: text if isinstance(text, bytes) else text.encode() for path, text in _files()}
+
+
+def _files() -> Iterator[tuple[str, str | bytes]]:
+    host = HOST_BY_NAME["claude"]
+    hooks = {event: list(entries_of(host, event)) for event in host.events.values()}
+    manifest = {
+        "name": NAME,
+        "version": __version__,
+        "description": _ABOUT,
+        "author": {"name": "The yolo_fs authors"},
+        "license": "MIT",
+        "keywords": ["agents", "git", "handoff"],
+    }
+    yield MANIFEST, _json(manifest)
+    yield "hooks/hooks.json", _json({"description": _ABOUT, "hooks": hooks})
+    yield ".mcp.json", _json({"mcpServers": {PROGRAM: server_of()}})
+    for definition in definitions():
+        yield f"agents/{definition.agent.full_name}.md", host_file(definition, "claude")
+    for skill in SKILLS:
+        yield f"skills/{skill.name}/SKILL.md", skill_file(skill)
+    yield f"skills/{PROGRAM}/SKILL.md", rendered("skill-yolo-fs.md.j2")
+    yield "README.md", rendered("README.md.j2", agents=AGENTS, skills=SKILLS)
+    yield "LICENSE", rendered("LICENSE.j2")
+    with open(os.path.join(_HERE, "icon.png"), "rb") as file:
+        yield _ICON, file.read()
+
+
+def write_plugin(folder: str, start: str) -> bool:
+    """Make or renew the plugin in a folder; tell whether it was there already, as it should be.
+
+    `start`: where the person is who named the folder.
+
+    Raises:
+        YoloError: PATH_ESCAPES, NOT_REGULAR; BAD_CONFIG when the folder holds anything else;
+            nothing is written then.
+    """
+    stale = {path: data for path, data in plugin_files().items() if _data(folder, path) != data}
+    if not stale:
+        return True
+    if not _is_ours(folder) and os.path.isdir(folder) and os.listdir(folder):
+        message = f"{safe(folder)} is not empty, and holds no plugin of ours"
+        raise YoloError(
+            Reason.BAD_CONFIG,
+            message,
+            hint="Give a folder that is new or empty.",
+            exit_code=Exit.BAD_CONFIG,
+        )
+    top, inner = output_place(os.path.join(folder, "_"), start)
+    _write(stale, os.path.dirname(inner), top)
+    return False
+
+
+def write_own_plugin(folder: str, top: str) -> None:
+    """Make or renew the plugin in a folder of ours, which lies below `top`.
+
+    A host obeys whatever a plugin holds: with anything more in it, it is made anew.
+    """
+    if os.path.lexists(folder) and not _paths_in(folder) <= plugin_files().keys():
+        remove_folder(folder)
+    stale = {path: data for path, data in plugin_files().items() if _data(folder, path) != data}
+    _write(stale, folder, top)
+
+
+def _paths_in(folder: str) -> set[str]:
+    """Return the files in a folder, and the links, which are not followed."""
+    if os.path.islink(folder):
+        return {""}
+    found = set()
+    for place, folders, names in os.walk(folder):
+        links = (name for name in folders if os.path.islink(os.path.join(place, name)))
+        found |= {os.path.relpath(os.path.join(place, name), folder) for name in (*names, *links)}
+    return found
+
+
+def _write(files: Mapping[str, bytes], folder: str, top: str) -> None:
+    for path, data in files.items():
+        full = os.path.join(folder, path)
+        make_folders(os.path.dirname(full), root=top)
+        write_atomic(full, data, root=top, mode=SHARED)
+
+
+def is_plugin_complete(folder: str) -> bool:
+    """Return whether a folder holds the plugin as it should be."""
+    return all(_data(folder, path) == data for path, data in plugin_files().items())
+
+
+def _is_ours(folder: str) -> bool:
+    try:
+        return parse(_data(folder, MANIFEST).decode(), _MOST_BYTES).get("name") in (NAME, _FORMER)
+    except (ValueError, AttributeError):
+        return False
+
+
+def _data(folder: str, path: str) -> bytes:
+    found = read(folder, path, _MOST_BYTES)
+    return found.data if isinstance(found, Content) else b""
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

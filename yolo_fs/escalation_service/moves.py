@@ -1,0 +1,463 @@
+"""Escalations of a work tree: open, raise, resolve, list, and hand up what a level is silent about,
+once.
+
+The log of the work tree, committed or not, is the memory: under its lock it is read again before a
+line is added, so that however many processes tick at once, each level of each attempt is handed up
+by one line. See docs/dev/faults.md#f19, #f47 and #f53.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, place_of_name
+from yolo_fs.artifacts.naming import entries_in
+from yolo_fs.checking.snapshots import WorkTree
+from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe, shortened
+from yolo_fs.core.timestamps import AHEAD
+from yolo_fs.escalation_service.clock import read_clock
+from yolo_fs.escalations.fold import escalations
+from yolo_fs.escalations.lines import (
+    EscalationRequest,
+    called,
+    message_of,
+    opened,
+    raised,
+    resolved,
+)
+from yolo_fs.escalations.log import (
+    ENTRIES,
+    LOG,
+    EscalationLog,
+    EscalationProgress,
+    EscalationStage,
+    LogEntry,
+    mode_of,
+    station,
+)
+from yolo_fs.escalations.machine import advance, begin, wanting
+from yolo_fs.evidence.facts import Switches
+from yolo_fs.git.commit_object import read_commit_object
+from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.system.files import Content, names_in, read, stamp_at
+from yolo_fs.system.in_place import Appending, UnwrittenLog, appending
+from yolo_fs.system.readers import read_lines, read_object
+from yolo_fs.system.text_checks import Limits, Reading
+from yolo_fs.workspace import Settings, find_phase
+
+
+class PhaseEscalations(NamedTuple):
+    """What the work tree says of the escalations of one phase."""
+
+    phase: PhaseId
+    stamps: Sequence[object]
+    """What differs once a file of it was changed."""
+    known: EscalationLog
+    findings: tuple[Finding, ...]
+    """What could not be read."""
+
+
+class PhaseLog:
+    """The log of one phase, and the entries beside it."""
+
+    def __init__(self, root: str, phase: PhaseId, settings: Settings):
+        self._root = root
+        self._settings = settings
+        self.phase = phase
+        self.folder = f"{PLANNING_ROOT}/phases/{phase}"
+        self.path = f"{self.folder}/{LOG}"
+        """Relative to the work tree."""
+        self._entries: tuple[Mapping[str, Any], ...] = ()
+        """As they were when the execution state could last be read: a torn one says nothing."""
+
+    @property
+    def full_path(self) -> str:
+        """Where the log is."""
+        return os.path.join(self._root, self.path)
+
+    def appending(self) -> AbstractContextManager[Appending]:
+        """Hold the log as `in_place.appending` does."""
+        return appending(self.full_path, root=self._root)
+
+    def stamps(self) -> tuple[object, ...]:
+        """Return what differs once a file changed that says anything of escalations."""
+        paths = (f"{self._root}/{path}" for path in (self.path, *self._states()))
+        return tuple(stamp_at(path, by_link=False) for path in paths)
+
+    def look(self) -> PhaseEscalations:
+        """Read everything anew."""
+        stamps = self.stamps()
+        content = read(self._root, self.path, self._settings.policy.max_file_bytes)
+        if isinstance(content, Content):
+            return self.found(
+                content.data, datetime.fromtimestamp(content.stamp.mtime_ns / 1e9, UTC), stamps
+            )
+        wrong = () if content.reason is Reason.FILE_MISSING else (content,)
+        return self._found(Reading((), wrong, torn=False), None, stamps)
+
+    def locked(self, log: Appending, now: datetime) -> PhaseEscalations:
+        """Read everything anew while nobody else appends."""
+        data = log.read(self._settings.policy.max_file_bytes)
+        return (
+            self.found(data, now, self.stamps())
+            if data
+            else self._found(Reading((), (), torn=False), None, ())
+        )
+
+    def found(
+        self, data: bytes, written_at: datetime, stamps: Sequence[object]
+    ) -> PhaseEscalations:
+        """Return what the log says that holds these bytes."""
+        return self._found(read_lines(data, self.path, self._limits), written_at, stamps)
+
+    def _found(
+        self, reading: Reading, written_at: datetime | None, stamps: Sequence[object]
+    ) -> PhaseEscalations:
+        entries, wrong = self._read_entries()
+        known = EscalationLog(
+            mode=mode_of(several=Switches(self._settings.config).several_departments),
+            rules=self._settings.config.escalation,
+            lines=tuple(record.value for record in reading.records),
+            entries=entries,
+            written_at=written_at,
+            departments=self._departments(),
+            numbers=tuple(record.line for record in reading.records),
+        )
+        return PhaseEscalations(self.phase, stamps, known, (*errors(reading.findings), *wrong))
+
+    @property
+    def _limits(self) -> Limits:
+        return self._settings.limits
+
+    def _states(self) -> tuple[str, str]:
+        return f"{self.folder}/{ENTRIES}", f"{PLANNING_ROOT}/{ENTRIES}"
+
+    def _read_entries(self) -> tuple[tuple[Mapping[str, Any], ...], tuple[Finding, ...]]:
+        """Return the execution state's entries; the phase's own file wins.
+
+        See docs/dev/sources.md#c12.
+        """
+        wrong: tuple[Finding, ...] = ()
+        for path in self._states():
+            content = read(self._root, path, self._settings.policy.max_file_bytes)
+            if isinstance(content, Finding):
+                wrong += () if content.reason is Reason.FILE_MISSING else (content,)
+                continue
+            reading = read_object(content.data, path, self._limits)
+            wrong += errors(reading.findings)
+            if reading.records and reading.records[0].value.get("phase") == int(self.phase.number):
+                self._entries = entries_in(reading.records[0].value)
+                return self._entries, wrong
+        if not wrong:
+            self._entries = ()
+        return self._entries, wrong
+
+    def _departments(self) -> dict[str, Dept]:
+        places = (
+            classify(f"{self.folder}/{name}")
+            for name in names_in(os.path.join(self._root, self.folder))
+        )
+        plans = (place for place in places if place and place.artifact.kind == "plan")
+        return {str(place.plan): Dept(place.department) for place in plans}
+
+
+def fails_audit(root: str, folder: str, limits: Limits) -> bool:
+    """Return whether a security audit of a phase says FAIL."""
+    for name in names_in(os.path.join(root, folder)):
+        place = classify(f"{folder}/{name}")
+        if place is None or place.artifact.kind != "security-audit":
+            continue
+        content = read(root, place.path, limits.max_file_bytes)
+        if not isinstance(content, Content):
+            continue
+        records = read_lines(content.data, place.path, limits).records
+        if records and records[0].value.get("r") == "FAIL":
+            return True
+    return False
+
+
+def next_dt(lines: Sequence[Mapping[str, Any]], name: str, now: datetime) -> str:
+    """Return the moment of a new line: now, yet later than every line of that escalation, also as
+    text.
+
+    Moments are compared as text by whoever checks the log, and a clock may have been set back.
+    """
+    latest = max((str(line.get("dt")) for line in lines if line.get("id") == name), default="")
+    for at in (
+        now,
+        *(_just_after(latest, step) for step in (timedelta(microseconds=1), timedelta(seconds=1))),
+    ):
+        if at and (written := _iso(at)) > latest:
+            return written
+    return _iso(now)
+
+
+def _just_after(latest: str, step: timedelta) -> datetime | None:
+    try:
+        return datetime.fromisoformat(latest).astimezone(UTC) + step
+    except (ValueError, OverflowError):
+        return None
+
+
+def _iso(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def add_line(
+    log: Appending, line: Mapping[str, Any], path: str, settings: Settings
+) -> tuple[Finding, ...]:
+    """Append a line that passes the schema; else return what is wrong, and append nothing."""
+    from yolo_fs.schemas.base import check  # only who writes a line checks one
+    from yolo_fs.schemas.lines.escalation import EscalationLine
+
+    _, faults = check(EscalationLine, line, settings.mode)
+    wrong = tuple(fault.as_finding(path) for fault in faults)
+    if not errors(wrong):
+        log.add_record(line)
+    return errors(wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveResult:
+    """What became of a move."""
+
+    progress: EscalationProgress | None = None
+    line: Mapping[str, Any] = field(default_factory=dict)
+    """The line of the log; empty when it was refused."""
+    message: Mapping[str, Any] | None = None
+    """What is to be sent to the next level, where the document names a message."""
+    findings: tuple[Finding, ...] = ()
+    already: bool = False
+    """The log said so before."""
+    path: str = ""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing was logged."""
+        return bool(errors(self.findings))
+
+
+_Draft = Callable[[EscalationProgress | None, EscalationLog], dict[str, Any]]
+"""Makes the line of a move, but for id and moment, from how the escalation stands."""
+
+
+class Escalations:
+    """The escalations of one work tree, for commands."""
+
+    def __init__(
+        self, repository: Repository, settings: Settings, clock: Callable[[], Any] = read_clock
+    ):
+        self._repository = repository
+        self._settings = settings
+        self._clock = clock
+
+    def phase_log(self, phase: PhaseId) -> PhaseLog:
+        """Return the log of a phase."""
+        return PhaseLog(self._repository.root, phase, self._settings)
+
+    def list(self, phase: PhaseId) -> tuple[tuple[EscalationProgress, ...], tuple[Finding, ...]]:
+        """Return how the escalations of a phase stand, and what is wrong with what they say."""
+        log = self.phase_log(phase)
+        found = log.look()
+        now = self._clock().wall
+        progress = escalations(found.known, now)
+        return progress, _located(
+            (*found.findings, *(one for each in progress for one in each.findings)), log
+        )
+
+    def open(self, said: EscalationRequest, to: str = "") -> MoveResult:
+        """Report that a task is blocked; again, when what was decided did not help.
+
+        Raises:
+            YoloError: BAD_NAME, UNKNOWN_NAME for a task or its phase; LOCK_TIMEOUT; UNTERMINATED.
+        """
+        task = TaskRef.parse(said.task)
+        if task is None:
+            raise YoloError(
+                Reason.BAD_NAME,
+                f"{safe(said.task)!r} is not a task id",
+                hint="NN-MM/Tk",
+                exit_code=Exit.USAGE,
+            )
+
+        self._require_task(task)
+        return self._move(
+            EscalationId(task), lambda one, known: opened(said, to, task, one, known), said
+        )
+
+    def raise_(self, name: EscalationId, said: EscalationRequest, to: str = "") -> MoveResult:
+        """Hand an escalation to the next level up.
+
+        Raises:
+            YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
+        """
+        return self._move(name, lambda one, _: raised(said, to, one), said)
+
+    def resolve(self, name: EscalationId, said: EscalationRequest, to: str = "") -> MoveResult:
+        """Decide, pass the decision on, or say that the task goes on, whichever is the turn of who
+        speaks.
+
+        Raises:
+            YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
+        """
+        return self._move(name, lambda one, _: resolved(said, to, one), said)
+
+    def _require_task(self, task: TaskRef) -> None:
+        """Refuse a task that the plans of its phase do not have, once there is a plan."""
+        phase = find_phase(self._repository.root, task.plan.phase)
+        folder = f"{PLANNING_ROOT}/phases/{phase}"
+        tree = WorkTree(self._repository.root, self._settings.policy.max_file_bytes)
+        known: set[str] = set()
+        for name in tree.names(folder):
+            place, data = place_of_name(name), tree.content(f"{folder}/{name}")
+            if place and place.plan and isinstance(data, bytes):
+                tasks = read_lines(data, name, self._settings.limits).records[1:]
+                known |= {f"{place.plan}/{line.value.get('id')}" for line in tasks}
+        if known and str(task) not in known:
+            hint = f"the phase has {shortened(sorted(known), 8, shown_by=f'{folder}/*.plan.jsonl')}"
+            message = f"no plan of the phase has task {task}"
+            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+
+    def _move(self, name: EscalationId, draft: _Draft, said: EscalationRequest) -> MoveResult:
+        log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))
+        if not os.path.lexists(log.full_path):  # opening it would make it, for a refused move too
+            empty = UnwrittenLog()
+            found = log.locked(empty, self._clock().wall)
+            tried = self._logged(empty, log, found, name, draft, said)
+            if tried.is_refused:
+                return tried
+        with log.appending() as file:
+            found = log.locked(file, self._clock().wall)
+            return self._logged(file, log, found, name, draft, said)
+
+    def _logged(
+        self,
+        file: Appending,
+        log: PhaseLog,
+        found: PhaseEscalations,
+        name: EscalationId,
+        draft: _Draft,
+        said: EscalationRequest,
+    ) -> MoveResult:
+        now = self._clock().wall
+        one = _named(escalations(found.known, now), name)
+        last = one.history[-1] if one else None
+        dt = next_dt(found.known.lines, str(name), now)
+        line = {"id": str(name), "dt": dt, **draft(one, found.known)}
+        line["sev"] = said.severity or (one.severity if one else "blocking")
+        speaker = said.agent or (one.agent if one else "")
+        line["agent"] = called(speaker, one, name, found.known)
+        new = station(len(found.known.lines) + 1, name, line)
+        if last is not None and one is not None and _says_the_same(last, new):
+            return MoveResult(one, line, message_of(one, last), already=True, path=log.path)
+        wrong = errors(
+            [*self._refusals(one, new, found, log), *self._unproved(new, said, log, one)]
+        )
+        wrong = _located(wrong, log) or add_line(file, line, log.path, self._settings)
+        if wrong:
+            return MoveResult(one, findings=wrong, path=log.path)
+        after = _named(
+            escalations(log.locked(file, self._clock().wall).known, self._clock().wall), name
+        )
+        assert after is not None
+        return MoveResult(
+            after,
+            line,
+            message_of(after, new) or said.original,
+            _remarks(after, log),
+            path=log.path,
+        )
+
+    def _refusals(
+        self, one: EscalationProgress | None, new: LogEntry, found: PhaseEscalations, log: PhaseLog
+    ) -> tuple[Finding, ...]:
+        if one is None:
+            if new.state != "open":
+                hint = (
+                    "'yolo-fs escalate list' shows those there are; 'yolo-fs escalate "
+                    "open' opens one."
+                )
+                return (
+                    Finding(
+                        Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint
+                    ),
+                )
+            department = found.known.departments.get(str(new.id.task.plan), DEFAULT_DEPARTMENT)
+            opened, wrong = begin(new, found.known, department, is_known=False)
+            return (*wrong, *wanting(opened, new))
+        moved, wrong = advance(one, new, found.known)
+        return wrong if moved is one else (*wrong, *wanting(one, new))
+
+    def _unproved(
+        self,
+        new: LogEntry,
+        said: EscalationRequest,
+        log: PhaseLog,
+        one: EscalationProgress | None,
+    ) -> tuple[Finding, ...]:
+        """Return what is claimed and not there: a commit made since, a failed audit."""
+        if _is_hash(new.shown_by) and (message := self._is_no_progress(new.shown_by, one)):
+            expected = "the commit that carries the task on"
+            return (Finding(Reason.UNKNOWN_COMMIT, LOG, 0, "/ref", message, expected),)
+        if said.fails and not fails_audit(self._repository.root, log.folder, self._settings.limits):
+            message = (
+                "only a security FAIL goes past the chain, and no security audit of the "
+                "phase says FAIL"
+            )
+            hint = "Write the audit with r FAIL first; or ask the Lead."
+            return (
+                Finding(Reason.WRONG_LEVEL, LOG, 0, "/tgt", message, "an audit that fails", hint),
+            )
+        return ()
+
+    def _is_no_progress(self, name: str, one: EscalationProgress | None) -> str:
+        """Return why a commit cannot show that the task goes on; empty when it can."""
+        found = self._repository.objects.read(f"{name}^{{commit}}")
+        if found is None or found.kind != "commit":
+            return f"{name} is no commit of this repository"
+        made_s = read_commit_object(found.body).at_s
+        if one is not None and made_s < int(one.opened_at.timestamp()) - int(AHEAD.total_seconds()):
+            return f"{name} is older than the escalation"
+        return ""
+
+
+def _says_the_same(last: LogEntry, new: LogEntry) -> bool:
+    """Return whether a line repeats the one before it: its caller may not know it was heard."""
+    shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
+    return shown[0] == shown[1]
+
+
+def _named(found: tuple[EscalationProgress, ...], name: EscalationId) -> EscalationProgress | None:
+    return next((one for one in found if one.id == name), None)
+
+
+def _located(findings: tuple[Finding, ...], log: PhaseLog) -> tuple[Finding, ...]:
+    """Return findings of the rules with the path that the log has in this work tree."""
+    return tuple(
+        one if one.path.startswith(log.folder) else replace(one, path=f"{log.folder}/{one.path}")
+        for one in findings
+    )
+
+
+def _remarks(one: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
+    if one.standing is not EscalationStage.STOPPED:
+        return ()
+    message = f"{one.id} went up and came back {one.round_trips} times: the work on it stops"
+    hint = (
+        f"Only the user's decision ends it: yolo-fs escalate resolve {one.id} --by user "
+        "--decision …"
+    )
+    return (
+        Finding(Reason.STATE_CONFLICT, log.path, 0, "", message, "a decision", hint, Level.WARNING),
+    )
+
+
+def _is_hash(text: str) -> bool:
+    return 7 <= len(text) <= 64 and all(char in "0123456789abcdef" for char in text)

@@ -1,0 +1,617 @@
+"""What is known of one phase: committed artifacts, commits, settings; and whether "complete" is
+true. The fold reads nothing else. Pure.
+
+A summary counts only when its commits exist, touch the plan, and its tests agree. Evidence that
+says FAIL outweighs whatever else says that a step or a phase is done: no skip and no sign-off goes
+past it. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, NamedTuple, TypeVar
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.core.ids import PhaseId, PlanId, TaskRef
+from yolo_fs.core.reasons import safe
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, DEPARTMENT_BY_NAME, WORKING, Dept
+from yolo_fs.protocol.gates import Decision
+from yolo_fs.schemas.config import Config
+from yolo_fs.schemas.contradictions import contradicted
+
+_Answer = TypeVar("_Answer")
+
+
+NOWHERE = -1
+"""Position of what the branch does not have. All others count its first parents from 0 on: what a
+merge brings has the position of the merge, and what came later has a greater one."""
+
+
+class Filed(NamedTuple):
+    """One artifact as the branch has it."""
+
+    place: Place
+    lines: tuple[Mapping[str, Any], ...]
+    """Its records; one for a document."""
+    valid: bool
+    """Whether it passes the protocol. The daemon commits nothing else, people may."""
+    commit: str = ""
+    """The commit that gave it this content; empty when unknown."""
+    at_s: int = 0
+    """When that commit was made, seconds since the epoch."""
+    position: int = NOWHERE
+    """Place of that commit in the order of the branch."""
+
+
+class SourceCommit(NamedTuple):
+    """A commit of the branch, as evidence for a plan."""
+
+    oid: str
+    subject: str
+    files: frozenset[str]
+    """Paths that it changed."""
+    at_s: int
+    """Committer time, seconds since the epoch."""
+    position: int = NOWHERE
+    """Its place in the order of the branch."""
+
+
+class Version(NamedTuple):
+    """One content that a commit gave a file."""
+
+    lines: tuple[Mapping[str, Any], ...]
+    at_s: int
+    """When, seconds since the epoch."""
+    order: int
+    """Length of the longest way from the commit to a root: clocks do not tell what came later."""
+    position: int = NOWHERE
+    """Place of the commit in the order of the branch."""
+
+
+class Work(NamedTuple):
+    """A source commit that names a plan."""
+
+    plan: str
+    at_s: int
+    order: int
+    position: int = NOWHERE
+    """Place of the commit in the order of the branch."""
+    files: frozenset[str] = frozenset()
+    """Paths that it changed; what is not known touches whatever the plan names."""
+    commit: str = ""
+
+
+_REVIEW = "owner-review"
+
+
+class Switches(NamedTuple):
+    """What the configuration and the command line turn off."""
+
+    config: Config
+    skip_qa: bool = False
+    skip_security: bool = False
+    complexity: str = ""
+    """`trivial`, `medium` or `high` where complexity routing is enabled; empty for all steps."""
+    needed: frozenset[Dept] = frozenset()
+    """The departments that the Owner of the phase needs; empty for all that are configured."""
+    order: tuple[Dept, ...] = ()
+    """The order in which the Owner of the phase dispatches them; empty for that of the tables."""
+
+    @property
+    def departments(self) -> tuple[Dept, ...]:
+        """The active departments, backend first: those whose flags are on, of them those that the
+        Owner needs; the workflow only orders them.
+        """
+        wanted = self.config.departments
+        active = tuple(row.name for row in WORKING if wanted.get(row.name, row.is_default))
+        needed = tuple(name for name in active if name in self.needed)
+        return needed or active or (DEFAULT_DEPARTMENT,)
+
+    def of_phase(self, filed: Iterable[Filed]) -> Switches:
+        """Return what holds in a phase with these artifacts: as its Owner's last review says."""
+        reviews = (one for one in filed if one.valid and one.place.artifact.kind == _REVIEW)
+        lines = [line for one in reviews for line in one.lines]
+        if not lines:
+            return self._replace(needed=frozenset(), order=())
+        order, needed = (
+            tuple(Dept(name) for name in texts(lines[-1].get(key)) if name in DEPARTMENT_BY_NAME)
+            for key in ("dispatch_order", "departments_needed")
+        )
+        return self._replace(needed=frozenset(needed), order=order)
+
+    @property
+    def several_departments(self) -> bool:
+        """Whether the company has more than the backend."""
+        return any(dept is not DEFAULT_DEPARTMENT for dept in self.departments)
+
+
+@dataclass(frozen=True)
+class PhaseFacts:
+    """Everything that a rule may know of a phase; never changed once it is made."""
+
+    phase: PhaseId
+    filed: tuple[Filed, ...]
+    """Artifacts of the phase, and those of the planning root that concern it."""
+    switches: Switches
+    commits: Mapping[str, SourceCommit] = field(default_factory=dict)
+    """Hash as a summary spells it → the commit, where the branch contains it."""
+    task_commits: Mapping[str, str] = field(default_factory=dict)
+    """`NN-MM/Tk` → the commit whose subject names that task; with the department in front
+    (`frontend 01-01/T1`) where two have a plan of that number."""
+    handed_over: str = ""
+    """The handoff of the phase before, an input of Critic and Architect; empty without one."""
+    earlier_plans: Mapping[str, bool] = field(default_factory=dict)
+    """Plan id of another phase → whether its summary says complete, for `xd`."""
+    signed_off: str = ""
+    """The commit that recorded the sign-off of this phase; empty while there is none."""
+    signed_off_at: int = NOWHERE
+    """Place of that commit in the order of the branch."""
+    versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
+    """Path of an artifact of a loop that goes on → its versions, oldest first."""
+    work: tuple[Work, ...] = ()
+    """The source commits of the plans while a loop goes on, oldest first."""
+    at_s: int = 0
+    """When the commit was made that the facts are of, seconds since the epoch."""
+    home: str = PLANNING_ROOT
+    """Where the phases in force live: the planning tree, or its active milestone."""
+
+    @property
+    def folder(self) -> str:
+        """The directory of the phase, relative to the repository."""
+        return f"{self.home}/phases/{self.phase}"
+
+    def with_filed(self, *fresh: Filed) -> PhaseFacts:
+        """Return the facts as they are once the branch has these artifacts as well."""
+        paths = {one.place.path for one in fresh}
+        before = (one for one in self.filed if one.place.path not in paths)
+        return replace(self, filed=(*before, *fresh))
+
+    def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
+        """Return the valid artifacts of a kind, of one department or of all, ordered by path."""
+        found = self._valid_by_kind.get(kind, ())
+        if department is None:
+            return tuple(found)
+        return tuple(filed for filed in found if filed.place.department == department)
+
+    def has_any(self, kinds: Set[str]) -> bool:
+        """Return whether there is a valid artifact of one of some kinds."""
+        return not kinds.isdisjoint(self._valid_by_kind)
+
+    @cached_property
+    def _valid_by_kind(self) -> dict[str, list[Filed]]:
+        found: dict[str, list[Filed]] = {}
+        for filed in sorted(self.filed, key=lambda filed: filed.place.path):
+            if filed.valid:
+                found.setdefault(filed.place.artifact.kind, []).append(filed)
+        return found
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """The phase's plans in the order of their ids."""
+        return plans_in(self.of_kind("plan"))
+
+    def lines_of(self, kind: str, department: Dept | None = None) -> tuple[Mapping[str, Any], ...]:
+        """Return all records of a kind."""
+        return tuple(line for filed in self.of_kind(kind, department) for line in filed.lines)
+
+    @cached_property
+    def _answers(self) -> dict[Callable[[PhaseFacts], Any], Any]:
+        return {}
+
+    def ask(self, rule: Callable[[PhaseFacts], _Answer]) -> _Answer:
+        """Return what a rule says of these facts; it is asked once, since they never change."""
+        if rule not in self._answers:
+            self._answers[rule] = rule(self)
+        answer: _Answer = self._answers[rule]
+        return answer
+
+    @cached_property
+    def asks_time(self) -> bool:
+        """Whether anything that follows depends on when the commit of the facts was made: an agent
+        waits for an answer, or nothing of the phase has a time of its own.
+        """
+        waits = any(map(is_blocking, self.lines_of("research")))
+        return waits or not any(one.at_s for one in self.filed if one.commit and one.place.phase)
+
+    def execution_state(self) -> Mapping[str, Any]:
+        """Return the committed execution state of this phase; empty when there is none."""
+        filed = sorted(self.of_kind("execution-state"), key=lambda one: one.place.phase is None)
+        number = int(self.phase.number)
+        lines = (line for one in filed for line in one.lines)
+        return next((line for line in lines if line.get("phase") == number), {})
+
+
+class Plan(NamedTuple):
+    """A plan with its tasks, as its file says."""
+
+    id: PlanId
+    department: Dept
+    title: str
+    wave: float
+    needs: tuple[str, ...]
+    """Plans of this phase that must be complete first."""
+    foreign: tuple[Mapping[str, Any], ...]
+    """`xd`: dependencies on other phases."""
+    files: frozenset[str]
+    """Files that the plan may touch: its `fm`, and the `f` of its tasks."""
+    tasks: tuple[Mapping[str, Any], ...]
+    commit: str
+
+
+def is_blocking(request: Mapping[str, Any]) -> bool:
+    """Return whether the agent that asks for research waits for the answer, for some time."""
+    return request.get("rt") == "blocking"
+
+
+def plans_in(filed: Iterable[Filed]) -> tuple[Plan, ...]:
+    """Return the plans among artifacts, in the order of their ids."""
+    plans = (
+        _plan(one)
+        for one in filed
+        if one.valid and one.place.artifact.kind == "plan" and one.lines and one.place.plan
+    )
+    return tuple(sorted(plans, key=lambda plan: plan.id))
+
+
+def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, ...]:
+    """Return the phase's plans in the order of their ids."""
+    if department is None:
+        return facts.plans
+    return tuple(plan for plan in facts.plans if plan.department == department)
+
+
+def is_work_of(work: Work, department: Dept, plans: Iterable[Plan]) -> bool:
+    """Return whether a source commit is of a department: two may have plans of one number, and then
+    the files tell whose it is.
+    """
+    named = [plan for plan in plans if str(plan.id) == work.plan]
+    if len({plan.department for plan in named}) > 1 and work.files:
+        named = [plan for plan in named if touches(plan.files, work.files)]
+    return any(plan.department == department for plan in named)
+
+
+def _plan(filed: Filed) -> Plan:
+    header, *tasks = filed.lines
+    assert filed.place.plan is not None
+    phase = filed.place.plan.phase
+    needs = tuple(f"{phase}-{name}" if len(name) == 2 else name for name in texts(header.get("d")))
+    files = frozenset(
+        [*texts(header.get("fm")), *(path for task in tasks for path in texts(task.get("f")))]
+    )
+    wave = header.get("w")
+    return Plan(
+        id=filed.place.plan,
+        department=Dept(filed.place.department),
+        title=str(header.get("t", "")),
+        wave=wave if isinstance(wave, int | float) else 1,
+        needs=needs,
+        foreign=tuple(item for item in header.get("xd") or () if isinstance(item, dict)),
+        files=files,
+        tasks=tuple(tasks),
+        commit=filed.commit,
+    )
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Return the texts of a list, leaving out what is none."""
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def all_present(lines: Iterable[Mapping[str, Any]], key: str) -> bool:
+    """Return whether there are lines and each says something under `key`."""
+    listed = list(lines)
+    return bool(listed) and all(line.get(key) for line in listed)
+
+
+class PlanStanding(StrEnum):
+    """How far a plan is."""
+
+    PENDING = "pending"
+    """No summary yet, no task committed."""
+    RUNNING = "running"
+    """Some task is committed."""
+    CLAIMED = "claimed"
+    """The summary says complete, the evidence does not."""
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    """The summary says partial."""
+    FAILED = "failed"
+    """The summary says failed."""
+
+
+class TaskProgress(NamedTuple):
+    """One task of a plan."""
+
+    ref: TaskRef
+    action: str
+    commit: str
+    """The commit whose subject names it; empty while there is none."""
+    layer: int
+    """Tasks of one layer may be done at once; layer 1 needs nothing. 0: they run in a circle."""
+
+
+class PlanStatus(NamedTuple):
+    """One plan and what proves it."""
+
+    id: PlanId
+    department: Dept
+    title: str
+    wave: float
+    standing: PlanStanding
+    tasks: tuple[TaskProgress, ...]
+    missing: tuple[str, ...]
+    """What a claim lacks, sentence by sentence."""
+    blocked_by: tuple[str, ...]
+    """Plans that must be complete first and are not."""
+    commit: str
+    """The commit of the plan file."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nobody has to work on it any more."""
+        return self.standing is PlanStanding.COMPLETE
+
+
+def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[PlanStatus, ...]:
+    """Return how far each plan of the phase is, in the order of their ids."""
+    every = facts.ask(_every_plan)
+    if department is None:
+        return every
+    return tuple(one for one in every if one.department == department)
+
+
+def _every_plan(facts: PhaseFacts) -> tuple[PlanStatus, ...]:
+    standing = {(plan.department, str(plan.id)): _standing(facts, plan) for plan in facts.plans}
+    return tuple(
+        PlanStatus(
+            id=plan.id,
+            department=plan.department,
+            title=plan.title,
+            wave=plan.wave,
+            standing=standing[plan.department, str(plan.id)][0],
+            tasks=_tasks(facts, plan),
+            missing=standing[plan.department, str(plan.id)][1],
+            blocked_by=_blockers(facts, plan, standing),
+            commit=plan.commit,
+        )
+        for plan in plans_of(facts)
+    )
+
+
+def layers(tasks: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """Return task ids in layers that can be done at once, in file order; empty when they run in a
+    circle.
+
+    Unknown dependencies are left out.
+    """
+    order = {name: position for position, name in enumerate(tasks)}
+    graph = TopologicalSorter(
+        {name: [need for need in needs if need in tasks] for name, needs in tasks.items()}
+    )
+    found = []
+    try:
+        graph.prepare()
+    except CycleError:
+        return ()
+    while graph.is_active():
+        ready = sorted(graph.get_ready(), key=order.__getitem__)
+        found.append(tuple(ready))
+        graph.done(*ready)
+    return tuple(found)
+
+
+def _tasks(facts: PhaseFacts, plan: Plan) -> tuple[TaskProgress, ...]:
+    named = {str(task.get("id")): texts(task.get("td")) for task in plan.tasks}
+    layer_of = {name: number for number, layer in enumerate(layers(named), 1) for name in layer}
+    found = []
+    for task in plan.tasks:
+        ref = TaskRef.parse(f"{plan.id}/{task.get('id')}")
+        if ref:
+            layer = layer_of.get(str(task.get("id")), 0)
+            commit = commit_of_task(facts, plan, task)
+            found.append(TaskProgress(ref, str(task.get("a", "")), commit, layer))
+    return tuple(found)
+
+
+def commit_of_task(facts: PhaseFacts, plan: Plan, task: Mapping[str, Any]) -> str:
+    """Return the commit that did a task; empty while there is none.
+
+    A task whose files are artifacts, as of UI/UX, is done by the commits of these.
+    """
+    named = facts.task_commits.get(key_of_task(facts.plans, plan, str(task.get("id"))), "")
+    files = texts(task.get("f"))
+    if named or not files:
+        return named
+    filed = facts.ask(_valid_by_path)
+    made = [filed.get(path) for path in files]
+    return made[-1].commit if all(made) and made[-1] else ""
+
+
+def key_of_task(plans: Iterable[Plan], plan: Plan, task: str) -> str:
+    """Return what names a task in `PhaseFacts.task_commits`."""
+    departments = {each.department for each in plans if each.id == plan.id}
+    whose = f"{plan.department} " if len(departments) > 1 else ""
+    return f"{whose}{plan.id}/{task}"
+
+
+def _valid_by_path(facts: PhaseFacts) -> Mapping[str, Filed]:
+    return {one.place.path: one for one in facts.filed if one.valid}
+
+
+def _blockers(
+    facts: PhaseFacts,
+    plan: Plan,
+    standing: Mapping[tuple[Dept, str], tuple[PlanStanding, tuple[str, ...]]],
+) -> tuple[str, ...]:
+    """Return the plans that a plan waits for; its own department's, where two have one number."""
+    by_name: dict[str, list[PlanStanding]] = {}
+    for (department, name), (how_far, _) in standing.items():
+        if department == plan.department or (plan.department, name) not in standing:
+            by_name.setdefault(name, []).append(how_far)
+    here = [
+        name
+        for name in plan.needs
+        if not by_name.get(name) or set(by_name[name]) != {PlanStanding.COMPLETE}
+    ]
+    elsewhere = [
+        name
+        for item in plan.foreign
+        if not facts.earlier_plans.get(name := f"{item.get('p')}-{item.get('n')}", False)
+    ]
+    return (*here, *elsewhere)
+
+
+def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, ...]]:
+    summaries = facts.of_kind("summary", plan.department)
+    summary = next((s.lines[0] for s in summaries if s.place.plan == plan.id and s.lines), None)
+    if summary is None:
+        started = any(commit_of_task(facts, plan, task) for task in plan.tasks)
+        return (PlanStanding.RUNNING if started else PlanStanding.PENDING), ()
+    if summary.get("s") != "complete":
+        return (PlanStanding.FAILED if summary.get("s") == "failed" else PlanStanding.PARTIAL), ()
+    missing = tuple(_lacking(facts, plan, summary))
+    return (PlanStanding.CLAIMED if missing else PlanStanding.COMPLETE), missing
+
+
+def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a summary that says complete does not prove."""
+    done, total = summary.get("tc"), summary.get("tt")
+    if done != total:
+        yield f"the summary counts {done} of {total} tasks"
+    hashes = texts(summary.get("ch"))
+    if not hashes:
+        yield "the summary names no commit"
+    yield from (
+        f"commit {name} is not on this branch" for name in hashes if name not in facts.commits
+    )
+    if touches_nothing(facts, plan, summary):
+        yield f"none of its commits touches a file of plan {plan.id}"
+    yield from _test_doubts(facts, plan, summary)
+
+
+def touches_nothing(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> bool:
+    """Return whether the commits that a summary names are there, and none is of its plan."""
+    found = (facts.commits.get(name) for name in texts(summary.get("ch")))
+    touched = {path for commit in found if commit for path in commit.files}
+    return bool(plan.files and touched) and not touches(plan.files, touched)
+
+
+def touches(wanted: Set[str], touched: Set[str]) -> bool:
+    """Return whether a changed path is one of the wanted files or lies below a wanted directory."""
+    return any(
+        path == file or path.startswith(file.rstrip("/") + "/")
+        for file in wanted
+        for path in touched
+    )
+
+
+def _test_doubts(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
+    """Yield where the summary's word on its tests and the recorded results part."""
+    results = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
+    green = [line for line in results if line.get("phase") == "green"]
+    if any(line.get("fl") for line in green[-1:]):
+        yield f"test-results of plan {plan.id} end with {green[-1]['fl']} failing"
+    if summary.get("tst") == "red_green" and results and not green:
+        yield "the summary says red_green, test-results have no green run"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One line of the evidence that says FAIL."""
+
+    step: str
+    """Key of the step that it is evidence of."""
+    what: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return self.what
+
+
+OWNERS_DECISION = "owner"
+"""In place of a step: what the Owner decided of the phase as a whole."""
+
+_VERDICTS = (
+    ("qa", "verification", "verification says FAIL"),
+    ("qa", "qa-code", "qa-code says FAIL"),
+    ("security", "security-audit", "security says FAIL: the user decides"),
+)
+"""Key of the step, kind of its verdict, and how its failure is told."""
+
+
+def failures_of(
+    facts: PhaseFacts, step: str = "", department: Dept | None = None
+) -> Iterator[Failure]:
+    """Yield what fails: of one step, or of the whole phase; of one department, or of all."""
+    for key, kind, what in _VERDICTS:
+        for filed in facts.of_kind(kind, department) if step in ("", key) else ():
+            for number, line in enumerate(filed.lines, 1):
+                if line.get("r") == "FAIL":
+                    yield Failure(key, what, filed.place.name, number)
+            for one in contradicted(kind, filed.lines):
+                yield Failure(key, f"{kind}: {one.what}", filed.place.name, one.position + 1)
+    if step in ("", "integration_gate"):
+        yield from _integration(facts)
+    if not step:
+        yield from failing_tests(facts)
+        yield from _held_by_owner(facts)
+
+
+def _integration(facts: PhaseFacts) -> Iterator[Failure]:
+    """The last result is the one in force."""
+    for filed in facts.of_kind("integration-gate-result"):
+        if filed.lines and filed.lines[-1].get("r") == "FAIL":
+            what = "the integration gate says FAIL"
+            yield Failure("integration_gate", what, filed.place.name, len(filed.lines))
+
+
+def _held_by_owner(facts: PhaseFacts) -> Iterator[Failure]:
+    """The Owner's last word holds the phase; a SHIP opens nothing that the evidence closes."""
+    for filed in facts.of_kind("owner-signoff"):
+        if filed.lines and filed.lines[-1].get("decision") == Decision.HOLD:
+            notes = safe(str(filed.lines[-1].get("notes") or "without a reason"))
+            what = f"the Owner says HOLD: {notes}"
+            yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
+
+
+_SIGNED = "owner-signoff.jsonl"
+
+
+def owner_lacks(facts: PhaseFacts) -> str:
+    """Return what a phase of several departments lacks of its Owner's delivery, once the Product
+    Owner has approved it; empty where one department works, whose Owner is go.md.
+    """
+    if not facts.switches.several_departments:
+        return ""
+    signed = next(reversed(facts.of_kind("owner-signoff")), None)
+    if signed is None or not signed.lines:
+        return f"no {_SIGNED}"
+    last = signed.lines[-1]
+    if last.get("decision") != Decision.SHIP:
+        return f"the Owner says {last.get('decision')}"
+    approved = texts(last.get("departments_approved"))
+    missing = [one.value for one in facts.switches.departments if one not in approved]
+    if missing:
+        return f"{_SIGNED} does not approve {', '.join(missing)}"
+    if any(one.position > signed.position != NOWHERE for one in facts.of_kind("po-qa-verdict")):
+        return f"{_SIGNED} is older than po-qa-verdict.jsonl, which came after it"
+    return ""
+
+
+def failing_tests(facts: PhaseFacts) -> Iterator[Failure]:
+    """Yield each plan whose last run of tests failed."""
+    last_run = {
+        line.get("plan"): (filed.place.name, number, line)
+        for filed in facts.of_kind("test-results")
+        for number, line in enumerate(filed.lines, 1)
+    }
+    for plan, (name, number, line) in last_run.items():
+        if line.get("fl"):
+            what = f"{line['fl']} tests of plan {plan} fail"
+            yield Failure("implementation", what, name, number)

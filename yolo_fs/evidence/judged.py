@@ -1,0 +1,183 @@
+"""What a verdict judges, and what came after it: evidence stands in an order. Pure.
+
+A verdict counts for what the branch had when it was given. A plan, source or summary that comes
+later opens its step again, by name. What is committed to mend a failed step is judged by that step,
+once more, and by the steps behind it: not by those before it. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from yolo_fs.evidence.facts import (
+    NOWHERE,
+    Filed,
+    PhaseFacts,
+    Plan,
+    Version,
+    is_work_of,
+    plans_of,
+)
+from yolo_fs.protocol.departments import Dept
+from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
+
+_REVIEW, _QA, _SECURITY, _INTEGRATION, _DELIVERY = range(5)
+"""The steps that judge, in their order."""
+JUDGED_BY: Mapping[str, int] = {
+    "code-review": _REVIEW,
+    "verification": _QA,
+    "qa-code": _QA,
+    "security-audit": _SECURITY,
+    "integration-gate-result": _INTEGRATION,
+    "po-qa-verdict": _DELIVERY,
+}
+"""Kind of a verdict → its step."""
+_FAILS = frozenset({"FAIL", "changes_requested"})
+_SENT_BACK = frozenset({"patch", "major"})
+
+
+class JudgedFact(NamedTuple):
+    """Something that verdicts judge, and where in the order of the branch it stands."""
+
+    what: str
+    position: int
+    judged_from: int
+    """The first step that judges it."""
+    plan: str
+
+
+def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterator[str]:
+    """Yield what the verdicts of a kind have to judge again, sentence by sentence; `department`:
+    whose verdict and whose work, None for all.
+    """
+    for filed in facts.of_kind(kind, department):
+        things = list(later_than(facts, kind, filed.position, department))
+        for thing in things[:1]:
+            others = f" and {len(things) - 1} more" if things[1:] else ""
+            yield f"{filed.place.name} is older than {thing.what}, which came after it{others}"
+
+
+def later_than(
+    facts: PhaseFacts, kind: str, position: int, department: Dept | None, plan: str = ""
+) -> Iterator[JudgedFact]:
+    """Yield what came after a verdict of a kind that judges it; `plan`: of this one, of all if
+    empty.
+
+    What is signed off stays so, whatever is changed after its sign-off, which stands for no verdict
+    on what came before it; and what has no known place is older than nothing.
+    """
+    signed_at = facts.ask(_signed_at)
+    if NOWHERE in (position, signed_at):
+        return
+    departments = facts.switches.departments if department is None else (department,)
+    for each in departments:
+        for thing in facts.ask(_made).get(each, ()):
+            is_judged = thing.judged_from <= JUDGED_BY[kind] and plan in ("", thing.plan)
+            is_later = thing.position > position and not _is_beyond(thing.position, signed_at)
+            if is_judged and is_later:
+                yield thing
+
+
+def _is_beyond(position: int, signed_at: int | None) -> bool:
+    return signed_at is not None and position > signed_at != NOWHERE
+
+
+def _signed_at(facts: PhaseFacts) -> int | None:
+    """Return where the sign-off in force stands; None while there is none."""
+    at = facts.signed_off_at
+    return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
+
+
+def _is_rework(facts: PhaseFacts, filed: Filed) -> bool:
+    return _mended(facts, Dept(filed.place.department), filed.position) == _INTEGRATION
+
+
+_SIGNED = frozenset(
+    name.partition(".")[0]
+    for step in STEPS
+    if step.blocking and float(step.number) < float(STEP_BY_KEY["signoff"].number)
+    for name in step.outputs
+)
+"""Kinds that a sign-off signs: what its steps end with."""
+
+
+def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
+    """Yield the artifacts that a sign-off at a place of history cannot have signed.
+
+    What is done anew after a verdict of the Product Owner is judged by the integration gate and by
+    the next verdict.
+    """
+    for filed in facts.filed if position != NOWHERE else ():
+        is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
+        if is_signed and filed.position > position and not _is_rework(facts, filed):
+            yield f"{filed.place.name} ({filed.commit[:7]})"
+
+
+def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
+    """Return what each department has made, each thing with the first step that judges it."""
+    return {
+        department: tuple(chain(_sources(facts, department), _papers(facts, department)))
+        for department in facts.switches.departments
+    }
+
+
+def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
+    named: dict[str, list[Plan]] = {}
+    for plan in plans_of(facts):
+        named.setdefault(str(plan.id), []).append(plan)
+    for work in facts.work:
+        if work.position != NOWHERE and is_work_of(work, department, named.get(work.plan, ())):
+            commit = f" ({work.commit[:7]})" if work.commit else ""
+            first = _mended(facts, department, work.position)
+            yield JudgedFact(f"source of {work.plan}{commit}", work.position, first, work.plan)
+
+
+def _papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
+    """Yield plans and summaries, which nobody judges before the verification."""
+    for kind in ("plan", "summary"):
+        for filed in facts.of_kind(kind, department):
+            plan = str(filed.place.plan)
+            first = max(_QA, _mended(facts, department, filed.position))
+            yield JudgedFact(f"{kind} {plan} ({filed.commit[:7]})", filed.position, first, plan)
+
+
+def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:
+    """Return the step that had failed at a moment and was being mended; the first for none."""
+    positions, failed = facts.ask(_failures).get(department, ((), ()))
+    before = bisect_left(positions, position) - 1
+    return failed[before] if before >= 0 else _REVIEW
+
+
+def _failures(facts: PhaseFacts) -> Mapping[Dept, tuple[Sequence[int], Sequence[int]]]:
+    """Return for each department the places of the verdicts on its work, in order, and the step
+    that is failed from each of them on.
+    """
+    return {each: _failures_of(facts, each) for each in Dept}
+
+
+def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Sequence[int]]:
+    said = sorted(
+        (version.position, kind, _fails(kind, version))
+        for kind, step in JUDGED_BY.items()
+        for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department)
+        for version in facts.versions.get(filed.place.path, ())
+        if version.lines
+    )
+    standing: dict[str, int] = {}
+    failed = []
+    for _, kind, step in said:
+        standing[kind] = step
+        failed.append(max(standing.values()))
+    return [position for position, _, _ in said], failed
+
+
+def _fails(kind: str, version: Version) -> int:
+    """Return the step that a verdict fails; the first for one that passes."""
+    if kind == "po-qa-verdict":
+        is_sent_back = version.lines[-1].get("verdict") in _SENT_BACK
+        return _INTEGRATION if is_sent_back else _REVIEW
+    is_failed = any(line.get("r") in _FAILS for line in version.lines)
+    return JUDGED_BY[kind] if is_failed else _REVIEW

@@ -1,0 +1,338 @@
+"""What the log and the reflog say. See docs/dev/faults.md#f04, #f05 and #f28."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.git.commit_object import read_commit_object, seconds_of
+from yolo_fs.git.object_format import GitObject
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.files import content_of
+
+LONG_S = 300.0
+"""Longest wait for a walk over the whole history."""
+
+_REFLOG_DEPTH = 100
+_OURS = b"yolo-fs"
+"""What the reflog says of our own moves."""
+_ABANDONED_MOST = 1_000
+_PATHS_MOST = 500
+"""Paths that are named to git one by one; more are looked for among all."""
+_AT_ONCE = 1_000
+"""Commits of a long history that are read at once."""
+_NAMES_BYTES = 32 << 20
+"""Most that is read of the paths that such commits changed."""
+_LINEAR_MOST = 300
+"""Commits that are followed one by one before git is asked."""
+_WHOLE_MOST = 80
+_CHANGES_MOST = 500
+"""Commits of a whole history, and changes of a line, that cost less here than a git does."""
+
+
+class LoggedCommit(NamedTuple):
+    """One commit of the log."""
+
+    oid: str
+    parents: tuple[str, ...]
+    at_s: int
+    """Committer time, seconds since the epoch."""
+    subject: str
+    trailers: tuple[tuple[str, str], ...]
+    changes: tuple[tuple[str, str], ...] = ()
+    """(status letter, path) of each path that differs from the first parent."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a coordinator made it."""
+        return any(key == "Yolo-Artifact" for key, _ in self.trailers)
+
+
+def log(
+    repository: Repository,
+    *selection: str,
+    limit: int | None = None,
+    path: str = "",
+    with_changes: bool = True,
+) -> Iterator[LoggedCommit]:
+    """Yield commits with their changed paths, newest first. `selection`: revisions and ranges.
+
+    `path`: only commits that changed it, read as it is spelled. `with_changes`: say which paths
+    each commit changed, for which git compares trees.
+    """
+    count = [f"--max-count={limit}"] if limit is not None else []
+    paths = [path] if path else []
+    which = (*count, "--end-of-options", *selection, "--", *paths)
+    return _read_log(repository, which, paths if with_changes else None)
+
+
+def log_parents_first(repository: Repository, *selection: str) -> Iterator[LoggedCommit]:
+    """Yield what `log` does, each commit after its parents, whatever the clocks said; a long
+    history never stands in memory as a whole.
+    """
+    which = ("--topo-order", "--reverse", "--end-of-options", *selection, "--")
+    return _read_log(repository, which, ())
+
+
+def _read_log(
+    repository: Repository, which: Sequence[str], paths: Sequence[str] | None
+) -> Iterator[LoggedCommit]:
+    """Yield the commits that git lists, without those that cannot be read. `paths`: which of their
+    changes are told, empty for all; None for no changes.
+    """
+    listed = repository.git.run("rev-list", *which, timeout_s=LONG_S).out.decode().split()
+    for at in range(0, len(listed), _AT_ONCE):
+        oids = listed[at : at + _AT_ONCE]
+        changes = {} if paths is None else _changes_by_commit(repository, oids, paths)
+        for found in repository.objects.read_many(oids):
+            if found and found.kind == "commit":
+                yield _as_logged(found)._replace(changes=changes.get(found.oid, ()))
+
+
+def _changes_by_commit(
+    repository: Repository, oids: Sequence[str], paths: Sequence[str]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return what each commit changed; nothing of one that changed more than anybody can read."""
+    asked = repository.git.converse(
+        "log", "-z", "-O/dev/null", "--format=%H", "--name-status", "--no-renames", "--root",
+        "--diff-merges=first-parent", "--no-walk=unsorted", "--end-of-options", *oids, "--", *paths,
+    )  # fmt: skip
+    said = asked.rest(_NAMES_BYTES, LONG_S)
+    if said is not None:
+        return dict(_changes_in(os.fsdecode(said).split("\0")))
+    middle = len(oids) // 2
+    halves = (oids[:middle], oids[middle:]) if middle else ()
+    return {
+        oid: changes
+        for half in halves
+        for oid, changes in _changes_by_commit(repository, half, paths).items()
+    }
+
+
+def _changes_in(fields: Sequence[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Read the fields: a commit, then status and path by turns until the next."""
+    position = 0
+    while position < len(fields) and (oid := fields[position].strip()):
+        position += 1
+        changes = []
+        while position + 1 < len(fields) and fields[position].strip() in {"A", "M", "D", "T"}:
+            changes.append((fields[position].strip(), fields[position + 1]))
+            position += 2
+        yield oid, tuple(changes)
+
+
+def read_commit(repository: Repository, oid: str) -> LoggedCommit | None:
+    """Return one commit without its changes, or None when there is no such commit."""
+    found = repository.objects.read(oid)
+    return _as_logged(found) if found and found.kind == "commit" else None
+
+
+def _as_logged(found: GitObject) -> LoggedCommit:
+    said = read_commit_object(found.body)
+    return LoggedCommit(found.oid, said.parents, said.at_s, said.subject, said.trailers)
+
+
+def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedCommit] | None:
+    """Return what `log` says of the commits after `since` (empty: all) up to `tip`, oldest first,
+    where they are a short line, from the objects alone; None where git has to be asked.
+    """
+    chain = line_between(repository, since, tip)
+    made, left = [], _CHANGES_MOST
+    for before, oid in pairwise(chain or ()):
+        found = repository.objects.read(oid)
+        if found is None or found.kind != "commit":
+            return None
+        try:
+            trees = before and repository.root_tree(before), repository.root_tree(oid)
+            changes = tuple(islice(repository.trees.changes(*trees), left + 1))
+        except YoloError:
+            return None  # git tells what is missing
+        left -= len(changes)
+        if left < 0:
+            return None
+        made.append(_as_logged(found)._replace(changes=changes))
+    return made if chain else None
+
+
+def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
+    """Return the commits that a branch stood at, oldest first: first parents only."""
+    answer = repository.git.text(
+        "rev-list", "--first-parent", "--reverse", "--end-of-options", tip, "--"
+    )
+    return tuple(answer.split())
+
+
+class Abandoned(NamedTuple):
+    """Commits that the branch was moved away from by the user."""
+
+    commits: tuple[str, ...]
+    moved_at_s: int
+    """When the branch was last moved by another process than ours."""
+
+
+class BranchMove(NamedTuple):
+    """One move of a branch, as its reflog has it."""
+
+    old: str
+    """The tip before; zeros where there was none."""
+    new: str
+    at_s: int
+    is_ours: bool
+
+
+def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
+    """Return the last moves of a branch, youngest first; none where nobody notes them."""
+    if repository.has_plain_refs:
+        told = content_of(f"{repository.common_dir}/logs/{ref}").splitlines()
+        lines = [line.partition(b"\t") for line in told[-_REFLOG_DEPTH:]]
+        found = [(facts.split(b" "), words) for facts, _, words in lines]
+        return tuple(
+            BranchMove(
+                os.fsdecode(facts[0]), os.fsdecode(facts[1]), seconds_of(facts[-2]), words == _OURS
+            )
+            for facts, words in reversed(found)
+            if len(facts) > 3
+        )
+    answer = repository.git.run(
+        "log", "-g", f"--max-count={_REFLOG_DEPTH}", "--date=unix", "--format=%H %gd %gs",
+        "--end-of-options", ref, "--", ok=(0, 128),
+    )  # fmt: skip
+    entries = [line.split(b" ", 2) for line in answer.out.splitlines() if line.count(b" ") > 1]
+    return tuple(
+        BranchMove(
+            os.fsdecode(before[0]),
+            os.fsdecode(new),
+            seconds_of(when.rpartition(b"@{")[2].rstrip(b"}")),
+            words == _OURS,
+        )
+        for (new, when, words), before in pairwise(
+            [*entries, [repository.object_format.zero.encode()]]
+        )
+    )
+
+
+def abandoned(repository: Repository, tip: str, moves: Sequence[BranchMove]) -> Abandoned:
+    """Return the commits of a branch's recent past that its tip no longer contains (F28). `moves`:
+    as `moves_of` returns them.
+    """
+    stood = [move.new for move in moves]
+    at = stood.index(tip) if tip in stood else 0  # the branch has gone on since it was looked at
+    pasts = set(stood[at:])
+    if not pasts - {tip} or _has_passed(repository, tip, pasts):
+        return Abandoned((), 0)
+    given = "\n".join([*sorted(pasts), f"^{tip}", ""]).encode()
+    lost = repository.git.run(  # some of them may have been pruned
+        "rev-list", "--ignore-missing", f"--max-count={_ABANDONED_MOST}", "--stdin",
+        given=given, ok=(0, 128),
+    )  # fmt: skip
+    moved = (move.at_s for move in moves[at:] if not move.is_ours)
+    return Abandoned(tuple(lost.out.decode().split()), max(moved, default=0))
+
+
+def _has_passed(repository: Repository, tip: str, commits: Iterable[str]) -> bool:
+    """Return whether a short line of commits up to `tip` has all of these."""
+    left, at = set(commits), tip
+    for _ in range(_LINEAR_MOST):
+        left.discard(at)
+        parents = repository.parents(at) if left else ()
+        if len(parents) != 1:
+            break
+        at = parents[0]
+    return not left
+
+
+def last_good_tip(repository: Repository, ref: str) -> str | None:
+    """Return the youngest readable commit that the reflog file of a broken branch names (F04)."""
+    lines = content_of(os.path.join(repository.common_dir, "logs", ref)).splitlines()
+    tips = (os.fsdecode(line.split(b" ")[1]) for line in reversed(lines) if line.count(b" ") > 1)
+    return next(
+        (tip for tip in tips if (found := repository.objects.read(tip)) and found.kind == "commit"),
+        None,
+    )
+
+
+class LoggedChange(NamedTuple):
+    """One commit that changed one path."""
+
+    path: str
+    blob: str | None
+    """None: the commit took the file away, or put something else than a file there."""
+    commit: str
+
+
+def changes_of(repository: Repository, tip: str | None, paths: Sequence[str]) -> list[LoggedChange]:
+    """Return what changed the paths in the history of `tip`, oldest first."""
+    if not tip or not paths:
+        return []
+    walked = ("--topo-order", "--reverse", "--end-of-options", tip)
+    return list(_logged(repository, paths, *walked))
+
+
+def changed_after(repository: Repository, tip: str, path: str, since_s: int) -> bool:
+    """Return whether a commit in the history of `tip` that is younger than a moment changed a path.
+    Only what is younger is gone through.
+    """
+    younger = repository.git.run(
+        "rev-list", "--max-count=1", f"--since={since_s + 1}", "--end-of-options", tip, "--", path,
+        timeout_s=LONG_S,
+    )  # fmt: skip
+    return bool(younger.out)
+
+
+def changes_in(
+    repository: Repository, commits: Iterable[str], paths: Sequence[str]
+) -> Iterator[LoggedChange]:
+    """Yield what each of these commits changed at the paths."""
+    given = "".join(f"{commit}\n" for commit in commits).encode()
+    return _logged(repository, paths, "--no-walk=unsorted", "--stdin", given=given)
+
+
+def line_between(repository: Repository, since: str, tip: str | None) -> list[str] | None:
+    """Return the commits from `since` (empty: nothing) to `tip`; None if they are no short line."""
+    if tip is None:
+        return None
+    most = _LINEAR_MOST if since else _WHOLE_MOST
+    chain = [tip]
+    while chain[-1] != since:
+        parents = repository.parents(chain[-1]) or ("",)
+        if len(parents) != 1 or len(chain) > most or not chain[-1]:
+            return None
+        chain += parents
+    return chain[::-1]
+
+
+def changes_along(
+    repository: Repository, chain: Sequence[str], paths: Sequence[str]
+) -> Iterator[LoggedChange]:
+    """Yield what the first commit of a chain has at the paths, then what each other one changed."""
+    before: dict[str, str | None] = {}
+    for commit in chain:
+        for path in paths:
+            blob = repository.blob_at(commit, path)
+            if blob != before.get(path):
+                yield LoggedChange(path, blob, commit)
+            before[path] = blob
+
+
+def _logged(
+    repository: Repository, paths: Sequence[str], *which: str, given: bytes | None = None
+) -> Iterator[LoggedChange]:
+    named = paths if len(paths) <= _PATHS_MOST else ()
+    answer = repository.git.run(
+        "log", "-z", "--raw", "--no-abbrev", "--format=%H", "--no-renames", "--root", "-O/dev/null",
+        "--diff-merges=first-parent", *which, "--", *named, given=given, timeout_s=LONG_S,
+    )  # fmt: skip
+    wanted = frozenset(paths)
+    commit, fields = "", iter(os.fsdecode(answer.out).split("\0"))
+    for field in fields:
+        text = field.strip("\n")
+        if not text.startswith(":"):
+            commit = text or commit
+            continue
+        mode, blob = text.split(" ")[1], text.split(" ")[3]
+        path = next(fields)
+        if path in wanted:
+            yield LoggedChange(path, blob if mode.startswith("100") else None, commit)

@@ -1,0 +1,460 @@
+"""Why something may not be committed: the states of a repository in which it is the user's turn,
+and what git's own rules say of a path: ignored, rewritten by a filter, or another repository's.
+
+Nothing of git's filters is ever run. See docs/dev/faults.md#f06, #f07, #f23, #f25, #f26, #f30,
+#f33, #f35, #f62 and #f63.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.git.runner import OWN_MARK, Conversation
+from yolo_fs.system import PROC
+from yolo_fs.system.files import Stamp, content_of, is_endless, stamp_at
+from yolo_fs.system.lock import holder
+from yolo_fs.system.system import (
+    commands,
+    is_running,
+    parent_of,
+    sees_every_process,
+    start_time,
+    working_folder,
+)
+
+IN_PROGRESS = {
+    "MERGE_HEAD": Reason.MERGE_IN_PROGRESS,
+    "rebase-merge": Reason.REBASE_IN_PROGRESS,
+    "rebase-apply": Reason.REBASE_IN_PROGRESS,
+    "CHERRY_PICK_HEAD": Reason.CHERRY_PICK_IN_PROGRESS,
+    "REVERT_HEAD": Reason.REVERT_IN_PROGRESS,
+    "sequencer": Reason.CHERRY_PICK_IN_PROGRESS,
+    "BISECT_LOG": Reason.BISECT_IN_PROGRESS,
+    "index.lock": Reason.INDEX_LOCKED,
+}
+"""File or folder in the git directory → what its presence means, the most telling first."""
+
+OF_OTHER_TOOLS = ("gitbutler/*",)
+"""Branches whose tip another program makes: a commit of ours there is lost, or breaks it."""
+_STALE_AFTER_S = 12 * 3600
+"""Time after which the note of a running commit counts as left over."""
+_MARK_BYTES = 100
+COMMITTING = "committing"
+"""File of ours that names the `git commit` that runs; our own hooks write it."""
+SECTION = "YOLO-FS INTEGRATION v1"
+"""What marks our part of a hook."""
+_QUIET_NS = 100_000_000
+"""Time after which a rewritten index no longer means that a git command is running."""
+_BETWEEN_COMMANDS_NS = 40_000_000
+"""Time within which a script or an editor starts its next git command: a commit of ours in the
+midst of that makes git refuse it.
+"""
+
+
+class Obstacles:
+    """Finds what prevents a commit right now."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        protected: Collection[str] = (),
+        allow_detached: bool = False,
+        committer_lock: str = "",
+        folders: Sequence[str] = (),
+    ):
+        """Find them in this repository; `committer_lock`: what a process that commits for us
+        holds; `folders`: where we commit.
+        """
+        self._committer_lock = committer_lock
+        self._folders = tuple(folders)
+        self._repository = repository
+        self._protected = (*OF_OTHER_TOOLS, *protected)
+        self._allow_detached = allow_detached
+        self._index_seen: Stamp | None = None
+        self._left_alone: Stamp | None = None
+        """An index whose writer has ended."""
+        self._unmerged = False
+        self._message_seen: int | None = None
+        self._hook_seen: Stamp | None = None
+        self._hook_is_silent = False
+
+    def find(self, head: Head, now_ns: int | None = None) -> Reason | None:
+        """Return the reason to hold everything, or None when a commit may be made.
+
+        `now_ns`: wall clock; with it, an index that was rewritten a moment ago counts as locked.
+        """
+        present = set(os.listdir(self._repository.git_dir))
+        if not self._repository.has_plain_refs:  # where these are no files, unlike MERGE_HEAD
+            present |= set(filter(self._repository.tip, ("CHERRY_PICK_HEAD", "REVERT_HEAD")))
+        for name, reason in IN_PROGRESS.items():
+            if name in present:
+                return reason
+        if refusal := self._storage_refusal(self._repository.common_dir):
+            return refusal
+        if head.ref is None and not self._allow_detached:
+            return Reason.DETACHED_HEAD
+        if head.ref is not None and not head.is_branch:
+            return Reason.DETACHED_HEAD
+        if any(fnmatchcase(head.branch, pattern) for pattern in self._protected):
+            return Reason.PROTECTED_BRANCH
+        if (
+            head.ref
+            and head.tip is None
+            and self._has_a_past(head)
+            and self._repository.tip(head.ref) is None
+        ):
+            return Reason.BRANCH_BROKEN
+        if head.tip is None and self._repository.has_commits():
+            return Reason.USER_COMMITTING
+        index = stamp_at(f"{self._repository.git_dir}/index")
+        if self._index_just_rewritten(index, head, now_ns):
+            return Reason.INDEX_LOCKED
+        if self._index_is_unmerged(index):
+            return Reason.UNMERGED_INDEX
+        if self._user_is_committing():
+            return Reason.USER_COMMITTING
+        return None
+
+    def changed_since(self, head: Head, now_ns: int) -> bool:
+        """Return whether the user moved HEAD, or began something, since `head` was read: files may
+        be another branch's.
+
+        The compare-and-swap does not see this, for the branch that HEAD left has not moved (F28).
+        """
+        return self._repository.head() != head or self.find(head, now_ns) is not None
+
+    def _has_a_past(self, head: Head) -> bool:
+        """Tell a branch torn by power loss (F04) from an unborn one: it has a file, or a reflog."""
+        log = f"{self._repository.common_dir}/logs/{head.ref}"
+        return os.path.isfile(f"{self._repository.common_dir}/{head.ref}") or (
+            os.path.isfile(log) and os.path.getsize(log) > 0
+        )
+
+    def _index_just_rewritten(self, index: Stamp | None, head: Head, now_ns: int | None) -> bool:
+        """Return whether a git command wrote the index a moment ago and may be about to move the
+        branch.
+
+        `git reset` and `git checkout` change the work tree and the index first, and only then HEAD
+        (F28).
+        """
+        if index is None or now_ns is None or index == self._index_seen:
+            return False
+        rested_ns = now_ns - index.ctime_ns
+        if not 0 <= rested_ns < _QUIET_NS:
+            return False
+        return rested_ns < _BETWEEN_COMMANDS_NS or not self._is_left_alone(index, head)
+
+    def _is_left_alone(self, index: Stamp, head: Head) -> bool:
+        """Return whether whoever wrote the index has ended, as far as can be seen, and has put
+        there for us no other files than HEAD has.
+
+        A program that is not called git is not seen; what it is about to do to HEAD is of no
+        concern to us where its index has our files as HEAD has them.
+        """
+        if index == self._left_alone:
+            return True
+        if not (self._folders and sees_every_process()):
+            return False
+        if _is_at_work(self._repository):
+            return False
+        entries = self._repository.staged(*self._folders)
+        staged = {each.path: each.oid for each in entries if each.is_file}
+        committed: dict[str, str] = {}
+        for folder in self._folders:
+            committed |= self._repository.files_at(head.tip, folder)
+        if staged != committed:
+            return False
+        self._left_alone = index
+        return True
+
+    def _index_is_unmerged(self, index: Stamp | None) -> bool:
+        """Return whether the index holds conflicts, as `git stash pop` leaves (no MERGE_HEAD)."""
+        if index != self._index_seen:
+            self._unmerged = index is not None and self._repository.has_conflicts()
+            self._index_seen = index
+        return self._unmerged
+
+    def index_rewritten(self, left_at: Stamp | None) -> None:
+        """Note the index that we left, which never adds conflicts: it need not be read again."""
+        self._index_seen = left_at or self._index_seen
+
+    def _storage_refusal(self, folder: str) -> Reason | None:
+        """Return why nothing can be stored; what only this process may not write, another one may.
+
+        The sandbox of an agent's host shows `.git` read-only; the daemon commits outside of it.
+        """
+        refusal = _stores_nothing(folder)
+        if refusal is Reason.STORAGE_FAILED and self._committer_lock and os.path.isdir(PROC):
+            by = holder(self._committer_lock)
+            is_other = by is not None and by.pid != os.getpid()
+            return _stores_nothing_for(by.pid, folder) if by and is_other else refusal
+        return refusal
+
+    def _user_is_committing(self) -> bool:
+        """Return whether the editor of a `git commit` of this work tree is open.
+
+        git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not
+        changed since the last look no process needs to be searched for. Only a pre-commit hook runs
+        before that. Our own hooks, where they are installed, name the process: also one that is not
+        called `git commit`, such as an alias, and also where there is no /proc.
+        """
+        if _is_marked(f"{self._repository.own_dir}/{COMMITTING}"):
+            return True
+        if self._has_silent_hook() and _is_committing(self._repository.root):
+            return True
+        stamp = stamp_at(f"{self._repository.git_dir}/COMMIT_EDITMSG")
+        written = stamp.mtime_ns if stamp else None
+        if written == self._message_seen:
+            return False
+        if written is not None and _is_committing(self._repository.root):
+            return True
+        self._message_seen = written
+        return False
+
+    def _has_silent_hook(self) -> bool:
+        """Return whether there is a pre-commit hook without our part, which says that it runs."""
+        path = f"{self._repository.hooks_dir}/pre-commit"
+        if not os.access(path, os.X_OK):
+            return False
+        stamp = stamp_at(path)
+        if stamp != self._hook_seen:
+            self._hook_seen = stamp
+            self._hook_is_silent = SECTION.encode() not in content_of(path)
+        return self._hook_is_silent
+
+
+def _is_committing(root: str) -> bool:
+    """Return whether a `git commit` runs whose work tree is `root`."""
+    return any(
+        b"commit" in words
+        and f"{working_folder(pid)}/".startswith(f"{root}/")
+        and not _is_tidying(int(pid))
+        for pid, words in _gits()
+    )
+
+
+def _is_tidying(pid: int) -> bool:
+    """Return whether a git has made its commit, and waits for the housekeeping that comes last."""
+    return any(
+        words[1:2] in ([b"maintenance"], [b"gc"]) and parent_of(int(child)) == pid
+        for child, words in _gits()
+    )
+
+
+def _is_at_work(repository: Repository) -> bool:
+    """Return whether a git that is none of ours runs in a work tree, or where cannot be told."""
+    places = ("//", f"{repository.root}/", f"{repository.common_dir}/")
+    return any(
+        OWN_MARK not in words and f"{working_folder(pid) or '/'}/".startswith(places)
+        for pid, words in _gits()
+    )
+
+
+def _gits() -> Iterator[tuple[str, list[bytes]]]:
+    """Yield each git that runs: its process and the words of its command."""
+    for pid, words in commands():
+        if words and os.path.basename(words[0]) == b"git":
+            yield pid, words
+
+
+def _is_marked(path: str) -> bool:
+    """Return whether the process that our prepare-commit-msg hook noted still runs (F63)."""
+    stamp, said = stamp_at(path), content_of(path, _MARK_BYTES).decode("ascii", "replace").split()
+    if stamp is None or len(said) != 2 or time.time() - stamp.mtime_ns / 1e9 > _STALE_AFTER_S:
+        return False
+    pid, started = said
+    if not pid.isdecimal() or not is_running(int(pid)):
+        return False
+    began = start_time(int(pid))
+    return (began is None or started in ("-", str(began))) and not _is_tidying(int(pid))
+
+
+def _stores_nothing(folder: str) -> Reason | None:
+    """Return why the file system can store nothing at all. See docs/dev/faults.md#f06 and #f07."""
+    facts = os.statvfs(folder)
+    if facts.f_flag & os.ST_RDONLY:
+        return Reason.STORAGE_FAILED
+    free = facts.f_bfree if os.geteuid() == 0 else facts.f_bavail
+    return Reason.NO_SPACE if facts.f_blocks and not free else None
+
+
+def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
+    """Return why a file system stores nothing as another process sees it; None where it hides."""
+    try:
+        return _stores_nothing(f"{PROC}/{pid}/root{folder}")
+    except OSError:
+        return None
+
+
+_REWRITING = ("filter", "ident", "working-tree-encoding")
+_OF_ONE_FOLDER = (b"info/exclude", b"/.gitignore")
+"""Where rules of ours are: in no file that holds for the whole work tree and is committed."""
+_AT_ONCE = 200
+"""Paths in one question, which has to fit into a pipe: else we and git wait for each other."""
+_NOT_SET = (b"unspecified", b"unset")
+_RULES = (".gitignore", ".gitattributes")
+"""Files of a folder that say what git does with what lies below."""
+
+
+class PathRules:
+    """Asks `check-ignore` and `check-attr`, which run on while the files that they read stay."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        commit_ignored: bool = False,
+        hidden: Collection[str] = (),
+    ):
+        """`hidden`: patterns of ours, which only keep files out of sight and hold nothing."""
+        self._repository = repository
+        self._commit_ignored = commit_ignored
+        self._hidden = frozenset(map(str.encode, hidden))
+        self._sources: dict[str, Stamp | None] = {}
+        """File that rules are read from → what it was when its rules were read."""
+        self._known: dict[str, Reason | None] = {}
+        self._learnt: set[str] = set()
+        """Paths whose answer was learnt for the question that comes next."""
+        self._ignore: Conversation | None = None
+        self._attributes: Conversation | None = None
+        self._everywhere: tuple[str, ...] | None = None
+
+    def reason_to_hold(self, path: str, *, in_head: bool) -> Reason | None:
+        """Return why this path is not ours to commit, or None. A path that HEAD has is not ignored.
+
+        Raises:
+            YoloError: git refuses to judge the path, or cannot be run.
+        """
+        if path in self._learnt:
+            self._learnt.discard(path)
+        else:
+            self._forget_if_changed([path])
+        if path not in self._known:
+            self._known[path] = self._judge(path)
+        reason = self._known[path]
+        if reason is Reason.GITIGNORED and (in_head or self._commit_ignored):
+            return None
+        return reason
+
+    def learn(self, paths: Iterable[str]) -> None:
+        """Ask about many paths at once, so that each costs no round trip of its own."""
+        asked = tuple(paths)
+        self._forget_if_changed(asked)
+        odd = {folder: self._oddity(folder) for folder in set(map(os.path.dirname, asked))}
+        fresh = [
+            path for path in asked if path not in self._known and not odd[os.path.dirname(path)]
+        ]
+        for at in range(0, len(fresh), _AT_ONCE):
+            some = fresh[at : at + _AT_ONCE]
+            filtered, ignored = self._filtered(some), self._ignored(some)
+            self._known.update({path: filtered[path] or ignored[path] for path in some})
+        self._learnt = set(asked)
+
+    def close(self) -> None:
+        """End the helper processes and forget what they said."""
+        for helper in (self._ignore, self._attributes):
+            if helper is not None:
+                helper.close()
+        self._ignore = self._attributes = self._everywhere = None
+        self._known.clear()
+        self._learnt.clear()
+        self._sources.clear()
+
+    def _judge(self, path: str) -> Reason | None:
+        if odd := self._oddity(os.path.dirname(path)):
+            return odd
+        try:
+            return self._filtered([path])[path] or self._ignored([path])[path]
+        except YoloError:
+            self.close()  # a helper may have been killed; a fresh one is asked once
+            self._forget_if_changed([path])
+        try:
+            return self._filtered([path])[path] or self._ignored([path])[path]
+        except YoloError:
+            self.close()
+            raise
+
+    def _oddity(self, folder: str) -> Reason | None:
+        """Return why git cannot be asked about what lies in a folder, or None."""
+        folders = self._folders(folder)
+        if any(os.path.lexists(f"{each}/.git") for each in folders[1:]):
+            return Reason.FOREIGN_REPOSITORY
+        rules = (f"{each}/{name}" for each in folders for name in _RULES)
+        return Reason.NOT_REGULAR if any(map(is_endless, rules)) else None
+
+    def _ignored(self, paths: Sequence[str]) -> dict[str, Reason | None]:
+        if self._ignore is None:
+            # check-ignore refuses literal pathspecs; our names come from an allow-list and hold no
+            # magic.
+            self._ignore = self._repository.git.converse(
+                "check-ignore",
+                "--no-index",
+                "--stdin",
+                "-z",
+                "--verbose",
+                "--non-matching",
+                more={"GIT_LITERAL_PATHSPECS": "0"},
+            )
+        self._ignore.ask(_question(paths))
+        found: dict[str, Reason | None] = {}
+        for path in paths:
+            source, _line, pattern, _path = (self._ignore.until(b"\0") for _ in range(4))
+            is_ours = pattern in self._hidden and source.endswith(_OF_ONE_FOLDER)
+            is_hit = pattern and not is_ours and not pattern.startswith(b"!")
+            found[path] = Reason.GITIGNORED if is_hit else None
+        return found
+
+    def _filtered(self, paths: Sequence[str]) -> dict[str, Reason | None]:
+        if self._attributes is None:
+            self._attributes = self._repository.git.converse(
+                "check-attr", "--stdin", "-z", *_REWRITING
+            )
+        self._attributes.ask(_question(paths))
+        found: dict[str, Reason | None] = {}
+        for path in paths:
+            values = [[self._attributes.until(b"\0") for _ in range(3)][2] for _ in _REWRITING]
+            is_set = any(value not in _NOT_SET for value in values)
+            found[path] = Reason.ATTR_FILTER if is_set else None
+        return found
+
+    def _forget_if_changed(self, paths: Iterable[str]) -> None:
+        now = {name: stamp_at(name) for name in self._rule_files(set(map(os.path.dirname, paths)))}
+        if any(self._sources.get(name, stamp) != stamp for name, stamp in now.items()):
+            self.close()
+        self._sources.update(now)
+
+    def _rule_files(self, folders: Iterable[str]) -> list[str]:
+        if self._everywhere is None:
+            self._everywhere = self._files_for_every_path()
+        above = {each for folder in folders for each in self._folders(folder)}
+        own = [f"{folder}/{name}" for folder in above for name in _RULES]
+        return [*own, *self._everywhere]
+
+    def _folders(self, folder: str) -> list[str]:
+        """Return the folders from the root of the work tree down to this one."""
+        folders = [self._repository.root]
+        for part in filter(None, folder.split("/")):
+            folders.append(f"{folders[-1]}/{part}")
+        return folders
+
+    def _files_for_every_path(self) -> tuple[str, ...]:
+        home = os.path.expanduser("~")
+        user = os.path.join(os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config", "git")
+        named = [
+            self._repository.config_path(key)
+            for key in ("core.excludesFile", "core.attributesFile")
+        ]
+        common = self._repository.common_dir
+        inside = [f"{common}/info/exclude", f"{common}/info/attributes", f"{common}/config"]
+        outside = [f"{home}/.gitconfig", f"{user}/config", f"{user}/ignore", f"{user}/attributes"]
+        return (*inside, *outside, *filter(None, named))
+
+
+def _question(paths: Sequence[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)

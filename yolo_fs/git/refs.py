@@ -1,0 +1,418 @@
+"""Refs move by compare-and-swap, here through one long-running `git update-ref --stdin`, and at the
+user's git remote: the one place where a git of ours uses the network.
+
+At a remote credentials, ssh and proxies are those of the user's own configuration, and of the
+repository's nothing counts but the address; nothing ever prompts, no hook runs, every call has a
+time limit, and nothing is ever forced on a ref of others. See docs/dev/faults.md#f02, #f03, #f08,
+#f24 and #f57.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.isolated import ignored_settings, isolated_git
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import Conversation, GitError, GitOutput
+from yolo_fs.system import failpoint
+from yolo_fs.system.files import content_of
+from yolo_fs.system.in_place import ScratchRecord
+from yolo_fs.system.store import sync_directory
+from yolo_fs.system.system import boot_id, is_running, start_time
+
+REFLOG_MESSAGE = "yolo-fs"
+"""How our moves of a branch are told from the user's in the reflog."""
+REFTABLE_LOCK = "reftable/tables.list.lock"
+"""What locks every ref of a repository whose refs are no files."""
+_LINE_BYTES = 4096
+_NO_REFLOG = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.logAllRefUpdates",
+    "GIT_CONFIG_VALUE_0": "false",
+}
+
+
+class RefUpdater:
+    """Moves branches of one repository."""
+
+    def __init__(self, repository: Repository, *, durable: bool = True, is_private: bool = False):
+        """Move branches, or a private ref: one without a reflog, moved under a lock of ours."""
+        self._repository = repository
+        self._durable = durable
+        self._is_private = is_private
+        self._helper: Conversation | None = None
+        name = "kept-ref-lock" if is_private else "ref-locks"
+        self._notes = _LockNotes(f"{repository.own_dir}/{name}")
+
+    def move(
+        self,
+        ref: str,
+        new: str,
+        old: str | None,
+        within: AbstractContextManager[object] = contextlib.nullcontext(),
+    ) -> None:
+        """Let `ref` point at `new` if it still points at `old` (None: if it does not exist yet).
+
+        `within`: entered when the ref is locked and nothing but the move itself is left; may
+        refuse.
+
+        Raises:
+            YoloError: NOT_REGULAR when a ref of ours leads elsewhere, BRANCH_MOVED when it points
+                elsewhere by now, REF_LOCKED when another git
+                holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
+                a move that was made and then reported as failed counts as made (F08).
+        """
+        # Asked first: it may be born meanwhile.
+        has_file = os.path.isfile(f"{self._repository.common_dir}/{ref}")
+        if old is None and has_file and self._repository.tip(ref) is None:
+            raise YoloError(
+                Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
+            )
+        try:
+            zero = self._repository.object_format.zero
+            self._transact(ref, b"update", new, old or zero, within=within)
+        except YoloError as error:
+            self.close()
+            # a killed helper leaves them, and the next would wait forever
+            self.clear_own_stale_locks()
+            if self._repository.tip(ref) != new:
+                raise _told_apart(error) from None
+        if self._durable:
+            self._make_name_durable(ref, is_new=old is None)
+        failpoint.reach("refs.durable")
+
+    def renew(self) -> None:
+        """Replace the helper: one that lives long keeps every pack open that it has ever seen."""
+        if self._helper is not None:
+            self.close()
+            self._start()
+
+    def delete(self, ref: str, old: str) -> None:
+        """Delete a private ref if it still points at `old`. Raises as `move`."""
+        try:
+            self._transact(ref, b"delete", old)
+        except YoloError as error:
+            self.close()
+            self.clear_own_stale_locks()
+            raise _told_apart(error) from None
+
+    def close(self) -> None:
+        """End the helper process; an unfinished transaction is dropped by git."""
+        if self._helper is not None:
+            self._helper.close()
+            self._helper = None
+
+    def clear_own_stale_locks(self) -> tuple[str, ...]:
+        """Remove only ref locks that a dead helper of ours left; return their paths (F24)."""
+        stale = self._notes.stale()
+        for path in stale:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        return stale
+
+    def own_stale_locks(self) -> tuple[str, ...]:
+        """Return the ref locks that are provably ours and whose holder is dead."""
+        return self._notes.stale()
+
+    def _transact(
+        self,
+        ref: str,
+        change: bytes,
+        *values: str,
+        within: AbstractContextManager[object] = contextlib.nullcontext(),
+    ) -> None:
+        _refuse_astray(self._repository, ref)
+        helper = self._helper or self._start()
+        failpoint.reach("refs.begun")
+        command = b" ".join([change, os.fsencode(ref), *(value.encode() for value in values)])
+        helper.ask(b"start\n%s\nprepare\n" % command)
+        for step in (b"start: ok", b"prepare: ok"):
+            _expect(helper, step)
+        failpoint.reach("refs.prepared")
+        is_plain = self._repository.has_plain_refs
+        lock, head = (f"{ref}.lock", "HEAD.lock") if is_plain else (REFTABLE_LOCK, REFTABLE_LOCK)
+        # A private ref is not what HEAD names: a HEAD.lock is the user's.
+        heads = () if self._is_private else (f"{self._repository.git_dir}/{head}",)
+        self._notes.write((f"{self._repository.common_dir}/{lock}", *heads))
+        failpoint.reach("refs.noted")
+        with within:
+            helper.ask(b"commit\n")
+            _expect(helper, b"commit: ok")
+            failpoint.reach("refs.moved")
+
+    def _start(self) -> Conversation:
+        reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)
+        more = _NO_REFLOG if self._is_private else {}
+        self._helper = self._repository.git.converse("update-ref", *reflog, "--stdin", more=more)
+        pid = self._helper.pid
+        self._notes.helper = {"pid": pid, "started": start_time(pid), "boot": boot_id()}
+        return self._helper
+
+    def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
+        """Git syncs the ref's content, not the directory that the finished ref was renamed in."""
+        name = ref if self._repository.has_plain_refs else REFTABLE_LOCK
+        folder = os.path.dirname(f"{self._repository.common_dir}/{name}")
+        top = f"{self._repository.common_dir}/refs"
+        with contextlib.suppress(OSError):
+            sync_directory(folder)
+            while is_new and folder.startswith(top + "/"):
+                folder = os.path.dirname(folder)
+                sync_directory(folder)
+
+
+_OURS = "refs/yolo-fs/"
+"""Refs that nobody but we write: a git directory that came from somewhere has none, or odd ones."""
+
+
+def _refuse_astray(repository: Repository, ref: str) -> None:
+    """Refuse a ref of ours that git would write elsewhere: behind a link, or as another ref.
+
+    Raises:
+        YoloError: NOT_REGULAR.
+    """
+    if not ref.startswith(_OURS):
+        return
+    parts = ref.split("/")
+    names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    places = [f"{repository.common_dir}/{top}{name}" for top in ("", "logs/") for name in names]
+    found = next(filter(os.path.islink, places), "")
+    if not found and repository.has_plain_refs:
+        place = f"{repository.common_dir}/{ref}"
+        found = place if content_of(place, _LINE_BYTES).startswith(b"ref:") else ""
+    elif not found and repository.git.run("symbolic-ref", "--quiet", ref, ok=_ANY).code == 0:
+        found = ref
+    if found:
+        raise YoloError(
+            Reason.NOT_REGULAR,
+            f"{safe(found)}: expected a ref of ours, in real folders; it leads elsewhere",
+            hint="Look at what it is, then remove it; what it leads to is not ours.",
+            exit_code=Exit.NOT_HERE,
+        )
+
+
+def _expect(helper: Conversation, said: bytes) -> None:
+    if (answer := helper.line()) != said:
+        raise YoloError(
+            Reason.GIT_FAILED, f"update-ref answered {answer!r}", exit_code=Exit.GIT_FAILED
+        )
+
+
+def _told_apart(error: YoloError) -> YoloError:
+    """Return the error of a failed move with the reason that git's words amount to."""
+    said = error.said if isinstance(error, GitError) else ""
+    if "reference broken" in said:
+        hint, code = "See 'yolo-fs doctor'.", Exit.GIT_FAILED
+        return YoloError(Reason.BRANCH_BROKEN, error.message, hint=hint, exit_code=code)
+    moved = (" but expected ", "reference already exists", "unable to resolve")
+    if any(words in said for words in moved):
+        return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
+    if "cannot lock references" in said or (".lock" in said and "File exists" in said):
+        return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
+    return error
+
+
+class _LockNotes:
+    """Remembers which ref locks our helper holds: after its death they can be proved ours."""
+
+    def __init__(self, path: str):
+        self._note = ScratchRecord(path)
+        self.helper: dict[str, object] = {}
+
+    def write(self, locks: tuple[str, ...]) -> None:
+        held = [[path, mark] for path in dict.fromkeys(locks) if (mark := _mark(path))]
+        self._note.write({**self.helper, "locks": held})
+
+    def stale(self) -> tuple[str, ...]:
+        note = self._note.read()
+        try:
+            boot, started, pid = note["boot"], note["started"], note["pid"]
+            alive = (boot, started) == (boot_id(), start_time(pid)) and is_running(pid)
+            left = () if alive else note["locks"]
+            return tuple(path for path, mark in left if mark == _mark(path))
+        except (OSError, ValueError, KeyError, TypeError):
+            return ()
+
+
+def _mark(path: str) -> list[int]:
+    """Return what tells one lock file from the next: only inode numbers are used again."""
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return []
+    return [facts.st_dev, facts.st_ino, facts.st_ctime_ns]
+
+
+CALL_S = 30.0
+"""Longest wait for one call to the remote."""
+_FETCHES = 4
+"""How often the remote may move on under a fetch that another process of this clone overtook."""
+_ANY = (0, 1, 128)
+_RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
+          "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
+"""What git says when somebody else was first."""
+_IN_THE_WAY = "exists; cannot create"
+"""What it says when a ref has the name of a folder of ours, or the other way round: that stays."""
+
+
+class Remote:
+    """One remote of a repository, by its name or address."""
+
+    def __init__(self, repository: Repository, name: str):
+        self._repository = repository
+        self._name = name
+
+    def tip(self, ref: str) -> str | None:
+        """Return what a ref of the remote points at, or None when there is none.
+
+        Raises:
+            YoloError: REMOTE_AWAY; REMOTE_REFUSED when its objects are named by another hash.
+        """
+        return self.tips(ref).get(ref)
+
+    def tips(self, *refs: str) -> dict[str, str]:
+        """Return what each of these refs of the remote points at, of those that are there. One that
+        ends in `/*` stands for all below it.
+
+        Raises:
+            YoloError: as `tip`.
+        """
+        said = self._call("ls-remote", "--refs", "--", self._name, *refs).out.decode()
+        found = [line.split("\t") for line in said.splitlines() if "\t" in line]
+        if any(len(oid) != 2 * self._repository.object_format.size for oid, _ in found):
+            raise _refusal("the remote names its objects by another hash than this repository")
+        folders = tuple(ref.removesuffix("*") for ref in refs if ref.endswith("/*"))
+        return {name: oid for oid, name in found if name in refs or name.startswith(folders)}
+
+    def fetch(self, pairs: Mapping[str, str]) -> None:
+        """Let refs of ours point at what refs of the remote point at: theirs → ours.
+
+        Raises:
+            YoloError: REMOTE_AWAY; NOT_REGULAR where a ref of ours leads elsewhere.
+        """
+        for ref in pairs.values():
+            _refuse_astray(self._repository, ref)
+        for attempt in range(_FETCHES):
+            try:
+                self._fetch(*(f"+{ref}:{into}" for ref, into in pairs.items()))
+            except YoloError as error:
+                if attempt == _FETCHES - 1 or "cannot lock ref" not in error.message:
+                    raise
+                # Another process of this clone moved a ref while this fetch ran: the remote is not
+                # away, and its objects are here unless it has moved on since.
+                tips = self.tips(*pairs)
+                moves = [(pairs[ref], tip) for ref, tip in tips.items()]
+                if moves and not any(self._move(into, tip) for into, tip in moves):
+                    return
+            else:
+                return
+
+    def _move(self, ref: str, tip: str) -> int:
+        assert ref.startswith("refs/yolo-fs/"), ref
+        with contextlib.suppress(OSError):
+            # What a killed fetch left: no call of ours lives so long.
+            lock = f"{self._repository.common_dir}/{ref}.lock"
+            if time.time() - os.stat(lock).st_mtime > 2 * CALL_S:
+                os.unlink(lock)
+        return self._repository.git.run("update-ref", "--no-deref", ref, tip, ok=_ANY).code
+
+    def _fetch(self, *refspecs: str) -> None:
+        self._call(
+            "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance",
+            "--no-recurse-submodules", "--refmap=", "--", self._name, *refspecs,
+        )  # fmt: skip
+
+    def replace(self, oid: str, ref: str, old: str | None) -> bool:
+        """Let a ref of ours point elsewhere, if it still points at `old`; return whether it did.
+
+        Raises:
+            YoloError: as `push`.
+        """
+        return self.push({ref: oid}, f"--force-with-lease={ref}:{old or ''}")
+
+    def delete(self, ref: str, old: str) -> bool:
+        """Take away a ref of the remote, if it still points at `old`; return whether it did.
+
+        Raises:
+            YoloError: as `push`.
+        """
+        assert len(old) == 2 * self._repository.object_format.size, old
+        return self._push([f":{ref}"], f"--force-with-lease={ref}:{old}")
+
+    def push(self, oids: Mapping[str, str], *more: str) -> bool:
+        """Move refs of the remote forward, all or none; return whether it did. False: somebody else
+        was first. `oids`: ref → object.
+
+        Raises:
+            YoloError: REMOTE_AWAY; REMOTE_REFUSED with the words of the server, after the name of
+                the ref unless that is the first.
+        """
+        size = 2 * self._repository.object_format.size
+        assert all(len(oid) == size for oid in oids.values()), oids  # none at all would delete
+        return self._push([f"{oid}:{ref}" for ref, oid in oids.items()], *more)
+
+    def _push(self, refspecs: Sequence[str], *more: str) -> bool:
+        answer = self._call(
+            "push", "--porcelain", "--atomic", "--no-verify", "--no-follow-tags", "--no-signed",
+            "--recurse-submodules=no", *more, "--", self._name, *refspecs, ok=(0, 1),
+        )  # fmt: skip
+        if answer.code == 0:
+            return True
+        said = answer.out.decode("utf-8", "replace")
+        told = [line.split("\t") for line in said.splitlines() if line.startswith("!\t")]
+        rejected = {refs.rpartition(":")[2]: words for _, refs, words in told}
+        if not rejected:
+            raise self._away(answer.err)
+        server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
+        # Of all that were refused together, the reason stands with one of them, or is the server's.
+        causes = {ref: words for ref, words in rejected.items() if "atomic" not in words}
+        reasons = causes.values() or [line for line in server if line.startswith("remote: error:")]
+        is_in_the_way = any(_IN_THE_WAY in text for text in (said, answer.err))
+        if not is_in_the_way and any(race in words for words in reasons for race in _RACES):
+            return False
+        cause, words = next(iter((causes or rejected).items()))
+        name = [] if refspecs[0].endswith(f":{cause}") else [f"{cause}:"]
+        raise _refusal(" ".join([*name, words, *server[:5]]))
+
+    def _call(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> GitOutput:
+        # ssh shall never ask; a command of the user's own stays theirs.
+        keys = {each.key for each in self._repository.settings() if not each.is_of_repository}
+        more = {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=10"}
+        if "core.sshcommand" in keys:
+            more = {}
+        try:
+            with isolated_git(self._repository) as git:
+                return git.run(*arguments, ok=ok, timeout_s=CALL_S, networked=True, more=more)
+        except GitError as error:
+            raise self._away(error.said) from None
+        except YoloError as error:
+            if error.reason is not Reason.GIT_TIMEOUT:
+                raise
+            raise self._away(error.message) from None
+
+    def _away(self, said: str) -> YoloError:
+        hint = "Work goes on here, and is published when the remote is back."
+        if ignored := ignored_settings(self._repository):
+            hint += (
+                f" What this repository's own configuration says of {safe(', '.join(ignored))} does"
+                " not count; what you need of it belongs into your own (git config --global)."
+            )
+        return YoloError(
+            Reason.REMOTE_AWAY,
+            safe(" ".join(said.split())) or "the remote did not answer",
+            hint=hint,
+            exit_code=Exit.TRY_AGAIN,
+        )
+
+
+def _refusal(said: str) -> YoloError:
+    return YoloError(
+        Reason.REMOTE_REFUSED,
+        safe(said),
+        hint="Allow pushes to refs/heads/yolo/ there, or ask whoever looks after it.",
+        exit_code=Exit.TRY_AGAIN,
+    )

@@ -1,0 +1,641 @@
+"""Repository location, current branch and object lookup; read-only.
+
+See docs/dev/faults.md#f26, #f27, #f29, #f30 and #f37.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import stat
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple, Protocol, Self
+from weakref import WeakSet
+
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.commit_object import read_commit_object
+from yolo_fs.git.object_format import ObjectFormat
+from yolo_fs.git.objects import ObjectStore
+from yolo_fs.git.runner import (
+    Git,
+    GitOutput,
+    config_texts,
+    discover,
+    given_identity,
+    is_trusted_by_git,
+    refuse_endless,
+)
+from yolo_fs.git.trees import EXECUTABLE, Trees
+from yolo_fs.system.files import MOST_BYTES, content_of, stamp_at
+from yolo_fs.system.store import private_directory
+from yolo_fs.system.warm_path import trust_in
+
+FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
+_HASH = re.compile(r"[0-9a-f]{4,64}")
+MAIN_LINES = ("main", "master")
+"""Branches that others are likely to end in."""
+_LONGEST_CHAIN = 5
+"""Symbolic refs that git itself follows."""
+_COMMITS_KEPT = 1_000
+_BRANCHES = "refs/heads/"
+_PROGRAM = re.compile(
+    r"(?:filter|merge|diff|tar|trailer)\..*\."
+    r"(?:clean|smudge|process|required|driver|command|cmd|textconv)"
+    r"|diff\.external|interactive\.difffilter|gc\.recentobjectshook|core\.alternaterefscommand",
+    re.DOTALL,
+)
+"""A setting that names a program which git may run when it compares, merges or keeps contents."""
+_OF_THE_USER = frozenset({"system", "global"})
+"""The scopes of git's configuration that are the user's own, and no part of a repository."""
+_SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
+"""A name, and no revision, of a ref that all work trees of a repository share."""
+_EXTENDED = 1 << 14
+"""The flag of an entry of the index that has two more bytes of flags."""
+_READ_IN_WORK_TREE = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
+_READ_IN_GIT_DIR = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
+    *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
+)
+"""Files that git opens, whatever they are."""
+_SHALLOW_BYTES = 64 << 20
+_INDEX_READ_BYTES = 1 << 20
+"""A larger index is git's to read."""
+
+
+class Head(NamedTuple):
+    """What HEAD points at."""
+
+    ref: str | None
+    """Full name of the branch, such as `refs/heads/main`; None when HEAD is detached."""
+    tip: str | None
+    """Commit id; None on an unborn branch."""
+
+    @property
+    def branch(self) -> str:
+        """The branch's short name; empty when HEAD is detached."""
+        return self.ref.removeprefix(_BRANCHES) if self.ref else ""
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether a commit there belongs to a branch: HEAD may name any ref, and other tools do."""
+        return bool(self.ref and self.ref.startswith(_BRANCHES))
+
+
+class StagedEntry(NamedTuple):
+    """One entry of the index."""
+
+    path: str
+    mode: str
+    """File mode in octal, such as `100644`."""
+    oid: str
+    stage: str
+    """`0`; `1` to `3` while a merge conflict is unresolved."""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file, not a link or a submodule."""
+        return self.mode.startswith("100")
+
+    @property
+    def is_conflicted(self) -> bool:
+        """Whether the entry is one side of an unresolved conflict."""
+        return self.stage != "0"
+
+
+class Setting(NamedTuple):
+    """One line of git's configuration."""
+
+    scope: str
+    """`system`, `global`, `local` or `worktree`."""
+    key: str
+    """Section and name in lower case, the part between them as it is written."""
+    value: str
+
+    @property
+    def is_of_repository(self) -> bool:
+        """Whether the repository says it, and not the user's own configuration."""
+        return self.scope not in _OF_THE_USER
+
+
+class _Closing(Protocol):
+    def close(self) -> None: ...
+
+
+class Repository:
+    """One work tree and the git directories behind it."""
+
+    def __init__(self, start: str, *, keep_open: Sequence[int] = (), durable: bool = True):
+        """Find the repository that `start` lies in.
+
+        `keep_open`: descriptors that git children inherit. `durable`: objects survive power loss.
+
+        Raises:
+            YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, UNSAFE_REPOSITORY, NOT_REGULAR.
+        """
+        found = discover(start)
+        self.root, self.git_dir, self.common_dir, self.hooks_dir = found
+        self.git = Git(self.root, self.git_dir, keep_open=keep_open)
+        self.git.programs_off = self.programs_off
+        self._refuse_endless()
+        self.trusted_users = self._trusted_users()
+        self._configured: tuple[Setting, ...] = ()
+        self._configuration: Mapping[str, str] = {}
+        self._configured_by: tuple[bytes, ...] = ()
+        self.object_format = ObjectFormat(self._extension("objectFormat") or "sha1")
+        """The hash that names this repository's objects."""
+        self._is_durable = durable
+        self._has_own_dir = False
+        self._closing: WeakSet[_Closing] = WeakSet()
+        self._root_trees: dict[str, str] = {}
+        self._parents: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def objects(self) -> ObjectStore:
+        """What is stored."""
+        return ObjectStore(
+            self.git,
+            f"{self.common_dir}/objects",
+            self.object_format,
+            durable=self._is_durable,
+            shared=self._shared_bits,
+        )
+
+    @cached_property
+    def trees(self) -> Trees:
+        """The trees among them."""
+        return Trees(self.objects)
+
+    @property
+    def own_dir(self) -> str:
+        """Where we keep our own files: `.git/yolo-fs`, never inside the work tree."""
+        return f"{self.git_dir}/yolo-fs"
+
+    def make_own_dir(self) -> None:
+        """Make that folder, once: one that goes later goes with all of the repository.
+
+        Raises:
+            YoloError: FOREIGN_OWNER, STORAGE_FAILED.
+        """
+        if not self._has_own_dir:
+            private_directory(self.own_dir)
+            self._has_own_dir = True
+
+    @cached_property
+    def has_plain_refs(self) -> bool:
+        """Whether HEAD and branches are plain files that are read here; of a reftable, and of very
+        many refs, git is asked (F37).
+        """
+        packed = stamp_at(f"{self.common_dir}/packed-refs")
+        is_read_here = packed is None or packed.size <= MOST_BYTES
+        return is_read_here and self._extension("refStorage") in ("", "files")
+
+    def _extension(self, name: str) -> str:
+        """Return what the repository's own configuration, the one that counts, says of a format."""
+        own = content_of(f"{self.common_dir}/config").lower()
+        return self.config(f"extensions.{name}") if b"[extensions" in own else ""
+
+    def head(self) -> Head:
+        """Return the branch of HEAD and its tip; the compare-and-swap catches a stale answer."""
+        ref = self._head_ref()
+        return Head(ref, self.tip(ref or "HEAD"))
+
+    def tip(self, ref: str) -> str | None:
+        """Return the commit that a full ref name points at, or None when it does not exist."""
+        if self.has_plain_refs and ref.startswith("refs/"):
+            loose = _first_line(f"{self.common_dir}/{ref}")
+            if self._is_oid(loose):
+                return loose
+            # Never asked of a git that runs on: it takes a file of packed refs that was replaced
+            # within the second, in the same size and place, for the one it has read.
+            if packed := self._packed(ref):
+                return packed
+            if _SHARED_REF.fullmatch(ref) and not os.path.lexists(f"{self.common_dir}/{ref}"):
+                return None
+        named = ("--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        answer = self._quiet("rev-parse", *named)
+        return answer.out.decode().strip() or None
+
+    def has_commits(self) -> bool:
+        """Return whether any branch or tag, here or of a remote, has a commit."""
+        folders = ("refs/heads", "refs/remotes", "refs/tags")
+        return bool(self.git.text("for-each-ref", "--count=1", "--format=%(objectname)", *folders))
+
+    def latest_tips(self, most: int) -> tuple[str, ...]:
+        """Return the commits of branches, the stash and where the branch was, latest first."""
+        told = self.git.text(
+            "for-each-ref", f"--count={most}", "--sort=-committerdate", "--format=%(objectname)",
+            "refs/heads", "refs/remotes", "refs/tags", "refs/stash",
+        )  # fmt: skip
+        before = filter(None, map(self.tip, ("ORIG_HEAD", "FETCH_HEAD")))
+        return tuple(dict.fromkeys((*before, *told.split())))
+
+    def work_trees(self) -> tuple[str, ...]:
+        """Return the roots of the work trees that are there, ours first."""
+        if not os.path.isdir(f"{self.common_dir}/worktrees"):
+            return (self.root,)  # each hook of an agent that stops comes here: no git is asked
+        listed = self.git.text("worktree", "list", "--porcelain").split("\n")
+        roots = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
+        others = [
+            root
+            for root in map(os.path.realpath, roots)
+            if root != self.root and os.path.isdir(root)
+        ]
+        return (self.root, *(root for root in others if root != self.common_dir))
+
+    def refs_below(self, folder: str) -> dict[str, str]:
+        """Return the refs directly below a folder such as `refs/x/`: name → object."""
+        if not self.has_plain_refs:
+            told = self.git.text("for-each-ref", "--format=%(refname) %(objectname)", folder)
+            pairs = (line.split(" ") for line in told.split("\n") if line)
+            return {name: oid for name, oid in pairs if "/" not in name.removeprefix(folder)}
+        prefix = b" " + os.fsencode(folder)
+        packed = content_of(f"{self.common_dir}/packed-refs").split(b"\n")
+        names = [os.fsdecode(line[line.index(b" ") + 1 :]) for line in packed if prefix in line]
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            names += [folder + name for name in os.listdir(f"{self.common_dir}/{folder}")]
+        tips = {name: self.tip(name) for name in names if not name.endswith(".lock")}
+        return {name: tip for name, tip in tips.items() if tip}
+
+    def _packed(self, ref: str) -> str:
+        """Return what the file of packed refs says; empty where it does not have the ref."""
+        line = b" %s\n" % os.fsencode(ref)
+        before, found, _ = content_of(f"{self.common_dir}/packed-refs").partition(line)
+        oid = before[-2 * self.object_format.size :].decode("ascii", "replace")
+        return oid if found and self._is_oid(oid) else ""
+
+    def root_tree(self, commit: str) -> str:
+        """Return the tree of a commit.
+
+        Raises:
+            YoloError: OBJECT_MISSING, FILE_TOO_LARGE.
+        """
+        if commit not in self._root_trees:
+            self._read_commit(commit)
+            if commit not in self._root_trees:
+                raise self.objects.unread(f"commit {commit}", commit)
+        return self._root_trees[commit]
+
+    def parents(self, commit: str) -> tuple[str, ...]:
+        """Return the parents of a commit; none where it cannot be read."""
+        if commit not in self._parents:
+            self._read_commit(commit)
+        return self._parents.get(commit, ())
+
+    def _read_commit(self, commit: str) -> None:
+        found = self.objects.read(commit)
+        if found and found.kind == "commit":
+            said = read_commit_object(found.body)
+            self._parents[commit] = said.parents
+            if said.tree:
+                self._root_trees[commit] = said.tree
+
+    def cache_commit(self, commit: str, tree: str, parent: str | None) -> None:
+        """Remember a commit that was just made."""
+        self._root_trees[commit] = tree
+        if parent:
+            self._parents[commit] = (parent,)
+
+    def evict_caches(self) -> None:
+        """Forget what was read longest ago; called between two chains of commits."""
+        self.trees.evict_caches()
+        for commit in list(self._root_trees)[:-_COMMITS_KEPT]:
+            del self._root_trees[commit]
+            self._parents.pop(commit, None)
+
+    def blob_at(self, commit: str | None, path: str) -> str | None:
+        """Return the blob id that a commit has at a path, or None."""
+        entry = self.trees.find(self.root_tree(commit), path) if commit else None
+        return entry.oid if entry and entry.mode.startswith("100") else None
+
+    def is_executable_at(self, commit: str | None, path: str) -> bool:
+        """Return whether a commit has an executable file at a path."""
+        entry = self.trees.find(self.root_tree(commit), path) if commit else None
+        return entry is not None and entry.mode == EXECUTABLE
+
+    def is_executable_here(self, path: str) -> bool | None:
+        """Return whether `git add` would take a file as executable; None where the user has told
+        git not to look at that.
+        """
+        if self.config("core.fileMode").lower() in ("false", "no", "off", "0"):
+            return None
+        try:
+            status = os.lstat(os.path.join(self.root, path))
+        except OSError:
+            return None
+        return bool(status.st_mode & stat.S_IXUSR)
+
+    def files_at(self, commit: str | None, folder: str, *, anew: bool = False) -> dict[str, str]:
+        """Return the regular files that a commit has below a folder: path → blob id. `anew`: as
+        `Trees.files_below` has it.
+        """
+        root = self.root_tree(commit) if commit else None
+        return self.trees.files_below(root, folder, anew=anew) if root else {}
+
+    def files_between(self, one: str | None, other: str | None, folder: str) -> Iterator[str]:
+        """Yield the paths below a folder at which two commits do not have the same regular file."""
+        before, after = (
+            self.trees.folder_at(self.root_tree(commit), folder) if commit else None
+            for commit in (one, other)
+        )
+        for _, path in self.trees.changes(before, after, f"{folder}/"):
+            if self.blob_at(one, path) != self.blob_at(other, path):
+                yield path
+
+    def commits_exist(self, names: Sequence[str]) -> dict[str, bool]:
+        """Tell for each (abbreviated) hash whether it names a commit of this repository."""
+        # Anything but a hash could ask git for more than one thing.
+        sound = filter(_HASH.fullmatch, names)
+        found = {name: self.objects.read(f"{name}^{{commit}}") for name in sound}
+        commits = {name for name, each in found.items() if each and each.kind == "commit"}
+        return {name: name in commits for name in names}
+
+    def commits_may_exist(self, names: Sequence[str]) -> dict[str, bool]:
+        """Tell the same, but of what a shallow clone does not have nobody knows that it is none."""
+        found, is_cut = self.commits_exist(names), bool(self.cut_off())
+        return {name: is_there or is_cut for name, is_there in found.items()}
+
+    def cut_off(self) -> frozenset[str]:
+        """Return the commits at which a shallow clone ends; none of a whole one."""
+        return frozenset(content_of(f"{self.common_dir}/shallow", _SHALLOW_BYTES).decode().split())
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether contents are left out until somebody asks a remote for them."""
+        return any(each.key.endswith((".promisor", ".partialclone")) for each in self.settings())
+
+    def identity(self, who: str = "COMMITTER") -> str:
+        """Return `Name <mail>` of the user, or ours when they have configured none (F34).
+
+        `who`: COMMITTER or AUTHOR; git lets the environment and the configuration name two. Bytes
+        that are not UTF-8 are surrogates: git keeps whatever the user has configured.
+        """
+        given = given_identity()
+        own = (f"{who.lower()}.name", f"{who.lower()}.email")
+        asked = who if given or any(map(self.config, own)) else "COMMITTER"
+        answer = self.git.run("var", f"GIT_{asked}_IDENT", ok=(0, 1, 128), more=given)
+        if answer.code == 0:
+            self.git.identity = given
+            return answer.out.decode("utf-8", "surrogateescape").rsplit(" ", 2)[0]
+        self.git.identity = {
+            "GIT_COMMITTER_NAME": "yolo_fs",
+            "GIT_COMMITTER_EMAIL": "yolo_fs@localhost",
+        }
+        return FALLBACK_IDENTITY
+
+    def is_ancestor(self, older: str, younger: str) -> bool:
+        """Return whether a commit is contained in another's history."""
+        return self.git.run("merge-base", "--is-ancestor", older, younger, ok=(0, 1, 128)).code == 0
+
+    def staged(self, *paths: str) -> Iterator[StagedEntry]:
+        """Yield the entries of the index, only those at and below `paths` if any are given."""
+        listed = self._entries()
+        if listed is not None:
+            below = tuple(f"{path}/" for path in paths)
+            for entry in listed:
+                if not paths or entry.path in paths or entry.path.startswith(below):
+                    yield entry
+            return
+        answer = self.git.run("ls-files", "--stage", "-z", "--", *paths)
+        for line in filter(None, answer.out.split(b"\0")):
+            facts, _, name = line.partition(b"\t")
+            mode, oid, stage = facts.decode().split(" ")
+            yield StagedEntry(os.fsdecode(name), mode, oid, stage)
+
+    def has_conflicts(self) -> bool:
+        """Return whether the index holds what is not merged."""
+        listed = self._entries()
+        if listed is None:
+            return bool(self.git.run("ls-files", "--unmerged", "-z").out)
+        return any(entry.is_conflicted for entry in listed)
+
+    def _entries(self) -> tuple[StagedEntry, ...] | None:
+        """Return the entries of a small and plain index; None where git has to be asked."""
+        if "GIT_INDEX_FILE" in os.environ:  # a hook of `git commit FILE` is given its own
+            return None
+        place = f"{self.git_dir}/index"
+        data = content_of(place, _INDEX_READ_BYTES)
+        if not data:
+            return None if os.path.lexists(place) else ()
+        known, entries = _INDEX_READ[0]
+        if data != known:  # compared, for a hash of it costs ten times as much
+            entries = _entries_of(data, self.object_format.size)
+            _INDEX_READ[0] = data, entries
+        return entries
+
+    def _shared_bits(self) -> int:
+        """Return the permissions that core.sharedRepository adds. See git-config(1)."""
+        value = self.config("core.sharedRepository").lower()
+        if value in ("group", "true", "1", "yes", "on"):
+            return 0o2070
+        if re.fullmatch(r"0[0-7]{3}", value):
+            return 0o2000 | int(value, 8) & 0o077
+        return 0o2075 if value in ("all", "world", "everybody", "2") else 0
+
+    def config(self, key: str) -> str:
+        """Return a value of git's configuration, or nothing.
+
+        Raises:
+            YoloError: GIT_FAILED when git cannot read its configuration, or not this repository.
+        """
+        section, _, rest = key.partition(".")
+        part, dot, name = rest.rpartition(".")
+        return self._settings().get(f"{section.lower()}.{part}{dot}{name.lower()}", "").strip()
+
+    def programs_off(self, *, also_own_filters: bool = False) -> dict[str, str]:
+        """Return the settings under which git runs no program that this repository names; those of
+        the user's own configuration stay (F57). `also_own_filters`: these filters do not.
+        """
+        own, named = dict[str, str](), set[str]()
+        for each in self.settings():
+            if each.is_of_repository or (also_own_filters and each.key.startswith("filter.")):
+                named.add(each.key)
+            else:
+                own[each.key] = each.value
+        return {
+            key: own.get(key, _no_program(key)) for key in sorted(filter(_PROGRAM.fullmatch, named))
+        }
+
+    def config_path(self, key: str) -> str:
+        """Return a path of the git configuration with `~` resolved, or nothing."""
+        if not self.config(key):
+            return ""
+        return os.fsdecode(self._quiet("config", "--path", "--get", key).out).strip()
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return git's configuration line by line, in the order in which the last one counts.
+
+        Raises:
+            YoloError: GIT_FAILED when git cannot read its configuration, or not this repository.
+        """
+        self._settings()
+        return self._configured
+
+    def _settings(self) -> Mapping[str, str]:
+        """Return all of git's configuration, asked once for each content of its files.
+
+        A file that includes others does not tell what they say, so git is asked each time.
+        """
+        texts = config_texts(self.git_dir, self.common_dir)
+        if texts != self._configured_by or any(b"include" in text.lower() for text in texts):
+            fields = self.git.run("config", "--null", "--list", "--show-scope").out.split(b"\0")
+            scopes = fields[:-1:2]
+            if not {b"local", b"worktree"} & set(scopes):
+                # Says what it does not understand.
+                self.git.text("rev-parse", "--show-object-format")
+            pairs = (
+                (scope.decode(), *os.fsdecode(line).partition("\n")[::2])
+                for scope, line in zip(scopes, fields[1::2], strict=True)
+                if scope != b"command"  # ours
+            )
+            self._configured = tuple(Setting(*pair) for pair in pairs)
+            self._configuration = {each.key: each.value for each in self._configured}
+            self._configured_by = texts
+        return self._configuration
+
+    def _trusted_users(self) -> frozenset[int]:
+        """Return the users whose files count as this user's own. The owner of the work tree is one
+        where git itself works there: `safe.directory` of the user's own configuration.
+
+        Raises:
+            YoloError: UNSAFE_REPOSITORY when a part of the repository belongs to anybody else.
+        """
+        trusted = {os.geteuid()}
+        owners = {place: os.stat(place).st_uid for place in (self.root, self.git_dir)}
+        if not trusted.issuperset(owners.values()) and is_trusted_by_git(self.root):
+            trusted.update(owners.values())
+        owners[self.common_dir] = os.stat(self.common_dir).st_uid  # git does not look at this one
+        for place, owner in owners.items():
+            if owner not in trusted:
+                raise YoloError(
+                    Reason.UNSAFE_REPOSITORY,
+                    f"{safe(place)} belongs to user {owner}, and this is user {os.geteuid()}",
+                    hint="Run as its owner. If you trust whoever owns it, let git know: git config "
+                    f"--global --add safe.directory {shlex.quote(safe(self.root))}",
+                    exit_code=Exit.NOT_HERE,
+                )
+        for folder in (self.git_dir, self.common_dir) if len(trusted) > 1 else ():
+            trust_in(folder, frozenset(trusted))
+        return frozenset(trusted)
+
+    def _refuse_endless(self) -> None:
+        """Refuse a repository in which every git would read for ever.
+
+        Raises:
+            YoloError: NOT_REGULAR.
+        """
+        folders = dict.fromkeys((self.git_dir, self.common_dir))
+        named = [f"{self.root}/{name}" for name in _READ_IN_WORK_TREE]
+        named += [f"{folder}/{name}" for folder in folders for name in _READ_IN_GIT_DIR]
+        refuse_endless(named)
+
+    def refuse_unsafe(self) -> None:
+        """Refuse a repository that others may write to.
+
+        Raises:
+            YoloError: UNSAFE_REPOSITORY.
+        """
+        for place in (self.root, self.git_dir):
+            facts = os.stat(place)
+            if _open_to_others(facts) and not self.config("core.sharedRepository"):
+                why = f"{place} may be written by others"
+                hint = (
+                    "Take the write permission of group and others away, or set "
+                    "core.sharedRepository."
+                )
+                raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
+
+    def ends_with_it(self, other: _Closing) -> None:
+        """Close something else, if it is there still, when this is closed."""
+        self._closing.add(other)
+
+    def close(self) -> None:
+        """End the helper processes, and what ends with them."""
+        for other in list(self._closing):
+            other.close()
+        if "objects" in vars(self):
+            self.objects.settle()
+            self.objects.end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _head_ref(self) -> str | None:
+        """Return the branch at the end of HEAD's chain; a branch may stand for another."""
+        if self.has_plain_refs and not os.path.islink(f"{self.git_dir}/HEAD"):
+            line = _first_line(f"{self.git_dir}/HEAD")
+            if self._is_oid(line):
+                return None
+            if line.startswith("ref: "):
+                return self._end_of_chain(line[5:].strip())
+        return self._quiet("symbolic-ref", "--quiet", "HEAD").out.decode().strip() or None
+
+    def _end_of_chain(self, ref: str) -> str:
+        for _ in range(_LONGEST_CHAIN):
+            line = _first_line(f"{self.common_dir}/{ref}")
+            if not line.startswith("ref: "):
+                break
+            ref = line[5:].strip()
+        return ref
+
+    def _is_oid(self, text: str) -> bool:
+        return (
+            len(text) == 2 * self.object_format.size
+            and bool(_HASH.fullmatch(text))
+            and text != self.object_format.zero
+        )
+
+    def _quiet(self, *arguments: str) -> GitOutput:
+        return self.git.run(*arguments, ok=(0, 1, 128))
+
+
+def _no_program(key: str) -> str:
+    """Return the value under which git runs nothing for a setting that names a program."""
+    # The driver `false` says that it could not merge; an empty one, that nothing was to be merged.
+    return "false" if key.endswith((".required", ".driver")) else ""
+
+
+def _open_to_others(facts: os.stat_result) -> bool:
+    """Return whether others may write: everyone, or a group that is not the user's own."""
+    return bool(facts.st_mode & 0o002) or bool(
+        facts.st_mode & 0o020 and facts.st_gid != os.getegid()
+    )
+
+
+_INDEX_READ: list[tuple[bytes, tuple[StagedEntry, ...] | None]] = [(b"", None)]
+"""The index that was read last, and its entries: a fork of this process begins with them."""
+
+
+def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
+    """Return the entries of an index; None of a packed, split, sparse or torn one."""
+    sign, version, count = struct.unpack_from(">4sII", data) if len(data) > 12 else (b"", 0, 0)
+    if sign != b"DIRC" or version not in (2, 3):
+        return None
+    found, at, last = [], 12, len(data) - oid_size  # see gitformat-index(5)
+    modes: dict[int, str] = {}
+    for _ in range(count):
+        flags_at = at + 40 + oid_size
+        if flags_at >= last:
+            return None
+        mode = int.from_bytes(data[at + 24 : at + 28], "big")
+        flags = int.from_bytes(data[flags_at : flags_at + 2], "big")
+        name_at = flags_at + (4 if flags & _EXTENDED else 2)
+        end = data.find(b"\0", name_at)
+        path, oid = os.fsdecode(data[name_at:end]), data[at + 40 : flags_at].hex()
+        spelled = modes.setdefault(mode, f"{mode:06o}")
+        found.append(StagedEntry(path, spelled, oid, str(flags >> 12 & 3)))
+        at = end + 8 - (end - at) % 8
+    while at < last and data[at : at + 1].isupper():  # other extensions have to be understood
+        at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
+    return tuple(found) if at == last else None
+
+
+def _first_line(path: str) -> str:
+    """Return the first line of a small file; without a text layer, for it is read at every turn."""
+    return os.fsdecode(content_of(path).partition(b"\n")[0])

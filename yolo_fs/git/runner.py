@@ -1,0 +1,661 @@
+"""Runs git: hardened, with a time limit, in its own session, never through a shell.
+
+GitPython does the running; we decide the arguments and the environment. Nothing that the repository
+contains or names (hooks, filters, drivers, fsmonitor, aliases, replace refs) takes part, and no
+inherited `GIT_*` variable reaches a child. With helpers that run on, such as `cat-file --batch`, it
+converses. See docs/dev/faults.md#f02, #f03, #f48 and #f57.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
+
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.system.files import content_of, is_endless
+
+if TYPE_CHECKING:
+    import git as git_python
+
+TIMEOUT_S = 10.0
+"""Longest wait for one answer of git."""
+
+_LOOK_S = 0.2
+"""Between two looks whether a git has ended whose pipes are still open."""
+_COMPLAINTS_BYTES = 1 << 16
+
+
+class GitError(YoloError):
+    """git ended with an error."""
+
+    def __init__(self, reason: Reason, message: str, said: str, exit_code: Exit):
+        super().__init__(reason, message, exit_code=exit_code)
+        self.said = said
+        """All that git complained about, uncut and unescaped: to be searched, never to be shown."""
+
+
+class GitOutput(NamedTuple):
+    """What a git command said."""
+
+    code: int
+    out: bytes
+    err: str
+
+
+def failure(command: str, answer: GitOutput) -> GitError:
+    """Return the error that an answer of git amounts to."""
+    shown = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
+    full = "No space left on device" in answer.err or "Disk quota exceeded" in answer.err
+    reason, code = (
+        (Reason.NO_SPACE, Exit.TRY_AGAIN) if full else (Reason.GIT_FAILED, Exit.GIT_FAILED)
+    )
+    return GitError(reason, f"git {command}: {shown}", answer.err, code)
+
+
+def timeout_error(command: str) -> YoloError:
+    return YoloError(
+        Reason.GIT_TIMEOUT,
+        f"git {command} took longer than {TIMEOUT_S:.0f} s",
+        exit_code=Exit.GIT_FAILED,
+    )
+
+
+class Conversation:
+    """A git process that is asked and answers over pipes, such as `cat-file --batch`."""
+
+    def __init__(self, command: str, process: subprocess.Popen[bytes]):
+        self.command = command
+        self.pid = process.pid
+        self._process = process
+        self._in = cast("IO[bytes]", process.stdin)
+        self._out = cast("IO[bytes]", process.stdout).fileno()
+        self._err = cast("IO[bytes]", process.stderr).fileno()
+        self._ahead = b""
+        """Read from the process, not yet asked for."""
+        self._complaints = b""
+        """The last of what it complained about; read as it comes, or it would fill the pipe."""
+
+    def ask(self, question: bytes) -> None:
+        """Send bytes.
+
+        Raises:
+            YoloError: the process is gone; says what it complained about.
+        """
+        try:
+            self._in.write(question)
+            self._in.flush()
+        except (BrokenPipeError, ValueError):
+            raise self._ended() from None
+
+    def line(self) -> bytes:
+        """Return the next line of the answer without its newline."""
+        return self.until(b"\n")
+
+    def until(self, end: bytes) -> bytes:
+        """Return the answer up to the byte `end`."""
+        while (at := self._ahead.find(end)) < 0:
+            self._ahead += self._more()
+        answer, self._ahead = self._ahead[:at], self._ahead[at + 1 :]
+        return answer
+
+    def exactly(self, size_bytes: int) -> bytes:
+        """Return that many bytes of the answer."""
+        parts, size = [self._ahead], len(self._ahead)
+        while size < size_bytes:
+            parts.append(self._more())
+            size += len(parts[-1])
+        whole = b"".join(parts)
+        self._ahead = whole[size_bytes:]
+        return whole[:size_bytes]
+
+    def rest(self, most_bytes: int, silence_s: float = TIMEOUT_S) -> bytes | None:
+        """Return all that the process says until it has ended; where that is more than
+        `most_bytes`, it is killed, and None returned.
+
+        Raises:
+            YoloError: GIT_FAILED; GIT_TIMEOUT after `silence_s` of silence.
+        """
+        self.end_questions()
+        parts, size = [self._ahead], len(self._ahead)
+        while size <= most_bytes and (piece := self._next(silence_s)):
+            parts.append(piece)
+            size += len(piece)
+        if size > most_bytes:
+            self.kill()
+            return None
+        ended = self.finish()
+        if ended.code:
+            raise failure(self.command, ended)
+        return b"".join(parts)
+
+    def end_questions(self) -> None:
+        """Let the process see the end of its input; `has_ended` tells when it is done."""
+        with contextlib.suppress(OSError):
+            self._in.close()
+        self._process.stdin = None
+
+    def has_ended(self) -> bool:
+        """Return whether the process has ended; what it said is still there."""
+        return self._process.poll() is not None
+
+    def finish(self) -> GitOutput:
+        """End the questions and return how the process ended.
+
+        Raises:
+            YoloError: GIT_TIMEOUT after `TIMEOUT_S`.
+        """
+        self.end_questions()
+        try:
+            out, err = self._process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise timeout_error(self.command) from None
+        said = (self._complaints + err).decode("utf-8", "replace")
+        return GitOutput(self._process.returncode, out, said)
+
+    def kill(self) -> None:
+        """End the process at once, whatever it is doing."""
+        self._process.kill()
+        self.close()
+
+    def close(self) -> None:
+        """End the conversation; the process sees the end of its input and stops."""
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                self._process.communicate(timeout=1)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+    def _more(self) -> bytes:
+        """Return what comes next, however little.
+
+        Raises:
+            YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is
+                gone.
+        """
+        if piece := self._next(TIMEOUT_S):
+            return piece
+        raise self._ended()
+
+    def _next(self, silence_s: float) -> bytes:
+        """Return what comes next, nothing at the end. Raises YoloError(GIT_TIMEOUT)."""
+        listened = select.poll()  # select(2) knows no descriptor beyond 1,023
+        for descriptor in (self._out, self._err):
+            listened.register(descriptor, select.POLLIN)
+        while ready := [descriptor for descriptor, _ in listened.poll(1000 * silence_s)]:
+            if self._err in ready:
+                said = os.read(self._err, 1 << 16)
+                self._complaints = (self._complaints + said)[-_COMPLAINTS_BYTES:]
+                if not said:
+                    listened.unregister(self._err)
+            if self._out in ready:
+                return os.read(self._out, 1 << 16)
+        self._process.kill()
+        raise timeout_error(self.command)
+
+    def _ended(self) -> YoloError:
+        try:
+            _, err = self._process.communicate(timeout=TIMEOUT_S)
+        except (ValueError, subprocess.TimeoutExpired):
+            err = b""
+        said = (self._complaints + err).decode("utf-8", "replace")
+        return failure(self.command, GitOutput(self._process.returncode or 0, b"", said))
+
+
+_IDENTITY = frozenset(
+    f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+)
+_KEPT = "YOLO_FS_"
+"""Put before the names of the variables of git that we honour."""
+
+
+def forget_inherited_environment() -> dict[str, str]:
+    """Drop every `GIT_*` variable of this process and return what was dropped.
+
+    Called once at the boundary of each command: a hook that started us names *its* repository. Who
+    the user is stays known to `given_identity`, and to the processes that this one starts; not from
+    a hook, where it is whoever made the commit in hand.
+    """
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("GIT_") and "PYTHON" not in name
+    }
+    for name in inherited:
+        del os.environ[name]
+    if not inherited.keys() & {"GIT_DIR", "GIT_INDEX_FILE"}:
+        for name in inherited.keys() & _IDENTITY:
+            os.environ[f"{_KEPT}{name}"] = inherited[name]
+    return inherited
+
+
+def given_identity() -> dict[str, str]:
+    """Return what the user's environment says to git of who they are, by git's names for it."""
+    kept = {name: os.environ.get(f"{_KEPT}{name}") for name in sorted(_IDENTITY)}
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+@contextlib.contextmanager
+def _inherited_environment_set_aside() -> Iterator[None]:
+    """Do something without the variables that were inherited, and have them again afterwards."""
+    inherited = forget_inherited_environment()
+    try:
+        yield
+    finally:
+        os.environ.update(inherited)
+
+
+@functools.cache
+def load_git_python() -> ModuleType:
+    """Import GitPython, a third of what a command may cost, when the first git is to run.
+
+    Raises:
+        YoloError: GIT_MISSING, since as it is imported, it runs `git version`.
+    """
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    with _inherited_environment_set_aside():
+        try:
+            import git
+        except ImportError:
+            raise YoloError(
+                Reason.GIT_MISSING,
+                "the git on the path does not work: `git version` fails",
+                hint="Install git 2.34 or newer.",
+                exit_code=Exit.GIT_FAILED,
+            ) from None
+    return git
+
+
+ENVIRONMENT = {
+    "LANG": "C.UTF-8",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    # beats every protocol.NAME.allow of the repository, which protocol.allow does not
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_EDITOR": "false",
+    "GIT_PAGER": "cat",
+}
+
+_NO_HOOKS = "core.hooksPath=/dev/null"
+OWN_MARK = _NO_HOOKS.encode()
+"""A word of the command line of each git of ours, and hardly of anybody else's."""
+_SETTINGS = (
+    _NO_HOOKS,
+    "core.fsmonitor=false",
+    "core.untrackedCache=keep",
+    "core.pager=cat",
+    # an index that replaces the user's unsynced may be empty after power loss
+    "core.fsync=committed,reference,index",
+    "core.fsyncMethod=fsync",
+    "core.quotePath=false",
+    "core.warnAmbiguousRefs=false",  # a hash is looked for as a name in a dozen places else
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "credential.helper=",
+    "protocol.allow=never",
+    "safe.bareRepository=explicit",
+    "log.showSignature=false",
+    "log.mailmap=false",  # a file of the work tree, and names are told as they were written
+    "i18n.logOutputEncoding=UTF-8",
+)
+
+
+NETWORK = {
+    "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
+    "GIT_SSH_VARIANT": "ssh",
+    "GIT_ASKPASS": "false",
+    "SSH_ASKPASS": "false",
+}
+"""Added for the commands that reach the user's remote: their credentials, and never a prompt."""
+_NETWORK_SETTINGS = (
+    *(each for each in _SETTINGS if not each.startswith(("credential.helper", "protocol.allow"))),
+    "http.lowSpeedLimit=1",
+    "http.lowSpeedTime=20",
+    "push.gpgSign=false",
+    "push.followTags=false",
+    "core.bigFileThreshold=8m",  # what is larger arrives in pieces, and stands in no memory whole
+)
+_OPTIONS, _NETWORK_OPTIONS = (
+    [part for setting in settings for part in ("-c", setting)]
+    for settings in (_SETTINGS, _NETWORK_SETTINGS)
+)
+
+
+_LOOKS_INTO_NO_FILE = frozenset(
+    {
+        *("cat-file", "check-attr", "check-ignore", "config", "for-each-ref", "fsck"),
+        *("hash-object", "index-pack", "log", "ls-tree", "merge-base", "pack-objects", "remote"),
+        *("rev-list", "rev-parse", "symbolic-ref", "update-ref", "var", "version", "worktree"),
+    }
+)
+"""Commands that compare and merge no contents, as we call them: they ask for no filter or driver,
+and to learn which ones to switch off would cost each of them a look at the configuration.
+"""
+
+
+class Git:
+    """Runs git commands in one work tree."""
+
+    def __init__(self, root: str, git_dir: str | None = None, *, keep_open: Sequence[int] = ()):
+        """Run in `root`; children inherit the descriptors `keep_open` (the daemon's lock, F02)."""
+        forget_inherited_environment()
+        self._root = root
+        self._place = [f"--git-dir={git_dir}", f"--work-tree={root}"] if git_dir else []
+        self._keep_open = tuple(keep_open)
+        self.identity: dict[str, str] = {}
+        """`GIT_COMMITTER_*` for children when the user has configured no identity."""
+        self.programs_off: Callable[[], Mapping[str, str]] = dict
+        """Returns the settings under which no program runs that the repository names."""
+
+    def run(
+        self,
+        *arguments: str,
+        given: bytes | None = None,
+        ok: Sequence[int] = (0,),
+        timeout_s: float = TIMEOUT_S,
+        settings: Mapping[str, str] = {},
+        more: Mapping[str, str] = {},
+        networked: bool = False,
+    ) -> GitOutput:
+        """Run one command to its end and return its answer; `settings` and the environment `more`
+        hold for it alone.
+
+        `networked`: it may reach the user's remote, with their credentials; whoever is interrupted
+        meanwhile ends it: a terminal's Ctrl-C does not reach it, and a remote may never answer.
+
+        Raises:
+            YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
+        """
+        process = self._start(arguments, settings, more, networked=networked)
+        try:
+            out, err = _outcome(process, given, timeout_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            raise timeout_error(arguments[0]) from None
+        except BaseException:
+            if networked:  # any other may finish: half-way it would leave locks (F02)
+                _end(process)
+            raise
+        answer = GitOutput(process.returncode, out, err.decode("utf-8", "replace"))
+        if answer.code not in ok:
+            raise failure(arguments[0], answer)
+        return answer
+
+    def text(self, *arguments: str) -> str:
+        """Return what a command prints, without its final newline."""
+        return os.fsdecode(self.run(*arguments).out).removesuffix("\n")
+
+    def converse(
+        self, *arguments: str, settings: Mapping[str, str] = {}, more: Mapping[str, str] = {}
+    ) -> Conversation:
+        """Start a command that answers until closed; `settings` and `more` are as in `run`."""
+        return Conversation(arguments[0], self._start(arguments, settings, more))
+
+    def _start(
+        self,
+        arguments: Sequence[str],
+        settings: Mapping[str, str],
+        more: Mapping[str, str],
+        *,
+        networked: bool = False,
+    ) -> subprocess.Popen[bytes]:
+        git = load_git_python()
+        executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
+        if not executable:
+            raise _no_git()
+        if arguments[0] not in _LOOKS_INTO_NO_FILE:
+            settings = {**self.programs_off(), **settings}
+        more = {**_as_environment(settings), **(NETWORK if networked else {}), **more}
+        options = _NETWORK_OPTIONS if networked else _OPTIONS
+        try:
+            started = git.Git(self._root).execute(
+                [executable, *options, *self._place, *arguments],
+                istream=subprocess.PIPE,
+                as_process=True,
+                env={**ENVIRONMENT, **self.identity, **more},
+                start_new_session=True,
+                # What hangs on a remote moves no branch: it must not keep the next daemon out.
+                pass_fds=() if networked else self._keep_open,
+            )
+        except git.exc.GitCommandNotFound:
+            raise _no_git() from None
+        # AutoInterrupt would kill git half-way when it is collected; the bare process may finish
+        # (F02).
+        process = cast("subprocess.Popen[bytes]", started.proc)
+        started.proc = None
+        return process
+
+
+def _outcome(
+    process: subprocess.Popen[bytes], given: bytes | None, timeout_s: float = math.inf
+) -> tuple[bytes, bytes]:
+    """Return what a process says until it has ended: what it leaves behind in the background, as
+    ssh with ControlPersist or a hook does, may hold its pipes for hours.
+
+    Raises:
+        subprocess.TimeoutExpired: it has not ended in time.
+    """
+    deadline, has_ended = time.monotonic() + timeout_s, False
+    while True:
+        left_s = deadline - time.monotonic()
+        try:
+            return process.communicate(given, timeout=max(0.0, min(_LOOK_S, left_s)))
+        except subprocess.TimeoutExpired as late:
+            if has_ended:  # and has been read once more since
+                _let_go(process)
+                return late.output or b"", late.stderr or b""
+            has_ended = process.poll() is not None
+            if left_s <= 0 and not has_ended:
+                raise
+        given = None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)  # its helpers hold the pipes as well
+        process.wait()
+    _let_go(process)
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what was not sent yet is nobody's any more
+                pipe.close()
+
+
+def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings as variables: unlike after `-c`, a key may hold `=` there."""
+    pairs = {
+        f"GIT_CONFIG_{part}_{at}": text
+        for at, pair in enumerate(settings.items())
+        for part, text in zip(("KEY", "VALUE"), pair, strict=True)
+    }
+    return {"GIT_CONFIG_COUNT": str(len(settings)), **pairs} if settings else {}
+
+
+def _no_git() -> YoloError:
+    return YoloError(
+        Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED
+    )
+
+
+class RepositoryPaths(NamedTuple):
+    """Where a repository and its parts lie."""
+
+    root: str
+    """Top of the work tree."""
+    git_dir: str
+    common_dir: str
+    """Differs from `git_dir` in a linked work tree."""
+    hooks_dir: str
+    """Where the user's hooks are. We run none, and our own commands point the setting elsewhere."""
+
+
+_ELSEWHERE = re.compile(rb"worktree|hookspath|include|bare(?!\s*=\s*false\b)", re.IGNORECASE)
+"""Words without which no configuration puts a part of a repository elsewhere."""
+
+
+def open_repository(start: str) -> git_python.Repo:
+    """Return the repository that `start` lies in, to be closed by the caller.
+
+    Raises:
+        YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree; NOT_REGULAR.
+    """
+    forget_inherited_environment()
+    refuse_endless(_read_to_find(os.path.abspath(start)))
+    git = load_git_python()
+    try:
+        found: git_python.Repo = git.Repo(
+            os.path.abspath(start), search_parent_directories=True, expand_vars=False
+        )
+    except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
+        message, hint = f"no git repository at {safe(start)}", "Go into one, or use -C."
+        raise YoloError(
+            Reason.NOT_A_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE
+        ) from None
+    if found.bare or found.working_tree_dir is None:
+        found.close()
+        raise YoloError(Reason.BARE_REPOSITORY, exit_code=Exit.NOT_HERE)
+    return found
+
+
+def refuse_endless(places: Iterable[str]) -> None:
+    """Refuse what every git would read for ever, as GitPython does.
+
+    Raises:
+        YoloError: NOT_REGULAR.
+    """
+    if found := next(filter(is_endless, places), None):
+        raise YoloError(
+            Reason.NOT_REGULAR,
+            f"{safe(found)}: a pipe or device is where git reads a file, and never ends",
+            hint="Look at what it is, then replace it by a file.",
+            exit_code=Exit.NOT_HERE,
+        )
+
+
+def _read_to_find(place: str) -> Iterator[str]:
+    """Yield the files that are read to find the repository of a folder."""
+    while not os.path.lexists(f"{place}/.git") and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    yield f"{place}/.git"
+    said = os.fsdecode(content_of(f"{place}/.git", 4096)).removeprefix("gitdir: ").strip()
+    git_dir = os.path.join(place, said or ".git")
+    shared = ("../../HEAD", "../../config") if said else ()  # of a linked work tree
+    for name in ("HEAD", "commondir", "config", *shared):
+        yield f"{git_dir}/{name}"
+
+
+def discover(start: str) -> RepositoryPaths:
+    """Find the repository that `start` lies in. Raises as `open_repository`, and BARE_REPOSITORY
+    when its configuration names a work tree elsewhere.
+
+    GitPython is asked of all but the ordinary one: to import it costs more than most commands.
+    """
+    forget_inherited_environment()
+    return _ordinary(start) or _found_by_git_python(start)
+
+
+def _ordinary(start: str) -> RepositoryPaths | None:
+    """Return where a repository lies whose parts are all where git puts them; None of any other."""
+    place = os.path.abspath(start)
+    while not os.path.lexists(f"{place}/.git"):
+        if os.path.lexists(f"{place}/HEAD") or place == os.path.dirname(place):
+            return None
+        place = os.path.dirname(place)
+    root = os.path.realpath(place)
+    git_dir = f"{root}/.git"
+    is_whole = all(os.path.isdir(f"{git_dir}{part}") for part in ("", "/objects", "/refs"))
+    is_linked = os.path.islink(git_dir) or os.path.lexists(f"{git_dir}/commondir")
+    if is_linked or not is_whole or not os.path.isfile(f"{git_dir}/HEAD"):
+        return None
+    if not os.path.exists(start) or any(map(_ELSEWHERE.search, config_texts(git_dir, git_dir))):
+        return None
+    return RepositoryPaths(root, git_dir, git_dir, f"{git_dir}/hooks")
+
+
+def config_texts(git_dir: str, common_dir: str) -> tuple[bytes, ...]:
+    """Return the files of git's configuration as they are: reading them costs less than asking git.
+    The repository's own comes first.
+    """
+    home = os.path.expanduser("~")
+    more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    own = (f"{common_dir}/config", f"{git_dir}/config.worktree")
+    places = (*own, "/etc/gitconfig", f"{home}/.gitconfig", f"{more}/git/config")
+    return tuple(content_of(place) for place in places)
+
+
+def _found_by_git_python(start: str) -> RepositoryPaths:
+    with open_repository(start) as found, found.config_reader() as config:
+        root, common_dir = (
+            os.path.realpath(str(found.working_tree_dir)),
+            os.path.realpath(str(found.common_dir)),
+        )
+        hooks = os.path.expanduser(str(config.get_value("core", "hooksPath", "")))
+        git_dir = os.path.realpath(str(found.git_dir))
+        # GitPython, unlike git, does not look there for the files of the user.
+        elsewhere = os.path.join(git_dir, str(config.get_value("core", "worktree", root)))
+    if git_dir == common_dir and os.path.realpath(elsewhere) != root:
+        said = f"core.worktree puts the work tree of {safe(root)} elsewhere"
+        hint = "Give it a linked work tree (`git worktree add`) instead."
+        raise YoloError(Reason.BARE_REPOSITORY, said, hint=hint, exit_code=Exit.NOT_HERE)
+    return RepositoryPaths(
+        root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
+    )
+
+
+def is_trusted_by_git(place: str) -> bool:
+    """Return whether git itself works at a place that belongs to another user. It does where the
+    user's own configuration says so (`safe.directory`), and for root in a repository of whoever
+    called sudo.
+    """
+    # Not in a `Git`: to name the git directory switches off git's own look at the owner.
+    return Git(place).run("rev-parse", "--git-dir", ok=(0, 128)).code == 0
+
+
+def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
+    """Run one git command in the directory `start`; no time limit, for the user's hooks may take
+    theirs.
+
+    Raises:
+        YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY.
+    """
+    inherited = forget_inherited_environment()
+    try:
+        with open_repository(start) as repository:
+            git = repository.git
+            # GitPython sets both of these to C for its children, and thereby for the user's hooks.
+            language = {name: os.environ.get(name, "") for name in ("LANGUAGE", "LC_ALL")}
+            started = git.execute(
+                [git.GIT_PYTHON_GIT_EXECUTABLE, "-C", os.path.abspath(start), *arguments],
+                as_process=True,
+                env={**inherited, **language},
+            )
+            process = cast("subprocess.Popen[bytes]", started.proc)
+            try:
+                out, err = _outcome(process, None)
+            except BaseException:  # whoever undoes what git has begun must not do it beside git
+                process.terminate()
+                process.wait()
+                _let_go(process)
+                raise
+    finally:
+        os.environ.update(inherited)
+    said = out.removesuffix(b"\n"), err.removesuffix(b"\n").decode("utf-8", "replace")
+    return GitOutput(process.returncode, *said)

@@ -1,0 +1,165 @@
+"""Directive sessions: the folders that hold a HANDOFF.md beside the README that names the session's
+branch.
+
+See docs/dev/faults.md#f50 and #f51.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.core.reasons import Finding, Reason, errors
+from yolo_fs.handoffs.lifecycle import (
+    ABSENT,
+    HANDOFF,
+    README,
+    DirectiveSession,
+    branch_lines,
+    is_archived,
+    priority_said,
+)
+from yolo_fs.handoffs.packets import FENCE
+from yolo_fs.system.files import names_in, read
+from yolo_fs.system.text_checks import FindingList, decode
+from yolo_fs.workspace import Settings
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.packet import Packet
+
+_AT = "/meta/directive_branch"
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSource:
+    """Where a packet was found, and its bytes."""
+
+    path: str
+    """As the asker knows it: relative to the repository, or `-`."""
+    data: bytes
+    written_at_s: float | None = None
+    """When the file was last written; None for a text that is no file of the repository."""
+
+
+class DirectiveSessions:
+    """The directive sessions of one work tree."""
+
+    def __init__(self, root: str, settings: Settings):
+        self._root = root
+        self._settings = settings
+
+    @property
+    def roots(self) -> Sequence[str]:
+        """The folders whose sub-folders are sessions."""
+        return self._settings.policy.directive_roots
+
+    def open(self, path: str) -> PacketSource | Finding:
+        """Read a file of the work tree, or say what stands in its place."""
+        found = read(self._root, path, self._settings.policy.max_file_bytes)
+        if isinstance(found, Finding):
+            return found
+        if found.being_written:
+            message, hint = "somebody is writing it at this moment", "Look again."
+            return Finding(
+                Reason.BEING_WRITTEN, path, message=message, expected="a whole file", hint=hint
+            )
+        return PacketSource(path, found.data, found.stamp.mtime_ns / 1e9)
+
+    def folders(self) -> Iterator[str]:
+        """Yield the folders of all sessions."""
+        for root in self.roots:
+            for name in names_in(os.path.join(self._root, root)):
+                if os.path.isdir(os.path.join(self._root, root, name)):
+                    yield f"{root}/{name}"
+
+    def find(self, session_id: str) -> DirectiveSession | None:
+        """Return the session of a GUID, its branch unread, or None."""
+        for root in self.roots:
+            for name in names_in(os.path.join(self._root, root)):
+                if name.casefold() == session_id.casefold():
+                    return DirectiveSession(f"{root}/{name}")
+        return None
+
+    def handoff_of(self, session_id: str) -> str:
+        """Return where the HANDOFF.md of a session is or should be."""
+        session = self.find(session_id)
+        root = next(iter(self.roots), PLANNING_ROOT)
+        return f"{session.folder if session else f'{root}/{session_id}'}/{HANDOFF}"
+
+    def of_packet(
+        self, packet: Packet, path: str
+    ) -> tuple[DirectiveSession | None, tuple[Finding, ...]]:
+        """Return the session of a packet, and what is wrong with its README."""
+        if packet.session_id == ABSENT:
+            return None, ()
+        folder = path.rpartition("/")[0]
+        lies_in_one = any(folder.startswith(f"{root}/") for root in self.roots)
+        session = DirectiveSession(folder) if lies_in_one else self.find(packet.session_id)
+        if session is None:
+            return None, ()
+        branch, findings = self.branch_of(session)
+        priority = priority_said(self._readme(session.folder))
+        return session._replace(branch=branch, priority=priority), findings
+
+    def is_archived(self, folder: str) -> bool:
+        """Return whether a folder is that of a session whose README says that it is archived."""
+        is_session = any(folder.startswith(f"{root}/") for root in self.roots)
+        return is_session and is_archived(self._readme(folder))
+
+    def _readme(self, folder: str) -> Sequence[str]:
+        """Return the lines of a session's README; none if unreadable, which `branch_of` tells."""
+        source = self.open(f"{folder}/{README}")
+        report = FindingList(README)
+        text = (
+            None
+            if isinstance(source, Finding)
+            else decode(source.data, self._settings.limits, report)
+        )
+        return text.whole() if text else ()
+
+    def branch_of(self, session: DirectiveSession) -> tuple[str, tuple[Finding, ...]]:
+        """Return `meta.directive_branch` of a session's README, or what is wrong with it."""
+        path = f"{session.folder}/{README}"
+        source = self.open(path)
+        if isinstance(source, Finding):
+            roots = ", ".join(self.roots) or "none"
+            hint = f"Sessions lie below yolo_fs.directive_roots of the configuration: {roots}."
+            return "", (replace(source, hint=hint),)
+        report = FindingList(path)
+        text = decode(source.data, self._settings.limits, report)
+        found = branch_lines(text.whole() if text else ())
+        if not found:
+            hint = "mend the session's README"
+            lacking = Finding(
+                Reason.MISSING_KEY,
+                path,
+                1,
+                _AT,
+                "",
+                "`meta:` and below it `directive_branch: …`",
+                hint,
+            )
+            return "", (*errors(report.findings()), lacking)
+        branch, wrong = _value([line for _, line in found])
+        if not branch and not wrong:  # as a name it would be every branch's
+            hint = "mend the session's README"
+            wrong = (Finding(Reason.EMPTY_VALUE, path, expected="the name of a branch", hint=hint),)
+        return branch, tuple(
+            replace(finding, path=path, line=found[0][0], at=_AT) for finding in wrong
+        )
+
+
+def _value(lines: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
+    """Return the branch that a line of front matter names, read as strictly as HANDOFF.md is."""
+    from yolo_fs.system.front_matter import read_front_matter  # only those who meet YAML pay for it
+
+    front_matter = "".join(
+        f"{line}\n" for line in (FENCE, "handoff:", *(f"  {line}" for line in lines), FENCE)
+    )
+    reading = read_front_matter(front_matter.encode(), README)
+    said = reading.records[0].value["handoff"] if reading.records else {}
+    branch = said.get("directive_branch")
+    return branch.strip() if isinstance(branch, str) else "", errors(reading.findings)

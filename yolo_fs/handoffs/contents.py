@@ -1,0 +1,282 @@
+"""Whether what a handoff says is true: the files, contracts, components and counts that it names,
+against the facts.
+
+A schema cannot know any of it. See docs/dev/sources.md#document-000.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Fault, Finding, Level, Reason, shortened
+from yolo_fs.core.timestamps import moment
+from yolo_fs.evidence.facts import Filed, PhaseFacts, plan_progress, texts
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+
+Located = tuple[int, Fault]
+"""The number of a record, from 1, and what is not true in it."""
+
+_ENTRIES = re.compile(
+    r"(?P<file>\S+\.jsonl) entr(?:y|ies) (?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?"
+)
+"""How the document spells a reference into the research archive."""
+_UNDECIDED = frozenset({"draft", "proposed", "disputed"})
+_NAMES = ("id", "name", "component", "endpoint")
+"""Keys by which an entry of a file can be called."""
+
+
+def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
+    """Return everything that the handoffs of a phase say and the branch does not bear out."""
+    asked = [(check, filed) for kind, check in _CHECKS.items() for filed in facts.of_kind(kind)]
+    return tuple(
+        fault.as_finding(filed.place.path, line)
+        for check, filed in asked
+        for line, fault in check(facts, filed)
+    )
+
+
+PHASE_HANDOFF = "phase-handoff"
+"""The kind of artifact that leads from one phase into the next."""
+
+
+def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
+    """Return the path of the handoff that leads into a phase: an input of its Critic and its
+    Architect.
+
+    `filed`: artifacts of all phases. Empty when the previous phase left none.
+    """
+    leading = [
+        one
+        for one in filed
+        if one.valid
+        and one.place.artifact.kind == PHASE_HANDOFF
+        and one.place.phase != phase
+        and any(line.get("to_phase") == phase.number for line in one.lines)
+    ]
+    return max((one.place.path for one in leading), default="")
+
+
+def _phase_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+    for number, line in enumerate(filed.lines, 1):
+        found = (
+            *_named_files(facts, filed, line),
+            *_research(facts, filed, line),
+            *_counts(facts, line),
+            *_unfinished(facts),
+        )
+        yield from ((number, fault) for fault in found)
+
+
+def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
+    for position, reference in enumerate(texts(line.get("research_refs"))):
+        spelled = _ENTRIES.match(reference)
+        if spelled is None:
+            continue
+        at = f"/research_refs/{position}"
+        archive = _find(facts, filed, spelled["file"])
+        last = int(spelled["last"] or spelled["first"])
+        if archive is None:
+            yield _absent(at, spelled["file"])
+        elif last > len(archive.lines):
+            message = f"{spelled['file']} has {len(archive.lines)} entries"
+            yield Fault(
+                Reason.UNKNOWN_REFERENCE, at, message, f"entries up to {len(archive.lines)}"
+            )
+
+
+def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
+    """Hold the counts against the log as of the handoff; later stations are another matter."""
+    written = moment(line.get("dt"))
+    latest: dict[Any, Any] = {}
+    for station in facts.lines_of("escalation"):
+        at = moment(station.get("dt"))
+        if written is None or at is None or at <= written:
+            latest[station.get("id")] = station.get("st")
+    resolved = sum(state == "resolved" for state in latest.values())
+    counted = {"escalations_resolved": resolved, "escalations_pending": len(latest) - resolved}
+    for key, count in counted.items():
+        if line.get(key) != count:
+            message = f"the handoff counts {line.get(key)}, escalation.jsonl {count}"
+            yield Fault(Reason.TOTALS_DISAGREE, f"/{key}", message, str(count))
+
+
+def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
+    behind = [plan for plan in plan_progress(facts) if not plan.is_done]
+    if behind:
+        plans = (f"plan {plan.id} is {plan.standing.value}" for plan in behind)
+        said = shortened(plans, 5, shown_by="'yolo-fs status -v'")
+        yield Fault(
+            Reason.STATE_CONFLICT, "/from_phase", f"handed over while {said}", "all plans complete"
+        )
+
+
+def _dept_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+    for number, line in enumerate(filed.lines, 1):
+        found = (
+            *_named_files(facts, filed, line),
+            *_contracts(facts, filed, line),
+            *_departments(facts, line),
+        )
+        yield from ((number, fault) for fault in found)
+
+
+def _contracts(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
+    for position, contract in enumerate(line.get("contracts") or ()):
+        spec = contract.get("spec") if isinstance(contract, dict) else None
+        if isinstance(spec, str):
+            yield from _spec_faults(facts, filed, spec, f"/contracts/{position}/spec")
+
+
+def _spec_faults(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterator[Fault]:
+    name, _, entry = spec.partition("#")
+    target = _find(facts, filed, name)
+    if target is None or not target.valid:
+        yield _absent(at, name) if target is None else _invalid(at, target)
+        return
+    named = [line for line in target.lines if entry in names_of(line)]
+    if entry and not named:
+        entries = {known for line in target.lines for known in names_of(line)}
+        known = shortened(sorted(entries), shown_by=name)
+        yield Fault(
+            Reason.UNKNOWN_REFERENCE,
+            at,
+            f"{name} has no entry {entry!r}",
+            known or "an entry with an id",
+        )
+    elif named and named[-1].get("status") in _UNDECIDED:
+        message = f"{entry!r} is {named[-1]['status']} in {name}"
+        yield Fault(Reason.STATE_CONFLICT, at, message, "a contract whose specification is settled")
+
+
+def _departments(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
+    for key in ("from_dept", "to_dept"):
+        if line.get(key) not in facts.switches.departments:
+            message = f"department {line.get(key)} takes no part in this phase"
+            active = ", ".join(facts.switches.departments)
+            yield Fault(Reason.STATE_CONFLICT, f"/{key}", message, active, level=Level.WARNING)
+
+
+def _design_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+    specs = {name: line for line in facts.lines_of("component-specs") for name in names_of(line)}
+    for number, line in enumerate(filed.lines, 1):
+        yield from ((number, fault) for fault in _design_faults(facts, filed, line, specs))
+
+
+def _design_faults(
+    facts: PhaseFacts, filed: Filed, line: Mapping[str, Any], specs: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Fault]:
+    if component := line.get("component"):
+        yield from _component(str(component), "/component", specs)
+        return
+    for key, path in (line.get("artifacts") or {}).items():
+        if isinstance(path, str):
+            yield from _file_faults(facts, filed, path, f"/artifacts/{key}")
+    for position, name in enumerate(texts(line.get("ready_components"))):
+        yield from _component(name, f"/ready_components/{position}", specs)
+    for position, name in enumerate(texts(line.get("deferred"))):
+        if specs.get(name, {}).get("status") == "ready":
+            yield Fault(
+                Reason.STATE_CONFLICT,
+                f"/deferred/{position}",
+                f"component-specs says {name} is ready",
+            )
+
+
+def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> Iterator[Fault]:
+    if name not in specs:
+        known = shortened(sorted(specs), shown_by="component-specs.jsonl")
+        yield Fault(
+            Reason.UNKNOWN_REFERENCE,
+            at,
+            f"component-specs has no {name!r}",
+            known or "a committed component",
+        )
+    elif specs[name].get("status") != "ready":
+        message = f"{name} is {specs[name].get('status')} in component-specs"
+        yield Fault(Reason.STATE_CONFLICT, at, message, "a component that is ready")
+
+
+def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+    """A contract is implemented once built: at least one plan of the backend is proved done."""
+    if any(plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)):
+        return
+    for number, line in enumerate(filed.lines, 1):
+        if line.get("status") == "implemented":
+            message = "implemented, but no plan of the backend is complete"
+            yield (
+                number,
+                Fault(
+                    Reason.STATE_CONFLICT, "/status", message, "agreed, until a summary proves it"
+                ),
+            )
+
+
+_CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
+    PHASE_HANDOFF: _phase_handoff,
+    "dept-handoff": _dept_handoff,
+    "design-handoff": _design_handoff,
+    "api-contracts": _api_contracts,
+}
+
+
+def _named_files(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
+    for position, name in enumerate(texts(line.get("artifacts"))):
+        yield from _file_faults(facts, filed, name, f"/artifacts/{position}")
+
+
+def _file_faults(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterator[Fault]:
+    found = _find(facts, filed, name)
+    if found is not None:
+        if not found.valid:
+            yield _invalid(at, found)
+    elif any(classify(path) for path in _spellings(filed, name)):
+        yield _absent(at, name)
+    elif not any(
+        path in commit.files
+        for commit in facts.commits.values()
+        for path in _spellings(filed, name)
+    ):
+        # Only what the protocol names is known for sure; another file may have come with a commit
+        # nobody mentions.
+        message = f"{name} is no artifact, and no commit that a summary names has it"
+        yield Fault(Reason.UNKNOWN_REFERENCE, at, message, "a committed file", level=Level.WARNING)
+
+
+def _find(facts: PhaseFacts, filed: Filed, name: str) -> Filed | None:
+    """Return the committed artifact that a name means: of the phase, else below the root."""
+    by_path = {one.place.path: one for one in facts.filed}
+    return next((by_path[path] for path in _spellings(filed, name) if path in by_path), None)
+
+
+def _spellings(filed: Filed, name: str) -> tuple[str, ...]:
+    """Return the paths that a name may stand for, nearest first."""
+    return (f"{filed.place.folder}/{name}", f"{PLANNING_ROOT}/{name}", name)
+
+
+def _absent(at: str, name: str) -> Fault:
+    hint = "Write it, or take it out of the handoff."
+    return Fault(
+        Reason.UNKNOWN_REFERENCE, at, f"no {name} is committed", "a committed artifact", hint
+    )
+
+
+def _invalid(at: str, found: Filed) -> Fault:
+    message = f"{found.place.name} is committed, but does not pass the protocol"
+    return Fault(
+        Reason.STATE_CONFLICT,
+        at,
+        message,
+        "a valid artifact",
+        f"yolo-fs validate {found.place.path}",
+    )
+
+
+def names_of(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what an entry may be called by: its id, its name, or what its contract is about."""
+    own = (line[key] for key in _NAMES if isinstance(line.get(key), str))
+    endpoints = (item for item in line.get("endpoints") or () if isinstance(item, dict))
+    return (*filter(None, own), *(f"{item.get('method')} {item.get('path')}" for item in endpoints))

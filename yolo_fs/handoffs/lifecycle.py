@@ -1,0 +1,455 @@
+"""The life of a handoff: delivered, accepted, read, acknowledged, acted upon; each with its time
+and its deadline. Pure.
+
+A packet is accepted by roles, trigger matrix, branch, session, reading and time; without any error
+it needs no further confirmation. Nothing records the other stages; files and commits show them. A
+handoff is delivered by its commit. It is read when the receiver's context is compiled with it, or
+when the log of reads says that the receiver has ended a turn; acknowledged when the receiver begins
+its part, or agrees; acted upon by the receiver's first artifact, or by an implemented contract. A
+later stage proves the earlier ones. See docs/dev/sources.md#document-000 and #document-001.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.core.reasons import Fault, Finding, Level, Reason
+from yolo_fs.core.timestamps import iso
+from yolo_fs.protocol.handoffs import PACKET_FIELDS, TRIGGER_BY_ID, Trigger
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+
+if TYPE_CHECKING:
+    from yolo_fs.schemas.packet import Packet
+
+HANDOFF = "HANDOFF.md"
+README = "README.md"
+ABSENT = "n/a"
+EXECUTED_BY = "Executed-By"
+"""Trailer that names the role that made a commit."""
+CLOCK_SLACK_S = 60
+"""Clocks of two machines may differ by this much before a packet counts as one from the future."""
+
+_BRANCH_OF_SESSION = re.compile(r"""(["']?)directive_branch\1\s*:""")
+_PLAIN_BRANCH = re.compile(
+    r"""(["']?)directive_branch\1\s*:\s*(["']?)(?P<said>[\w./-]+)\2\s*(?:#.*)?"""
+)
+_PRIORITY = re.compile(r"""(["']?)session_priority\1\s*:\s*(["']?)(?P<said>[^"'#]*)\2""")
+_ARCHIVED = re.compile(
+    r"""(["']?)(?:status\1\s*:\s*(["']?)archived\2|archived\1\s*:\s*(["']?)true\3)\s*(?:\#.*)?$"""
+)
+
+
+class DirectiveSession(NamedTuple):
+    """The directive session that a packet points at."""
+
+    folder: str
+    """Relative to the repository."""
+    branch: str = ""
+    """`meta.directive_branch` of its README; empty when that cannot be read, which is a finding of
+    its own."""
+    priority: str = ""
+    """`meta.session_priority` of its README; empty when it says none."""
+
+    @property
+    def name(self) -> str:
+        """The folder's name, which is the session's GUID."""
+        return self.folder.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is known around a packet when it is checked."""
+
+    required_reading: str
+    """What the configuration says that every packet names as required reading; empty: nothing."""
+    branch: str | None = None
+    """Branch that the receiver has checked out, empty when HEAD is detached; None where nobody
+    receives yet."""
+    receiver: str = ""
+    """Role that asks; empty when it takes whatever role the packet gives."""
+    session: DirectiveSession | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
+    """Field that names a path → why there is no such file."""
+    ahead_s: float = 0
+    """How far the packet's time lies in the future."""
+
+
+def faults_of(packet: Packet) -> tuple[Fault, ...]:
+    """Return what is wrong with the packet wherever it is received."""
+    return tuple(fault for check in _OF_ITSELF for fault in check(packet))
+
+
+def faults_around(packet: Packet, around: Around) -> tuple[Fault, ...]:
+    """Return for what else its receiver must stop here and now."""
+    return tuple(fault for check in _AROUND for fault in check(packet, around))
+
+
+def _values(packet: Packet) -> Iterator[Fault]:
+    """`n/a` stands only where the document allows it; the other fields refuse it by their shape."""
+    for row in PACKET_FIELDS:
+        if not row.may_be_absent and getattr(packet, row.name) == ABSENT:
+            yield Fault(
+                Reason.BAD_FORMAT, f"/{row.name}", f"{ABSENT!r} is not allowed here", row.packet
+            )
+
+
+def _roles(packet: Packet) -> Iterator[Fault]:
+    if packet.from_role == packet.to_role:
+        message = f"{packet.from_role} hands over to itself"
+        yield Fault(Reason.SELF_REFERENCE, "/to_role", message, "another role")
+
+
+def _trigger(packet: Packet) -> Iterator[Fault]:
+    row = TRIGGER_BY_ID.get(packet.trigger)
+    if row is None:
+        message = f"the trigger matrix has no {packet.trigger!r}"
+        yield Fault(
+            Reason.UNKNOWN_VALUE,
+            "/trigger",
+            message,
+            " or ".join(_leading(packet) or TRIGGER_BY_ID),
+        )
+    elif not _leads(row, packet):
+        senders = "any role" if len(row.senders) > 1 else row.senders[0]
+        message = (
+            f"{row.id} leads from {senders} to {row.receiver}, not from {packet.from_role} "
+            f"to {packet.to_role}"
+        )
+        expected = " or ".join(_leading(packet)) or "roles between which a trigger leads"
+        yield Fault(Reason.STATE_CONFLICT, "/trigger", message, expected)
+
+
+def _leads(row: Trigger, packet: Packet) -> bool:
+    return packet.from_role in row.senders and packet.to_role == row.receiver
+
+
+def _leading(packet: Packet) -> list[str]:
+    """Return the triggers that lead from the sender to the receiver."""
+    return [name for name, row in TRIGGER_BY_ID.items() if _leads(row, packet)]
+
+
+def _receiver(packet: Packet, around: Around) -> Iterator[Fault]:
+    if around.receiver == packet.from_role:
+        message = f"{packet.from_role} has handed over to {packet.to_role} and has stopped"
+        yield Fault(
+            Reason.DISCRETIONARY_WORK, "/from_role", message, f"work of {packet.to_role} alone"
+        )
+    elif around.receiver not in ("", packet.to_role):
+        message = f"the packet is for {packet.to_role}, not for {around.receiver}"
+        yield Fault(Reason.STATE_CONFLICT, "/to_role", message, around.receiver)
+
+
+def _branch(packet: Packet, around: Around) -> Iterator[Fault]:
+    if around.branch is None or around.branch == packet.directive_branch:
+        return
+    seen = f"the branch checked out is {around.branch!r}" if around.branch else "HEAD is detached"
+    hint = f"Run 'git switch {packet.directive_branch}' before any edit."
+    yield Fault(Reason.BRANCH_MISMATCH, "/directive_branch", seen, packet.directive_branch, hint)
+
+
+def _session(packet: Packet, around: Around) -> Iterator[Fault]:
+    if packet.session_id == ABSENT:
+        return
+    session = around.session
+    if session is None:
+        message = f"no directive session is named {packet.session_id!r}"
+        yield Fault(
+            Reason.UNKNOWN_REFERENCE, "/session_id", message, "the GUID of a session's folder"
+        )
+        return
+    if session.name.casefold() != packet.session_id.casefold():
+        message = f"the packet lies in the folder of session {session.name!r}"
+        yield Fault(Reason.NAME_MISMATCH, "/session_id", message, session.name)
+    if session.branch and session.branch != packet.directive_branch:
+        message = f"{session.folder}/{README} says meta.directive_branch: {session.branch}"
+        yield Fault(Reason.BRANCH_MISMATCH, "/directive_branch", message, session.branch)
+
+
+def _paths(packet: Packet, around: Around) -> Iterator[Fault]:
+    wanted = around.required_reading
+    if wanted and packet.required_reading not in (wanted, ABSENT):
+        message = f"got {packet.required_reading!r}"
+        hint = "yolo_fs.required_reading of the configuration says so."
+        yield Fault(Reason.UNKNOWN_VALUE, "/required_reading", message, wanted, hint)
+    for name, why in around.absent.items():
+        message = f"{getattr(packet, name)!r}: {why}"
+        yield Fault(Reason.FILE_MISSING, f"/{name}", message, "a file of this repository")
+
+
+_ULTRA = ("architect_ultra_detected", "auditor_ultra_open")
+"""Triggers whose condition a session's README tells; that of the others only people can judge."""
+
+
+def _condition(packet: Packet, around: Around) -> Iterator[Fault]:
+    """A README that names no priority contradicts nothing."""
+    session = around.session
+    if packet.trigger in _ULTRA and session and session.priority not in ("", "ultra"):
+        said = f"{session.folder}/{README} says session_priority: {session.priority}"
+        expected = "a session with meta.session_priority: ultra"
+        yield Fault(
+            Reason.STATE_CONFLICT, "/trigger", f"{packet.trigger} is not met: {said}", expected
+        )
+
+
+def _time(_: Packet, around: Around) -> Iterator[Fault]:
+    if around.ahead_s > CLOCK_SLACK_S:
+        message = f"the packet was written {around.ahead_s:.0f} s from now"
+        yield Fault(Reason.OUT_OF_RANGE, "", message, "a time that has passed", "Check the clocks.")
+
+
+_OF_ITSELF: tuple[Callable[[Packet], Iterator[Fault]], ...] = (_values, _roles, _trigger)
+_AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
+    _receiver,
+    _branch,
+    _session,
+    _paths,
+    _condition,
+    _time,
+)
+
+
+def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return number and text of the lines that give a README's `meta.directive_branch`: one, where
+    all is well.
+
+    The rest of a README's front matter is free; what these lines mean is left to the strict reader
+    of HANDOFF.md.
+    """
+    return _meta_lines(lines, _BRANCH_OF_SESSION)
+
+
+def session_said(folder: str, lines: Sequence[str]) -> DirectiveSession:
+    """Return the session of a README, its branch empty unless it is written plainly."""
+    said = [_PLAIN_BRANCH.fullmatch(line) for _, line in branch_lines(lines)]
+    branch = said[0]["said"] if len(said) == 1 and said[0] else ""
+    return DirectiveSession(folder, branch, priority_said(lines))
+
+
+def faults_of_session(packet: Packet, session: DirectiveSession) -> tuple[Fault, ...]:
+    """Return where a packet and its session's README part, wherever it is received."""
+    around = Around(packet.required_reading, session=session)
+    return tuple(fault for check in (_session, _condition) for fault in check(packet, around))
+
+
+def priority_said(lines: Sequence[str]) -> str:
+    """Return a README's `meta.session_priority`; empty when it says none."""
+    said = [_PRIORITY.match(line) for _, line in _meta_lines(lines, _PRIORITY)]
+    return next((one["said"].strip() for one in said if one), "")
+
+
+def is_archived(lines: Sequence[str]) -> bool:
+    """Return whether a README says that its session is archived, in `meta` or beside it."""
+    head = lines[1 : lines.index("---", 1)] if "---" in lines[1:] and lines[0] == "---" else ()
+    return any(map(_ARCHIVED.match, head)) or bool(_meta_lines(lines, _ARCHIVED))
+
+
+def _meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int, str]]:
+    """Return number and text of the lines of a README's `meta` that begin as wanted."""
+    if lines[:1] != ["---"] or "---" not in lines[1:]:
+        return []
+    found: list[tuple[int, str]] = []
+    indent = 0  # of the members of `meta`; 0 outside of it
+    for number, line in enumerate(lines[1 : lines.index("---", 1)], 2):
+        column = len(line) - len(line.lstrip(" "))
+        if line.strip() and not column:
+            indent = -1 if line.rstrip() == "meta:" else 0
+        elif line.strip() and indent < 0:
+            indent = column
+        if column and column == indent and wanted.match(line, column):
+            found.append((number, line.strip()))
+    return found
+
+
+class LaterCommit(NamedTuple):
+    """A commit that was made after a packet."""
+
+    oid: str
+    author: str
+    """Name of its author."""
+    trailers: tuple[tuple[str, str], ...]
+    paths: tuple[str, ...]
+
+
+def discretionary_work(packet: Packet, later: Iterable[LaterCommit]) -> Iterator[Finding]:
+    """Yield the artifacts that the sender went on to write in that directive."""
+    for commit in later:
+        for path in commit.paths:
+            if path.rpartition("/")[2] != HANDOFF and packet.from_role in _writers(commit, path):
+                yield Finding(
+                    Reason.DISCRETIONARY_WORK,
+                    path,
+                    message=f"{packet.from_role} handed over, then came commit {commit.oid[:12]}",
+                    expected=f"work of {packet.to_role} alone",
+                    hint="Keep it or revert it: the receiving role decides.",
+                    level=Level.WARNING,
+                )
+
+
+def _writers(commit: LaterCommit, path: str) -> set[str]:
+    """Return the roles that wrote a path: the commit's, else its author and the artifact's."""
+    said = {_role(value) for key, value in commit.trailers if key == EXECUTED_BY}
+    return said or {_role(commit.author), *_roles_of(path)}
+
+
+def _roles_of(path: str) -> Iterator[str]:
+    place = classify(path)
+    step = STEP_BY_KEY.get(place.artifact.step) if place else None
+    return (role.value for role in step.agents) if step else iter(())
+
+
+def _role(name: str) -> str:
+    return name.strip().casefold().removeprefix("yolo-")
+
+
+class HandoffStage(StrEnum):
+    """How far a handoff is."""
+
+    DELIVERED = "delivered"
+    READ = "read"
+    ACKNOWLEDGED = "acknowledged"
+    ACTED_UPON = "acted upon"
+
+
+STAGES = tuple(HandoffStage)
+
+
+class Moment(NamedTuple):
+    """When something happened; commits of the same second have an order."""
+
+    at_s: int
+    """Seconds since the epoch."""
+    order: int = 1 << 62
+    """Position in the history; what is no commit comes after all commits of its second."""
+
+
+class DeliveredHandoff(NamedTuple):
+    """One handoff, as its commit delivered it."""
+
+    path: str
+    line: int
+    """0 when the whole file is the handoff."""
+    sender: str
+    receiver: str
+    """Who it is for, such as `frontend`, or the directory of the next phase."""
+    at: Moment
+    by: str
+    """The commit."""
+    needs_answer: bool = False
+    """Only an answer to this very handoff acknowledges it, as for a contract that was proposed."""
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+
+class ReceiverSign(NamedTuple):
+    """Something that files or commits show of a receiver."""
+
+    receiver: str
+    stage: HandoffStage
+    at: Moment
+    by: str
+    """Commit, or file, that shows it."""
+    about: str = ""
+    """Place of the handoff, where the sign is an answer to that one alone."""
+
+
+class StageTime(NamedTuple):
+    """One stage of one handoff."""
+
+    stage: HandoffStage
+    at_s: int | None
+    """When it was reached, at the latest; None when it has not been."""
+    due_s: int | None
+    """When it is due: a deadline after the stage before; None while that has not been reached."""
+    by: str = ""
+    """What shows it."""
+
+    def is_overdue(self, now_s: int) -> bool:
+        """Return whether it is due and has not been reached."""
+        return self.at_s is None and self.due_s is not None and now_s > self.due_s
+
+
+class HandoffLifecycle(NamedTuple):
+    """One handoff and its four stages."""
+
+    delivery: DeliveredHandoff
+    stations: tuple[StageTime, ...]
+
+    @property
+    def stage(self) -> HandoffStage:
+        """The last stage that was reached."""
+        return [one.stage for one in self.stations if one.at_s is not None][-1]
+
+    def awaited(self, now_s: int) -> StageTime | None:
+        """Return the stage that is overdue, or None."""
+        return next((one for one in self.stations if one.is_overdue(now_s)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """A handoff whose next stage is late."""
+
+    delivery: DeliveredHandoff
+    stage: HandoffStage
+    """The stage that is waited for."""
+    due_s: int
+    """When it was due, seconds since the epoch."""
+
+    def __str__(self) -> str:
+        one = self.delivery
+        return (
+            f"{one.sender} → {one.receiver}: not {self.stage.value}, which was due "
+            f"{iso(self.due_s)} ({one.place})"
+        )
+
+
+def lifecycles(
+    deliveries: Iterable[DeliveredHandoff], signs: Iterable[ReceiverSign], deadline_s: int
+) -> tuple[HandoffLifecycle, ...]:
+    """Return the life of each handoff, in the order of the deliveries.
+
+    The order of the signs makes no difference.
+    """
+    known = tuple(signs)
+    return tuple(_life(delivery, known, deadline_s) for delivery in deliveries)
+
+
+def overdue(found: Iterable[HandoffLifecycle], now_s: int) -> tuple[Overdue, ...]:
+    """Return the handoffs whose next stage is late, the latest first."""
+    late = (
+        Overdue(life.delivery, station.stage, station.due_s)
+        for life in found
+        if (station := life.awaited(now_s)) and station.due_s is not None
+    )
+    return tuple(sorted(late, key=lambda one: (one.due_s, one.delivery.place)))
+
+
+def _life(
+    delivery: DeliveredHandoff, signs: tuple[ReceiverSign, ...], deadline_s: int
+) -> HandoffLifecycle:
+    after = [sign for sign in signs if _concerns(sign, delivery)]
+    stations = [StageTime(HandoffStage.DELIVERED, delivery.at.at_s, None, delivery.by)]
+    for stage in STAGES[1:]:
+        before = stations[-1].at_s
+        due = before + deadline_s if before is not None else None
+        # Whoever has acted has read: the earliest sign of this stage or of a later one counts.
+        proving = (one for one in after if STAGES.index(one.stage) >= STAGES.index(stage))
+        proof = min(proving, key=lambda sign: sign.at, default=None)
+        stations.append(
+            StageTime(stage, proof.at.at_s, due, proof.by) if proof else StageTime(stage, None, due)
+        )
+    return HandoffLifecycle(delivery, tuple(stations))
+
+
+def _concerns(sign: ReceiverSign, delivery: DeliveredHandoff) -> bool:
+    if sign.about:  # an answer may come with the very commit: both sides sat together
+        return sign.about == delivery.place and sign.at >= delivery.at
+    reaches = sign.stage is HandoffStage.READ or not delivery.needs_answer
+    return reaches and sign.receiver == delivery.receiver and sign.at > delivery.at

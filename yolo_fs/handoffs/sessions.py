@@ -1,0 +1,290 @@
+"""A session's handoffs in order: which is an attempt, which a repeat, and which contradicts an
+earlier one. Pure.
+
+See docs/dev/sources.md#document-003.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.handoff_names import instant
+from yolo_fs.core.reasons import Fault, Level, Reason, shortened
+from yolo_fs.handoffs.envelopes import Sent
+from yolo_fs.handoffs.product_facts import FACTS, Fact, Field, How
+from yolo_fs.schemas.envelope.envelope import Choice
+
+
+class EarlierHandoff(NamedTuple):
+    """A handoff, as far as facts are concerned."""
+
+    path: str
+    handoff: int
+    """Number of its section; 0 for an error."""
+    value: Mapping[str, Any]
+
+
+class _Mention(NamedTuple):
+    path: str
+    at: str
+    value: Any
+
+
+def contradictions(own: EarlierHandoff, earlier: Sequence[EarlierHandoff]) -> Iterator[Fault]:
+    """Yield what a handoff says otherwise than the earlier ones, or than itself."""
+    for fact in FACTS:
+        origin: list[_Mention] = []
+        for field in fact.fields:
+            origin = origin or _first_mentions(field, earlier)
+            mentions = list(_mentions(field, own))
+            if origin:
+                yield from (
+                    fault for one in mentions if (fault := _JUDGES[fact.how](fact, one, origin))
+                )
+            origin = origin or mentions
+
+
+def _first_mentions(field: Field, earlier: Sequence[EarlierHandoff]) -> list[_Mention]:
+    return next((found for told in earlier if (found := list(_mentions(field, told)))), [])
+
+
+def _mentions(field: Field, told: EarlierHandoff) -> Iterator[_Mention]:
+    """Yield what a handoff says in a field; empty says nothing, null says that there is none."""
+    if field.handoff not in (0, told.handoff):
+        return
+    for at, value in _values(told.value, field.at.split("/")[1:]):
+        if value != "":
+            yield _Mention(told.path, at, value)
+
+
+def _values(value: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[str, Any]]:
+    if not steps:
+        yield at, value
+    elif steps[0] == "*":
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _values(item, steps[1:], f"{at}/{index}")
+    elif "+" in steps[0] and isinstance(value, Mapping):
+        yield at, " ".join(str(value.get(key, "")) for key in steps[0].split("+"))
+    elif isinstance(value, Mapping) and steps[0] in value:
+        yield from _values(value[steps[0]], steps[1:], f"{at}/{steps[0]}")
+
+
+def _equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
+    first = origin[0]
+    return (
+        None
+        if _plain(own.value) == _plain(first.value)
+        else _conflict(fact, own, first, fact.level)
+    )
+
+
+def _named(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
+    if _plain(own.value) in {_plain(one.value) for one in origin}:
+        return None
+    known = shortened((_shown(one.value) for one in origin), shown_by=origin[0].path)
+    return _conflict(fact, own, _nearest(own, origin)[0], fact.level, f"one of {known}")
+
+
+def _retold(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
+    told = [one for one in origin if isinstance(one.value, str)]
+    if not isinstance(own.value, str) or not told:
+        return None
+    nearest = _nearest(own, told)
+    if _is_strange(own.value, nearest[0].value):
+        return _conflict(fact, own, nearest[0], fact.level)
+    if all(_figures_differ(own.value, one.value) for one in nearest):
+        return _conflict(fact, own, nearest[0], Level.ERROR)
+    return None
+
+
+_JUDGES = {How.EQUAL: _equal, How.NAMED: _named, How.RETOLD: _retold}
+
+
+def _conflict(
+    fact: Fact, own: _Mention, first: _Mention, level: Level | None, expected: str = ""
+) -> Fault | None:
+    if level is None:
+        return None
+    there = f"{first.at} of {first.path}"
+    message = (
+        f"{fact.name}: {_shown(own.value)} does not agree with {_shown(first.value)} at {there}"
+    )
+    hint = "Say what the earlier handoff says, or hand that one over anew."
+    return Fault(
+        Reason.STATE_CONFLICT, own.at, message, expected or _shown(first.value), hint, level
+    )
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _plain(value: Any) -> Any:
+    return " ".join(value.casefold().split()) if isinstance(value, str) else value
+
+
+_EVERYWHERE = (
+    "also|been|each|from|have|into|more|most|only|over|such|than|that"
+    "|their|them|then|there|they|this|when|which|will|with|your"
+)
+_WORD = re.compile(rf"\b(?!(?:{_EVERYWHERE})\b)[^\W\d_]{{4,}}")
+_STEM = 4
+_KINSHIP = 0.25
+"""Share of common words up to which two texts have nothing to do with each other."""
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return how the words that carry meaning begin; nothing of a script without spaces."""
+    if " " not in text.strip() and not text.isascii():
+        return frozenset()
+    return frozenset(word[:_STEM] for word in _WORD.findall(text.casefold()))
+
+
+def _nearest(own: _Mention, origin: list[_Mention]) -> list[_Mention]:
+    """Return the earlier texts that share most words with this one."""
+    words = _words(str(own.value))
+    shared = [len(words & _words(str(one.value))) for one in origin]
+    return [one for one, count in zip(origin, shared, strict=True) if count == max(shared)]
+
+
+def _is_strange(text: str, earlier: str) -> bool:
+    """Return whether a text speaks of something else: hardly a word of the shorter is in it."""
+    own, others = _words(text), _words(earlier)
+    return bool(own and others) and len(own & others) <= min(len(own), len(others)) * _KINSHIP
+
+
+_FIGURE = re.compile(
+    r"(?<![\w.])(?P<sign>[$€£])?\s?(?P<amount>[0-9]+(?:[.,][0-9]+)*)"
+    r"(?:\s?(?P<scale>%|percent\b|[kmbt]\b|bn\b|thousand\b|million\b|billion\b|trillion\b))?"
+    r"(?:\s?(?P<code>usd|eur|gbp)\b)?",
+    re.IGNORECASE,
+)
+_SCALES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9}
+_SCALES |= {"t": 1e12, "trillion": 1e12}
+_CODES = {"usd": "$", "eur": "€", "gbp": "£"}
+
+
+def _figures_differ(text: str, earlier: str) -> bool:
+    """Return whether a text has a figure that an earlier one, with figures of its kind, lacks."""
+    own, others = _figures(text), _figures(earlier)
+    return any(kind in others and not amounts <= others[kind] for kind, amounts in own.items())
+
+
+def _figures(text: str) -> dict[str, set[tuple[str, float]]]:
+    """Return the figures of a text by their kind: money, percent or plain."""
+    found: dict[str, set[tuple[str, float]]] = {}
+    for figure in _FIGURE.finditer(text):
+        sign = figure["sign"] or _CODES.get((figure["code"] or "").lower(), "")
+        scale = (figure["scale"] or "").lower()
+        kind = "plain"
+        if sign:
+            kind = "money"
+        elif scale in ("%", "percent"):
+            kind = "percent"
+        amount = _amount(figure["amount"]) * _SCALES.get(scale, 1)
+        found.setdefault(kind, set()).add((sign, amount))
+    return found
+
+
+def _amount(digits: str) -> float:
+    """Return the number that digits spell; a comma before three groups, any other is a point."""
+    whole = re.sub(r",(?=[0-9]{3}(?![0-9]))", "", digits).replace(",", ".")
+    return float(whole) if whole.count(".") <= 1 else float(whole.replace(".", ""))
+
+
+class ProductSession(NamedTuple):
+    """What is known of a session."""
+
+    sent: tuple[Sent, ...] = ()
+    """Its envelopes of right shape, oldest first."""
+    choices: tuple[Choice, ...] = ()
+    """What the orchestrator chose after errors, oldest first."""
+
+
+def in_order(sent: Sequence[Sent]) -> tuple[Sent, ...]:
+    """Return envelopes oldest first."""
+    return tuple(sorted(sent, key=lambda one: (one.moment, one.step, one.path)))
+
+
+class Attempt(NamedTuple):
+    """Which try of its route an envelope is."""
+
+    number: int
+    """From 1; errors count, repeats do not."""
+    repeats: str = ""
+    """Path of the envelope that it says once more; empty when it says something new."""
+
+
+def repeated_by(
+    value: Mapping[str, Any], source: str, target: str, earlier: Sequence[Sent]
+) -> Sent | None:
+    """Return the earlier envelope that says the same, its moment aside, or None when this is
+    another attempt.
+
+    Once the agent that was asked has failed, or was asked anew, the same words are an attempt of
+    their own.
+    """
+    for one in earlier[::-1]:
+        if (one.source, one.target) == (source, target) and _content(one.value) == _content(value):
+            return one
+        is_answer = (one.source, one.target) == (target, source)
+        if is_answer and (one.is_error or target == "orchestrator"):
+            return None
+    return None
+
+
+def attempts(sent: Sequence[Sent]) -> dict[str, Attempt]:
+    """Return path → attempt of every envelope; `sent` is in order."""
+    found: dict[str, Attempt] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for index, one in enumerate(sent):
+        route = (one.source, one.target)
+        same = repeated_by(one.value, *route, sent[:index])
+        if same is None:
+            counts[route] = counts.get(route, 0) + 1
+        found[one.path] = Attempt(
+            counts[route] if same is None else found[same.path].number, same.path if same else ""
+        )
+    return found
+
+
+def _content(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if key != "timestamp"}
+
+
+def faults_among(own: Sent, session: ProductSession) -> Iterator[Fault]:
+    """Yield where an envelope contradicts those that were sent before it."""
+    before = [one for one in session.sent if one.path != own.path and one.moment <= own.moment]
+    latest = {(one.source, one.target): one for one in before}
+    known = [one for one in latest.values() if one.step < own.step]
+    told = [EarlierHandoff(one.path, one.section, one.value) for one in in_order(known)]
+    yield from contradictions(EarlierHandoff(own.path, own.section, own.value), told)
+    yield from _lost_phases(own, in_order(known))
+    yield from _after_the_end(own, session.choices)
+
+
+def _lost_phases(own: Sent, earlier: Sequence[Sent]) -> Iterator[Fault]:
+    """Yield a phase that an earlier handoff has completed and this one has not."""
+    completed = own.envelope.workflow_state.phases_completed
+    at = "/workflow_state/phases_completed"
+    for one in reversed(earlier):
+        said = one.envelope.workflow_state.phases_completed
+        if lost := [phase for phase in said if phase not in completed]:
+            message = (
+                f"{', '.join(lost)!r} was completed at {at} of {one.path}, and is not any more"
+            )
+            yield Fault(Reason.STATE_CONFLICT, at, message, f"at least {', '.join(said)}")
+            return
+
+
+def _after_the_end(own: Sent, choices: Sequence[Choice]) -> Iterator[Fault]:
+    if choices and choices[-1].way == "abort" and own.moment > instant(choices[-1].chosen_at):
+        message = f"the workflow was aborted at {choices[-1].chosen_at} after {choices[-1].error}"
+        hint = "Begin a session of its own."
+        yield Fault(
+            Reason.STATE_CONFLICT, "/session_id", message, "no handoff after an abort", hint
+        )

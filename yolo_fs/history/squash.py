@@ -1,0 +1,114 @@
+"""A phase as one commit on a branch of its own, for a history that reviewers read. The branch that
+the phase was made on stays as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from yolo_fs.artifacts.naming import purpose_of
+from yolo_fs.core.ids import GRAMMAR, PhaseId
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.index import IndexedCommit
+from yolo_fs.history.team import Team
+
+_MOST = 100_000
+"""Commits of a branch that are looked through."""
+
+
+class Squash(NamedTuple):
+    """What one commit stands for, or would."""
+
+    branch: str
+    """The new branch, without `refs/heads/`."""
+    base: str
+    """The commit below it; empty where the phase began with the branch."""
+    tip: str
+    """The commit whose tree it has."""
+    message: str
+    ours: int
+    """How many of its commits yolo-fs made."""
+    source: tuple[IndexedCommit, ...]
+    """The others of the phase, oldest first."""
+    others: tuple[IndexedCommit, ...]
+    """Commits in between that are not of the phase; the commit has their work too."""
+
+
+def plan_squash(
+    repository: Repository, team: Team, phase: PhaseId, folder: str, branch: str, subject: str
+) -> Squash:
+    """Return what squashing a phase would make. `folder`: of the phase, relative to the root.
+
+    Raises:
+        YoloError: UNKNOWN_NAME when the branch has nothing of the phase; BAD_FORMAT for a subject.
+    """
+    head, index = repository.head(), team.history_index
+    tip = head.tip or ""
+    walk = ("--first-parent", "--reverse", tip, "--", folder)
+    found = repository.git.text("rev-list", *walk).split() if tip else []
+    if not found:
+        message = f"the branch has nothing of phase {phase}"
+        hint = "'yolo-fs phase list' shows the phases."
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    base = next(iter(repository.parents(found[0])), "")
+    within = f"{base}..{tip}" if base else tip
+    wanted = set(repository.git.text("rev-list", within).split())
+    index.read_up_to(tip)
+    commits = [one for one in reversed(index.last(_MOST)) if one.oid in wanted]
+    people = [one for one in commits if not one.is_ours]
+    source = tuple(one for one in people if _is_of(phase, one, folder))
+    others = tuple(one for one in people if one not in source)
+    text = subject or f"feat({phase.number}): {phase.slug.replace('-', ' ')}"
+    if not GRAMMAR.fullmatch(text):
+        message, hint = f"{safe(text)!r} is no subject", f"Such as 'feat({phase.number}): login'."
+        raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
+    ours = len(commits) - len(people)
+    return Squash(branch, base, tip, _message(text, source), ours, source, others)
+
+
+def make_squash(repository: Repository, planned: Squash) -> str:
+    """Make the commit and its branch, and return the commit. Nothing else is moved.
+
+    Raises:
+        YoloError: STATE_CONFLICT when there is a branch of that name; NO_SPACE, STORAGE_FAILED,
+            GIT_FAILED.
+    """
+    ref = f"refs/heads/{planned.branch}"
+    if repository.tip(ref):
+        raise YoloError(
+            Reason.STATE_CONFLICT,
+            f"there is a branch {safe(planned.branch)}",
+            hint="Name another one with --branch.",
+            exit_code=Exit.FINDINGS,
+        )
+    now = datetime.fromtimestamp(time.time()).astimezone()
+    moment = f"{int(now.timestamp())} {now:%z}"
+    lines = [
+        f"tree {repository.root_tree(planned.tip)}",
+        *([f"parent {planned.base}"] if planned.base else []),
+        f"author {repository.identity('AUTHOR')} {moment}",
+        f"committer {repository.identity()} {moment}",
+    ]
+    body = "\n".join([*lines, "", planned.message]).encode("utf-8", "surrogateescape")
+    commit = repository.object_format.hash_object("commit", body)
+    with contextlib.closing(RefUpdater(repository)) as refs, repository.objects.unnamed():
+        repository.objects.write((commit,))
+        refs.move(ref, commit.oid, None)
+    return commit.oid
+
+
+def _is_of(phase: PhaseId, commit: IndexedCommit, folder: str) -> bool:
+    purpose = purpose_of(commit.subject)
+    named = purpose.phase if purpose else ""
+    return named == phase.number or any(path.startswith(f"{folder}/") for path in commit.paths)
+
+
+def _message(subject: str, source: Sequence[IndexedCommit]) -> str:
+    listed = "".join(f"* {one.subject}\n" for one in source)
+    return f"{subject}\n\n{listed}" if listed else f"{subject}\n"

@@ -1,0 +1,246 @@
+"""Proves that each git hook of ours runs, and that the hosts trust what `setup` wrote."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import run_as_user
+from yolo_fs.hooks.githooks import (
+    NAMES,
+    SCRIPT,
+    Deed,
+    HookFileChange,
+    HookFileKept,
+    Layout,
+    Refuse,
+    broken,
+    calls_us,
+    content_of,
+    layout,
+    plan_install,
+    split_first,
+)
+from yolo_fs.hooks.hostsettings import HostSettings
+from yolo_fs.hooks.script import BEGIN, PROBED
+from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
+
+_AGAIN = "Run 'yolo-fs hooks install'."
+
+
+def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
+    """Yield each hook that does not run in one of the work trees.
+
+    `asks`: each that seems to is asked, as git would.
+    """
+    wanted = {deed.path: deed for deed in plan_install(repository)}
+    own = os.path.join(repository.common_dir, SCRIPT)
+    is_ours = not isinstance(deed := wanted[own], HookFileChange)
+    if isinstance(deed, HookFileChange):
+        gone = (
+            "the script that every section calls is gone"
+            if deed.before is None
+            else "it is not that of this version"
+        )
+        yield broken(own, gone, _AGAIN)
+        if deed.before is None:
+            return
+    for root in repository.work_trees():
+        place = layout(root)
+        for name in NAMES:
+            wrong = _looks_broken(place, name, wanted.get(place.file(name)))
+            has_section = BEGIN.encode() in (content_of(place.file(name)) or b"")
+            if (
+                asks and is_ours and has_section
+            ):  # else the section would run a script of somebody else
+                wrong = wrong or _stays_silent(root, name)
+            if wrong:
+                yield broken(place.file(name), f"{name} does not run in {root}: {wrong}", _AGAIN)
+
+
+def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
+    """Return what can be seen to be wrong without running anybody's script."""
+    if isinstance(deed, Refuse):
+        return deed.finding.message
+    git_file = os.path.join(place.git_folder, name)
+    if place.is_husky and not os.path.isfile(git_file):
+        return f"husky is not set up here: {git_file} is not there"
+    if not os.access(git_file, os.X_OK):
+        return (
+            f"{git_file} is not executable" if os.path.isfile(git_file) else "it is not installed"
+        )
+    content = content_of(place.file(name)) or b""
+    if BEGIN.encode() not in content:
+        if isinstance(deed, HookFileKept) and calls_us(content, name):
+            return ""
+        return "our section is not in it; a hook manager, or somebody, wrote it anew"
+    if not split_first(content)[1].startswith(BEGIN.encode()):
+        return "something stands above our section and may end the hook before it"
+    return "our section in it was changed" if isinstance(deed, HookFileChange) else ""
+
+
+def _stays_silent(root: str, name: str) -> str:
+    """Ask a hook, through git, whether our section is reached; the user's part does not run."""
+    os.environ["YOLO_FS_PROBE"] = "1"
+    try:
+        said = run_as_user(root, ["hook", "run", name])
+    finally:
+        del os.environ["YOLO_FS_PROBE"]
+    if said.code == PROBED and f"answers {name}" in said.err + said.out.decode("utf-8", "replace"):
+        return ""
+    if "not a git command" in said.err:  # git before 2.36 cannot be asked; what can be seen must do
+        return ""
+    heard = (said.err or said.out.decode("utf-8", "replace")).strip().partition("\n")[0]
+    return f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}"
+
+
+_MAX_BYTES = 16 << 20
+
+
+def examine_hosts(repository: Repository, start: str) -> Iterator[Finding]:
+    """Yield what keeps a host whose settings have our hooks from running them in `start`."""
+    for host in HOST_BY_NAME.values():
+        try:
+            yield from _examine(repository, host, start)
+        except YoloError as error:
+            yield _warning(host, error.message, error.hint)
+
+
+def _examine(repository: Repository, host: Host, start: str) -> Iterator[Finding]:
+    settings = HostSettings(repository, host)
+    found = settings.look()
+    here = [settings] if list(settings.positions()) else []
+    is_local = False
+    if host.local_settings:
+        local = HostSettings(repository, host, is_local=True)
+        is_local = bool(list(local.positions()))
+        found = local.look() if is_local and not here else found
+    if not here and not is_local:
+        return
+    yield from switched_off(repository, host)
+    if found.missing:
+        hint = f"Run 'yolo-fs setup {host.name}'; nothing of others is touched."
+        yield _warning(
+            host, f"no hook of ours, or an older one, for {_listed(found.missing)}", hint
+        )
+    below = os.path.realpath(start) != os.path.realpath(repository.root)
+    if below and host.local_settings and not is_local:
+        message = "the host ignores this file when it is started in a subdirectory"
+        hint = f"Start it at the root, or run 'yolo-fs setup {host.name} --local'."
+        yield _warning(host, message, hint)
+    if host.name == "codex":
+        yield from _untrusted(repository, host, settings)
+
+
+def switched_off(repository: Repository, host: Host) -> Iterator[Finding]:
+    """Yield each settings file that turns off all hooks of a host, ours too."""
+    if not host.off_switch:
+        return
+    own = os.path.join(os.environ.get(host.home[0]) or os.path.expanduser(host.home[1]), "")
+    places = [f"{repository.root}/{host.settings}", f"{repository.root}/{host.local_settings}"]
+    places += [own + os.path.basename(each) for each in (host.settings, host.local_settings)]
+    for place in dict.fromkeys(places):
+        if _settings(place).get(host.off_switch) is True:
+            shown = os.path.relpath(place, repository.root)
+            shown = place if shown.startswith(os.pardir) else shown
+            hint = f"Take {host.off_switch} out of it, or set it to false."
+            yield _warning(
+                host, f"{host.off_switch} in {safe(shown)} turns off every hook, ours too", hint
+            )
+
+
+def _settings(path: str) -> Mapping[str, Any]:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            found = parse(file.read(_MAX_BYTES), _MAX_BYTES)
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _untrusted(repository: Repository, host: Host, settings: HostSettings) -> Iterator[Finding]:
+    home = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
+    said = _toml(os.path.join(home, "config.toml"))
+    if said is None:  # whoever works here does not use it
+        return
+    roots = {repository.root, os.path.realpath(repository.root), _main_root(repository)}
+    projects = _table(said, "projects")
+    if not any(_table(projects, root).get("trust_level") == "trusted" for root in roots):
+        hint = (
+            "Start an interactive session here and trust the folder, or use `codex exec --trust`."
+        )
+        yield _warning(
+            host, "the project is not trusted, so the host does not read this file", hint
+        )
+    states = _table(_table(said, "hooks"), "state")
+    unapproved = []
+    for event, group, number, entry, handler in settings.positions():
+        key = f"{_snake(event)}:{group}:{number}"
+        keys = [f"{root}/{host.settings}:{key}" for root in roots]
+        digest = approved_digest(event, entry.get("matcher"), handler)
+        if not any(_table(states, each).get("trusted_hash") == digest for each in keys):
+            unapproved.append(event)
+    if unapproved:
+        which = _listed(tuple(dict.fromkeys(unapproved)))
+        message = f"not approved as it is now, and skipped silently: {which}"
+        hint = "Start an interactive session here and review the hooks, or type /hooks in one."
+        yield _warning(host, message, hint)
+
+
+def approved_digest(event: str, matcher: object, handler: Mapping[str, Any]) -> str:
+    """Return the digest that Codex keeps of a hook once its user has approved it."""
+    identity: dict[str, Any] = {
+        "event_name": _snake(event),
+        "hooks": [
+            {
+                "async": handler.get("async", False),
+                "command": handler.get("command"),
+                "timeout": handler.get("timeout", 600),
+                "type": "command",
+            }
+        ],
+    }
+    if isinstance(matcher, str):
+        identity["matcher"] = matcher
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", event).lower()
+
+
+def _main_root(repository: Repository) -> str:
+    """Return the main work tree, whose trust holds for the linked ones too."""
+    return os.path.dirname(os.path.realpath(repository.common_dir))
+
+
+def _toml(path: str) -> dict[str, Any] | None:
+    try:
+        with open(path, "rb") as file:
+            return tomllib.loads(file.read(_MAX_BYTES).decode("utf-8", "replace"))
+    except (OSError, tomllib.TOMLDecodeError, RecursionError):
+        return None
+
+
+def _table(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return ", ".join(safe(name) for name in names)
+
+
+def _warning(host: Host, message: str, hint: str) -> Finding:
+    return Finding(
+        Reason.HOOK_BROKEN, host.settings, message=message, hint=hint, level=Level.WARNING
+    )

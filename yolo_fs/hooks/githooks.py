@@ -1,0 +1,414 @@
+"""Puts our section into git's hooks beside whatever is there, takes it out without a trace.
+
+Never sets `core.hooksPath`, and never writes over a byte of somebody else: a section goes in after
+the first line, so that nothing that stands there can end the hook before it. A hook that is no
+shell script is moved aside, and called by the script that takes its place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
+
+import yolo_fs
+from yolo_fs import __version__
+from yolo_fs.checking.verify import NOTE
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError
+from yolo_fs.git.obstacles import COMMITTING
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import run_as_user
+from yolo_fs.hooks.script import BEGIN, END, HINTED, MADE_BY_US, script, section
+from yolo_fs.protocol.hooks import GIT_HOOKS
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import environment, opened, private_directory, write_atomic, write_json
+from yolo_fs.workspace import HOOKS, load
+
+NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
+SCRIPT = "yolo-fs/git-hook"
+"""Below the common git directory: what every section calls."""
+
+_SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:ba|da|z|k|a)?sh\b")
+_SECTION = re.compile(
+    rb"%s\n(?:(?!%s).)*?%s\n" % tuple(re.escape(line.encode()) for line in (BEGIN, BEGIN, END)),
+    re.DOTALL,
+)
+_SHEBANG = b"#!/bin/sh\n"
+_LARGEST_BYTES = 1 << 20
+_CHAINED = "yolo-fs-chained"
+"""Folder beside the hooks: those of the user that are no shell scripts, each under its own name."""
+_CHAIN = """\
+# Calls your own hook: 'yolo-fs hooks install' moved it, 'yolo-fs hooks uninstall' moves it back.
+if [ -x "${0%/*}/@FOLDER@/@NAME@" ]; then exec "${0%/*}/@FOLDER@/@NAME@" "$@"; fi
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HookFileChange:
+    """A file that is to be written, or removed."""
+
+    path: str
+    """Absolute."""
+    before: bytes | None
+    """None where there is no file yet."""
+    after: bytes | None
+    """None where none is left."""
+    mode: int
+    """Permissions of a new file; those of an old one are kept."""
+
+    @property
+    def did(self) -> str:
+        """The deed in one word."""
+        if self.after is None:
+            return "removed"
+        if self.before is None:
+            return "created"
+        return "extended" if BEGIN.encode() in self.after else "restored"
+
+
+@dataclass(frozen=True, slots=True)
+class HookFileKept:
+    """A file that is as it should be."""
+
+    path: str
+
+    did = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """A file that we do not touch."""
+
+    path: str
+    finding: Finding
+
+    did = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class HookFileMove:
+    """A user's hook that is put aside to be called by ours, or put back."""
+
+    source: str
+    path: str
+    """Where it goes; nothing may lie there."""
+
+    did = "moved"
+
+
+Deed = HookFileChange | HookFileKept | HookFileMove | Refuse
+
+
+class Layout(NamedTuple):
+    """Where the hooks of one work tree lie."""
+
+    root: str
+    git_folder: str
+    """The hooks directory that git looks into."""
+
+    @property
+    def is_husky(self) -> bool:
+        """Whether git looks into a folder made by husky, whose scripts call those above it."""
+        return (
+            os.path.basename(self.git_folder) == "_"
+            and os.path.basename(os.path.dirname(self.git_folder)) == ".husky"
+        )
+
+    @property
+    def folder(self) -> str:
+        """The directory of the scripts that people edit."""
+        return os.path.dirname(self.git_folder) if self.is_husky else self.git_folder
+
+    def file(self, name: str) -> str:
+        """Return the script that takes the section of a hook."""
+        return os.path.join(self.folder, name)
+
+
+def is_installed(root: str) -> bool:
+    """Return whether our section is in the hook by which git asks about each commit's message."""
+    return BEGIN.encode() in (content_of(layout(root).file("commit-msg")) or b"")
+
+
+def layout(root: str) -> Layout:
+    """Return where git, as the user has configured it, looks for the hooks of a work tree."""
+    said = run_as_user(root, ["rev-parse", "--path-format=absolute", "--git-path", "hooks"])
+    return Layout(root, os.path.normpath(os.fsdecode(said.out).rstrip("\n")))
+
+
+def plan_install(repository: Repository) -> tuple[Deed, ...]:
+    """Return what makes our hooks stand wherever a work tree here looks; changes nothing."""
+    settings = load(repository.root)
+    module = os.path.join(os.path.dirname(yolo_fs.__file__), "cli", "githook.py")
+    wanted = script(sys.executable, module, settings.policy.directive_roots)
+    own = os.path.join(repository.common_dir, SCRIPT)
+    before = content_of(own)
+    ours = (
+        HookFileKept(own)
+        if before == wanted and os.access(own, os.X_OK)
+        else HookFileChange(own, before, wanted, 0o700)
+    )
+    return (
+        ours,
+        *(
+            deed
+            for place, name in product(_places(repository), NAMES)
+            for deed in _with_section(repository, place, name)
+        ),
+    )
+
+
+def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
+    """Return what takes out all that `plan_install` puts in."""
+    deeds: list[Deed] = []
+    for place, name in product(_places(repository), NAMES):
+        deeds += _without_section(repository, place.file(name))
+    own = [
+        os.path.join(repository.common_dir, name)
+        for name in (SCRIPT, NOTE, HINTED, f"yolo-fs/{COMMITTING}")
+    ]
+    deeds += [
+        HookFileChange(path, data, None, 0)
+        for path in own
+        if (data := content_of(path)) is not None
+    ]
+    return tuple(deeds)
+
+
+def _places(repository: Repository) -> tuple[Layout, ...]:
+    """Return the distinct places of hooks, over all work trees."""
+    found = {place.folder: place for place in map(layout, reversed(repository.work_trees()))}
+    return tuple(found.values())
+
+
+def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Deed, ...]:
+    path = place.file(name)
+    if calls_us(content_of(path), name) and not _home_of(repository, path):
+        return (HookFileKept(path),)
+    if wrong := _untouchable(repository, place, path):
+        return (Refuse(path, broken(path, wrong, f'Let it call: yolo-fs git-hook {name} "$@"')),)
+    before = content_of(path)
+    mode = 0o644 if place.is_husky else 0o755
+    if not place.is_husky and _is_foreign(path, before):
+        chain = _SHEBANG + section(name, made_by_us=True) + _chain(name)
+        return (HookFileMove(path, _aside(path)), HookFileChange(path, None, chain, mode))
+    if before is None:
+        start = b"" if place.is_husky else _SHEBANG
+        return (HookFileChange(path, None, start + section(name, made_by_us=True), mode),)
+    bare = _SECTION.sub(b"", before)
+    made_by_us = MADE_BY_US.encode() in before
+    first, rest = split_first(bare)
+    after = first + section(name, made_by_us=made_by_us) + rest
+    return (HookFileKept(path) if after == before else HookFileChange(path, before, after, mode),)
+
+
+def calls_us(content: bytes | None, name: str) -> bool:
+    """Whether a hook that is not ours to change calls us by the line that we ask for."""
+    call = rb"^[^#\n]*\byolo-fs git-hook %s\b" % re.escape(name.encode())
+    return content is not None and re.search(call, content, re.MULTILINE) is not None
+
+
+def _is_foreign(path: str, content: bytes | None) -> bool:
+    """Whether a hook is there that no line of shell can be put into."""
+    if content is None:  # absent, or too large for a script
+        return os.path.isfile(path)
+    return b"\0" in content or (content.startswith(b"#!") and not _SHELL.match(content))
+
+
+def _aside(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, _CHAINED, name)
+
+
+def _chain(name: str) -> bytes:
+    return _CHAIN.replace("@FOLDER@", _CHAINED).replace("@NAME@", name).encode()
+
+
+def _untouchable(repository: Repository, place: Layout, path: str) -> str:
+    """Return why a file must not be touched; nothing when it may."""
+    if not _home_of(repository, path):
+        return "core.hooksPath leads out of the repository: other repositories use these hooks, too"
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return ""
+    if not stat.S_ISREG(facts.st_mode):
+        return "it is no file of its own but a link or a folder"
+    if not place.is_husky and not facts.st_mode & 0o111:
+        return "it is not executable, so git skips it; to make it so would wake it"
+    content = content_of(path)
+    if _is_foreign(path, content):
+        if place.is_husky:
+            return "it is no shell script"
+        taken = os.path.lexists(_aside(path))
+        return f"it is no shell script, and {_aside(path)} is there already" if taken else ""
+    content = content or b""
+    if content.count(BEGIN.encode()) != len(_SECTION.findall(content)):
+        return "the section in it was torn: its end is gone"
+    return ""
+
+
+def _home_of(repository: Repository, path: str) -> str:
+    """Return the git directory or work tree of this repository that a hook lies in, by whatever
+    link the user's git gets there; empty where it lies elsewhere.
+    """
+    folder = os.path.realpath(os.path.dirname(path))
+    homes = (repository.common_dir, *repository.work_trees())
+    return next((home for home in homes if folder.startswith(f"{home}/")), "")
+
+
+def _without_section(repository: Repository, path: str) -> tuple[Deed, ...]:
+    before = content_of(path) if _home_of(repository, path) else None
+    if before is None or not _SECTION.search(before):
+        return ()
+    after = _SECTION.sub(b"", before)
+    if after == _SHEBANG + _chain(os.path.basename(path)):
+        back = (HookFileMove(_aside(path), path),) if os.path.lexists(_aside(path)) else ()
+        return (HookFileChange(path, before, None, 0), *back)
+    is_ours = MADE_BY_US.encode() in before and after in (b"", _SHEBANG)
+    return (HookFileChange(path, before, None if is_ours else after, 0),)
+
+
+def split_first(data: bytes) -> tuple[bytes, bytes]:
+    """Return the first line, if it names the shell, and all the rest."""
+    if not data.startswith(b"#!"):
+        return b"", data
+    first, newline, rest = data.partition(b"\n")
+    return first + newline, rest
+
+
+def content_of(path: str) -> bytes | None:
+    found = (
+        read(os.path.dirname(path), os.path.basename(path), _LARGEST_BYTES)
+        if os.path.isfile(path)
+        else None
+    )
+    return found.data if isinstance(found, Content) else None
+
+
+def unfit(deeds: Sequence[Deed]) -> tuple[Finding, ...]:
+    """Return what is refused, as warnings: who asks for more than hooks goes on without."""
+    return tuple(
+        replace(deed.finding, level=Level.WARNING) for deed in deeds if isinstance(deed, Refuse)
+    )
+
+
+def advice(repository: Repository) -> Iterator[Finding]:
+    """Yield what keeps our section when a hook manager writes anew: a line in its own file."""
+    for file, snippet in _SNIPPETS.items():
+        text = content_of(os.path.join(repository.root, file))
+        if text is not None and b"yolo-fs" not in text:
+            message = (
+                "this manager writes hooks anew when it is set up again, and our section "
+                "is gone then"
+            )
+            yield Finding(
+                Reason.HOOK_BROKEN, file, message=message, hint=snippet, level=Level.WARNING
+            )
+
+
+_LEFTHOOK = (
+    "To be sure, add for each hook: commands: {yolo-fs: {run: yolo-fs git-hook commit-msg {1}}}"
+)
+_SNIPPETS = {
+    ".pre-commit-config.yaml": "To be sure, add the hooks of .pre-commit-hooks.yaml, or run "
+    "'yolo-fs hooks install' "
+    "after 'pre-commit install'.",
+    **{
+        f"{dot}lefthook.{end}": _LEFTHOOK
+        for dot in ("", ".")
+        for end in ("yml", "yaml", "toml", "json")
+    },
+}
+
+
+def broken(path: str, message: str, hint: str) -> Finding:
+    return Finding(
+        Reason.HOOK_BROKEN, path, message=message, expected="a hook that calls yolo-fs", hint=hint
+    )
+
+
+def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
+    """Do what was planned.
+
+    Raises:
+        YoloError: STATE_CONFLICT when a file changed since; STORAGE_FAILED.
+    """
+    if not deeds:
+        return
+    private_directory(os.path.join(repository.common_dir, "yolo-fs"))
+    note = os.path.join(repository.common_dir, NOTE)
+    former = HOOKS.read(repository)
+    made = list(former["folders"]) if isinstance(former, dict) else []
+    is_leaving = any(isinstance(deed, HookFileChange) and deed.path == note for deed in deeds)
+    for deed in deeds:
+        if isinstance(deed, HookFileChange):
+            made += _missing_folder(deed.path) if deed.after is not None else []
+            _write(repository, deed)
+        elif isinstance(deed, HookFileMove):
+            made += _missing_folder(deed.path)
+            _move(repository, deed)
+    if is_leaving:
+        _leave(repository, made)
+    else:
+        since = former["since"] if isinstance(former, dict) else repository.head().tip or ""
+        write_json(note, {"since": since, "folders": made, "version": __version__})
+
+
+def _missing_folder(path: str) -> list[str]:
+    folder = os.path.dirname(path)
+    return [] if os.path.isdir(folder) else [folder]
+
+
+def _leave(repository: Repository, made: Sequence[str]) -> None:
+    """Remove the folders that we made, and our own if nothing else of ours is in it."""
+    own = os.path.join(repository.common_dir, "yolo-fs")
+    for folder in (*(one for one in made if _home_of(repository, f"{one}/_")), own):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+
+
+@contextlib.contextmanager
+def _opened(repository: Repository, path: str) -> Iterator[tuple[int, str]]:
+    with environment(path), opened(*_placed(repository, path), make=True) as found:
+        yield found
+
+
+def _placed(repository: Repository, path: str) -> tuple[str, str | None]:
+    """Return where a file lies, and below which root; None for our own."""
+    if os.path.dirname(path) == os.path.join(repository.common_dir, "yolo-fs"):
+        return path, None
+    folder, name = os.path.split(path)
+    root = _home_of(repository, path) or repository.root
+    return os.path.join(os.path.realpath(folder), name), root
+
+
+def _move(repository: Repository, deed: HookFileMove) -> None:
+    with _opened(repository, deed.source) as (source, old), _opened(repository, deed.path) as to:
+        folder, name = to
+        # Unlike a rename it replaces nothing.
+        os.link(old, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+        os.unlink(old, dir_fd=source)
+
+
+def _write(repository: Repository, deed: HookFileChange) -> None:
+    with _opened(repository, deed.path) as (folder, name):
+        found = read(folder, name, _LARGEST_BYTES)
+        if (found.data if isinstance(found, Content) else None) != deed.before:
+            raise YoloError(
+                Reason.STATE_CONFLICT, f"{deed.path} changed meanwhile", hint="Run it again."
+            )
+        if deed.after is None:
+            os.unlink(name, dir_fd=folder)
+            return
+        mode = deed.mode
+        if deed.before is not None:
+            now = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            mode = stat.S_IMODE(now) | (deed.mode & 0o100)
+    path, root = _placed(repository, deed.path)
+    write_atomic(path, deed.after, root=root, durable=False, mode=mode)

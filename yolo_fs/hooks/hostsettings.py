@@ -1,0 +1,300 @@
+"""Settings files of an agent's host: our hooks are written into them, beside those of others, and
+taken out again.
+
+What a file was before is kept in `.git/yolo-fs`, so that removing restores it to the byte while
+nobody else has changed it; otherwise our own entries alone are taken out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, MCP_MATCHER, Host
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import SHARED, make_folders, remove, write_json, write_text
+from yolo_fs.workspace import setup_file
+
+_MAX_BYTES = 4 << 20
+
+
+class SettingsFile:
+    """A text file of the user, with our part in it."""
+
+    def __init__(self, repository: Repository, name: str, kept_as: str):
+        """Take the file `name`, relative to the work tree; `kept_as` tells ours apart."""
+        self._repository = repository
+        self.name = name
+        self.path = os.path.join(repository.root, name)
+        """Absolute. No link may lead there: what lies elsewhere is not this repository's."""
+        self._original = setup_file(kept_as)
+        self._kept = self._original.path(repository)
+
+    def text(self) -> str | None:
+        """Return the text of the file; None when there is none.
+
+        Raises:
+            YoloError: BAD_CONFIG, NOT_REGULAR and whatever else `files.read` finds in its place.
+        """
+        found = read(self._repository.root, self.name, _MAX_BYTES)
+        if isinstance(found, Content):
+            try:
+                return found.data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise self.bad(str(error)) from error
+        if found.reason is Reason.FILE_MISSING:
+            return None
+        raise YoloError(
+            found.reason,
+            f"{self.name}: {found.message}",
+            hint=f"{found.hint}; nothing was changed".capitalize(),
+            exit_code=Exit.BAD_CONFIG,
+        )
+
+    def bad(self, why: str) -> YoloError:
+        """Return the error about a file that we leave alone."""
+        hint = "Mend it, or add our part by hand; nothing was changed."
+        message = f"{self.name}: {safe(why, 300)}"
+        return YoloError(Reason.BAD_CONFIG, message, hint=hint, exit_code=Exit.BAD_CONFIG)
+
+    def change(self, before: str | None, after: str) -> None:
+        """Write the file anew, and remember what it was before us."""
+        kept = self._original.read(self._repository)
+        is_known = isinstance(kept, dict) and kept.get("after") == before
+        self._repository.make_own_dir()
+        original = kept["before"] if is_known and isinstance(kept, dict) else before
+        write_json(self._kept, {"before": original, "after": after})
+        make_folders(os.path.dirname(self.path), root=self._repository.root)
+        self.write(after)
+
+    def restore(self, text: str) -> bool:
+        """Put back what was before us; False when somebody else has changed the file since."""
+        kept = self._original.read(self._repository)
+        if not isinstance(kept, dict) or kept.get("after") != text:
+            return False
+        if kept.get("before") is None:
+            remove(self.path, root=self._repository.root)
+            folder = os.path.dirname(self.path)
+            if folder != self._repository.root and not os.listdir(folder):
+                os.rmdir(folder)
+        else:
+            self.write(kept["before"])
+        self.forget()
+        return True
+
+    def write(self, text: str) -> None:
+        """Replace the content; the mode stays."""
+        mode = os.stat(self.path).st_mode & 0o777 if os.path.exists(self.path) else SHARED
+        write_text(self.path, text, root=self._repository.root, mode=mode)
+
+    def forget(self) -> None:
+        """Forget what the file was before us."""
+        if os.path.isfile(self._kept):
+            remove(self._kept)
+
+
+def indented_like(before: str | None, text: str) -> str:
+    """Return a text that is ended, and its lines broken, as the file was."""
+    text = text if before and not before.endswith("\n") else f"{text}\n"
+    return text.replace("\n", "\r\n") if "\r\n" in (before or "") else text
+
+
+def indent_of(before: str | None) -> str | int:
+    """Return what a JSON file was indented by."""
+    found = re.search(r"\n([ \t]+)\"", before or "")
+    return found[1] if found else 2
+
+
+PROGRAM = "yolo-fs"
+_OURS = re.compile(rf"(?:\S*/)?{PROGRAM} hook(?: |\Z)")
+
+
+class Installed(NamedTuple):
+    """The settings of a host, as they are and as they should be."""
+
+    path: str
+    """The file, absolute."""
+    before: str | None
+    """Its text; None when there is no file."""
+    present: tuple[str, ...]
+    """Events that have our hook, exactly as it should be."""
+    missing: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is to be done."""
+        return not self.missing
+
+
+def entries_of(host: Host, event: str) -> tuple[dict[str, Any], ...]:
+    """Return our hooks for an event, in the form of the host.
+
+    One host asks its user to approve each entry by its text and place: who changes either
+    switches the guard off at everybody's next upgrade.
+    """
+    row = next(AGENT_HOOK_BY_NAME[name] for name, own in host.events.items() if own == event)
+    command = f"{PROGRAM} hook {row.name} --host {host.name}"
+    if not host.has_groups:
+        return ({"command": command, "timeout": row.timeout_s},)
+    is_guard = row.name == "pre-tool-use"
+    more = (host.teller, "" if host.keeps_approved else MCP_MATCHER) if is_guard else ()
+    matchers = ["|".join(filter(None, (row.matcher, *more)))]
+    if is_guard and host.keeps_approved:
+        matchers.append(MCP_MATCHER)
+    handler = {"type": "command", "command": command, "timeout": row.timeout_s}
+    return tuple(
+        {**({"matcher": matcher} if matcher else {}), "hooks": [handler]} for matcher in matchers
+    )
+
+
+class HostSettings:
+    """The hooks of one host in one repository."""
+
+    def __init__(self, repository: Repository, host: Host, *, is_local: bool = False):
+        """Take the host's settings; `is_local`: those that it reads below the root, too."""
+        self._host = host
+        name = host.local_settings if is_local else host.settings
+        self.file = SettingsFile(repository, name, f"{host.name}-local" if is_local else host.name)
+
+    def look(self) -> Installed:
+        """Return how far our hooks are in place.
+
+        Raises:
+            YoloError: BAD_CONFIG when the file is not a JSON object of the host's shape.
+        """
+        text = self.file.text()
+        value = self._value(text)
+        has = {
+            event
+            for event in self._host.events.values()
+            if all(one in self._listed(value, event) for one in entries_of(self._host, event))
+        }
+        events = tuple(self._host.events.values())
+        return Installed(
+            self.file.path,
+            text,
+            tuple(event for event in events if event in has),
+            tuple(event for event in events if event not in has),
+        )
+
+    def install(self) -> Installed:
+        """Put our hooks in place and return how it was before; a second time changes nothing."""
+        found = self.look()
+        if found.is_complete:
+            return found
+        value = self._value(found.before)
+        if not self._host.has_groups:
+            value.setdefault("version", 1)
+        hooks = value.setdefault("hooks", {})
+        ours = {event: entries_of(self._host, event) for event in self._host.events.values()}
+        for event in dict.fromkeys((*hooks, *ours)):
+            entries = list(_with(self._listed(value, event), ours.get(event, ())))
+            if entries or not hooks.get(event, [0]):
+                hooks[event] = entries
+            else:
+                hooks.pop(event, None)
+        self.file.change(found.before, _written_like(found.before, value))
+        return found
+
+    def remove(self) -> bool:
+        """Take our hooks out, and tell whether there were any."""
+        text = self.file.text()
+        if text is None:
+            return False
+        if self.file.restore(text):
+            return True
+        value = self._value(text)
+        if not any(self._ours(value)):
+            return False
+        self.file.write(_written_like(text, self._without_ours(value)))
+        self.file.forget()
+        return True
+
+    def positions(self) -> Iterator[tuple[str, int, int, dict[str, Any], dict[str, Any]]]:
+        """Yield event, number of the group, number within it, group and handler of each hook."""
+        value = self._value(self.file.text())
+        for event in value.get("hooks", {}):
+            for group, entry in enumerate(self._listed(value, event)):
+                for number, handler in enumerate(_handlers(entry)):
+                    if _is_ours(handler) and isinstance(handler, dict):
+                        yield event, group, number, entry, handler
+
+    def _listed(self, value: dict[str, Any], event: str) -> list[Any]:
+        found = value.get("hooks", {}).get(event, [])
+        if not isinstance(found, list):
+            raise self.file.bad(f"`hooks.{safe(event)}` is not a list")
+        return found
+
+    def _ours(self, value: dict[str, Any]) -> Iterator[object]:
+        for event in value.get("hooks", {}):
+            for entry in self._listed(value, event):
+                yield from filter(_is_ours, _handlers(entry))
+
+    def _without_ours(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the settings without our hooks, and without what was only there for them."""
+        kept = {
+            event: list(map(_without, self._listed(value, event)))
+            for event in value.get("hooks", {})
+        }
+        hooks = {
+            event: [entry for entry in entries if entry is not None]
+            for event, entries in kept.items()
+            if any(entry is not None for entry in entries) or not entries
+        }
+        rest = {key: each for key, each in value.items() if key != "hooks"}
+        return {
+            key: hooks if key == "hooks" else rest[key] for key in value if hooks or key != "hooks"
+        }
+
+    def _value(self, text: str | None) -> dict[str, Any]:
+        if text is None or not text.strip():
+            return {}
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise self.file.bad(f"it is not JSON: {error}") from error
+        if not isinstance(value, dict) or not isinstance(value.get("hooks", {}), dict):
+            raise self.file.bad("it is not a JSON object, or its `hooks` is none")
+        return value
+
+
+def _handlers(entry: object) -> list[object]:
+    """Return the hooks of an entry: those of a group, else itself."""
+    if isinstance(entry, dict) and isinstance(entry.get("hooks"), list):
+        return list(entry["hooks"])
+    return [entry]
+
+
+def _is_ours(handler: object) -> bool:
+    command = handler.get("command") if isinstance(handler, dict) else None
+    return isinstance(command, str) and _OURS.match(command) is not None
+
+
+def _without(entry: Any) -> Any:
+    """Return an entry without our hooks; None when nothing of it is left."""
+    left = [one for one in _handlers(entry) if not _is_ours(one)]
+    if len(left) == len(_handlers(entry)):
+        return entry
+    return {**entry, "hooks": left} if left else None
+
+
+def _with(entries: list[Any], ours: Sequence[Any]) -> Iterator[Any]:
+    """Yield entries with our hooks where ours were, the others behind those of others."""
+    missing = list(ours)
+    for entry in entries:
+        left = _without(entry)
+        if left is not None:
+            yield left
+        elif missing:
+            yield missing.pop(0)
+    yield from missing
+
+
+def _written_like(before: str | None, value: dict[str, Any]) -> str:
+    """Return settings as text, indented and ended as the file was."""
+    return indented_like(before, json.dumps(value, indent=indent_of(before), ensure_ascii=False))

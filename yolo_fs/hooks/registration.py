@@ -1,0 +1,182 @@
+"""Registers our MCP server and the roles with an agent's host."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.hostsettings import (
+    PROGRAM,
+    SettingsFile,
+    indent_of,
+    indented_like,
+)
+from yolo_fs.protocol.hooks import Host
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+
+_Toml = Mapping[str, Any]
+
+
+def server_of(agent: str = "") -> dict[str, Any]:
+    """Return how a host starts our MCP server, in the root of the repository.
+
+    `agent`: whose rights hold for every call; by itself those of whom each call names.
+    """
+    return {"command": PROGRAM, "args": ["mcp", *(("--as", agent) if agent else ())]}
+
+
+class ServerEntry:
+    """Our MCP server in a JSON file that lists the servers of a host."""
+
+    def __init__(self, repository: Repository, host: Host, agent: str = ""):
+        """`agent`: whose rights hold."""
+        self.file = SettingsFile(repository, host.servers, f"{host.name}-mcp")
+        self._server = server_of(agent)
+
+    def is_complete(self) -> bool:
+        """Return whether the host starts our server.
+
+        Raises:
+            YoloError: BAD_CONFIG, here as in all that follows.
+        """
+        return self._servers(self._value(self.file.text())).get(PROGRAM) == self._server
+
+    def install(self) -> bool:
+        """Register our server; tell whether it was there already."""
+        if self.is_complete():
+            return True
+        text = self.file.text()
+        value = self._value(text)
+        value["mcpServers"] = {**self._servers(value), PROGRAM: self._server}
+        self._write(text, value)
+        return False
+
+    def remove(self) -> bool:
+        """Take our server out, and tell whether it was there."""
+        text = self.file.text()
+        if text is None:
+            return False
+        if self.file.restore(text):
+            return True
+        value = self._value(text)
+        servers = self._servers(value)
+        if PROGRAM not in servers:
+            return False
+        value["mcpServers"] = {name: each for name, each in servers.items() if name != PROGRAM}
+        self.file.write(indented_like(text, _dumped(text, value)))
+        self.file.forget()
+        return True
+
+    def _write(self, before: str | None, value: dict[str, Any]) -> None:
+        self.file.change(before, indented_like(before, _dumped(before, value)))
+
+    def _value(self, text: str | None) -> dict[str, Any]:
+        try:
+            value = json.loads(text) if text and text.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise self.file.bad(f"it is not JSON: {error}") from error
+        if not isinstance(value, dict):
+            raise self.file.bad("it is not a JSON object")
+        return value
+
+    def _servers(self, value: dict[str, Any]) -> dict[str, Any]:
+        servers = value.get("mcpServers", {})
+        if not isinstance(servers, dict):
+            raise self.file.bad("its `mcpServers` is not an object")
+        return servers
+
+
+class TomlSection:
+    """The end of a TOML file, between two comments of ours: nothing else in it is touched."""
+
+    def __init__(
+        self, repository: Repository, host: Host, name: str, content: Callable[[_Toml], str]
+    ):
+        """Take the section `name`; `content` is told what the rest of the file says."""
+        self.file = SettingsFile(repository, host.servers, f"{host.name}-{name}")
+        self._content = content
+        self._begin = f"# yolo-fs {name}: begin; 'yolo-fs setup {host.name} --remove' takes it out"
+        self._end = f"# yolo-fs {name}: end"
+        self._section = re.compile(
+            rf"(?:\r?\n)?{re.escape(self._begin)}\r?\n"
+            rf"(?:(?!{re.escape(self._begin)}).)*?{re.escape(self._end)}(?:\r?\n|\Z)",
+            re.DOTALL,
+        )
+
+    def is_complete(self) -> bool:
+        """Return whether the section is there as it should be."""
+        text = self.file.text() or ""
+        found = self._section.search(text)
+        return found is not None and self._text(self._section.sub("", text)) in found[0].replace(
+            "\r\n", "\n"
+        )
+
+    def install(self) -> bool:
+        """Write the section; tell whether it was there already.
+
+        Raises:
+            YoloError: BAD_CONFIG when the file is not TOML, or names the same tables itself.
+        """
+        before = self.file.text()
+        if self.is_complete():
+            return True
+        rest = self._section.sub("", before or "")
+        eol = "\r\n" if "\r\n" in rest else "\n"
+        gap = eol if rest and not rest.endswith("\n") else ""
+        lead = eol if rest else ""
+        ours = self._text(rest)
+        after = f"{rest}{gap}{lead}{ours}\n".replace("\r\n", "\n").replace("\n", eol)
+        self._parsed(after)
+        self.file.change(before, after)
+        return False
+
+    def remove(self) -> bool:
+        """Take the section out, and tell whether it was there."""
+        text = self.file.text()
+        if text is None or not self._section.search(text):
+            return False
+        if not self.file.restore(text):
+            self.file.write(self._section.sub("", text))
+            self.file.forget()
+        return True
+
+    def _text(self, rest: str) -> str:
+        return f"{self._begin}\n{self._content(self._parsed(rest))}{self._end}"
+
+    def _parsed(self, text: str) -> _Toml:
+        try:
+            return tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise self.file.bad(f"it is not TOML, or has this already: {error}") from error
+
+
+def server_table(_: _Toml, agent: str = "") -> str:
+    """Return the table of our MCP server in TOML."""
+    arguments = json.dumps(server_of(agent)["args"])
+    return f'[mcp_servers.{PROGRAM}]\ncommand = "{PROGRAM}"\nargs = {arguments}\n'
+
+
+def role_tables(rest: _Toml) -> str:
+    """Return a table in TOML for each agent of the company that the rest of the file does not name:
+    only a named role reaches our hooks.
+    """
+    named = rest.get("agents")
+    return "\n".join(_role_tables(frozenset(named) if isinstance(named, dict) else frozenset()))
+
+
+def _role_tables(named: frozenset[str]) -> Iterator[str]:
+    for agent in AGENT_BY_NAME.values():
+        if agent.full_name in named:
+            continue
+        writes = f"; writes {', '.join(agent.produces)}" if agent.produces else ""
+        text = json.dumps(f"{agent.title}{writes}", ensure_ascii=False)
+        file = f"agents/{agent.full_name}.toml"
+        yield f'[agents.{agent.full_name}]\ndescription = {text}\nconfig_file = "{file}"\n'
+
+
+def _dumped(before: str | None, value: dict[str, Any]) -> str:
+    return json.dumps(value, indent=indent_of(before), ensure_ascii=False)

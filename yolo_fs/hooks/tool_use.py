@@ -1,0 +1,627 @@
+"""Who asks what, with all that its answer may need; may this tool run: refuses what would be
+written or read against the rules, says what to do instead, and keeps first what a command would
+destroy; and after it ran, is what it wrote right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from glob import iglob
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from yolo_fs.agents.access import Access
+from yolo_fs.agents.recording import AgentJournal
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
+from yolo_fs.artifacts.examine import find_secrets
+from yolo_fs.authority.access import Target, personal, sealed
+from yolo_fs.authority.actors import AccessDecision, Actor
+from yolo_fs.authority.guarded import Guarded, holds_guarded
+from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe, safe_lines, shortened
+from yolo_fs.evidence.facts import texts
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import Conversation
+from yolo_fs.handoff_service.accept import DirectiveHandoffs, Permission
+from yolo_fs.handoffs.lifecycle import HANDOFF
+from yolo_fs.hooks.hosts import HookAnswer, HookInput
+from yolo_fs.hooks.shell import UNKNOWN
+from yolo_fs.hooks.touches import Destruction, Effect, Touch
+from yolo_fs.kept.selection import MOST_BYTES, KeptCause
+from yolo_fs.kept.service import Keeper, Leaf, read_leaf
+from yolo_fs.protocol.departments import DEPARTMENTS
+from yolo_fs.protocol.handoffs import directive_role
+from yolo_fs.protocol.verbs import Whose
+from yolo_fs.system.heartbeats import active_agent, append
+from yolo_fs.workspace import load_in_force
+
+if TYPE_CHECKING:
+    from yolo_fs.checking.validate import CheckedFile, Validator
+
+_MOST_MATCHES = 1_000
+"""Files that one pattern is replaced by; the rest is like them."""
+_MOST_NAMED = 5 * _MOST_MATCHES
+"""Files that one command may name, by patterns too, to be judged in time on a loaded machine."""
+
+
+class HookRequest:
+    """One question of a host, asked in one repository."""
+
+    def __init__(self, repository: Repository, said: HookInput):
+        self.repository = repository
+        self.said = said
+        self.settings, self.fault = load_in_force(repository.root)
+        self.access = Access(repository, self.settings, start=said.cwd)
+        self.role = said.agent.rpartition(":")[2] or active_agent(repository.root)
+        """Who asks, as the host says, else the planning tree."""
+        self.actor = self._find_actor()
+        """None for somebody whom we do not know."""
+
+    def _find_actor(self) -> Actor | None:
+        """Return who asks; None for somebody unknown."""
+        try:
+            return self.access.actor(self.role) if self.role else None
+        except YoloError:
+            return None
+
+    def paths(self, touch: Touch) -> Iterator[str]:
+        """Yield the files meant, relative to the repository, patterns replaced by what matches."""
+        spelled = [touch.path]
+        if (
+            above := f"{UNKNOWN}/{PLANNING_ROOT}/"
+        ) in touch.path:  # most likely that of this repository
+            spelled = [self.full(f"{PLANNING_ROOT}/{touch.path.rpartition(above)[2]}")]
+        if touch.is_pattern and touch.is_certain:
+            # Elsewhere `**` might walk through all that is installed.
+            below = PLANNING_ROOT in touch.path
+            matching = iglob(
+                touch.path, root_dir=self.said.cwd, recursive=below, include_hidden=below
+            )
+            with contextlib.suppress(RecursionError):  # one of a thousand folders
+                spelled = list(islice(matching, _MOST_MATCHES)) or spelled
+        elif touch.or_below_root and not os.path.isabs(touch.path):
+            spelled.append(self.full(touch.path))
+        for path in spelled:
+            relative = self.relative(path)
+            if relative is not None and touch.is_deep:
+                yield from self._planned_below(relative)
+            if relative is not None and touch.name_in_folder and os.path.isdir(self.full(relative)):
+                relative = self.relative(f"{path}/{touch.name_in_folder}")
+            if relative is not None and not (
+                touch.must_exist and not os.path.isfile(self.full(relative))
+            ):
+                yield relative
+
+    def _planned_below(self, folder: str) -> Iterator[str]:
+        """Yield the files of the planning tree that lie in a part of it."""
+        if f"{folder}/".startswith(f"{PLANNING_ROOT}/"):
+            below = iglob("**", root_dir=self.full(folder), recursive=True, include_hidden=True)
+            yield from islice((f"{folder}/{name}" for name in below), _MOST_MATCHES)
+
+    def full(self, path: str) -> str:
+        """Return the absolute path of one that is relative to the repository."""
+        return os.path.join(self.repository.root, path)
+
+    def relative(self, path: str) -> str | None:
+        """Return where a path leads, below the repository; a planning tree elsewhere counts."""
+        root = os.path.realpath(self.repository.root)
+        try:
+            full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
+        except (ValueError, OSError):  # links in a circle: the tool itself will fail
+            return None
+        if full == root or full.startswith(root + os.sep):
+            return os.path.relpath(full, root).replace(os.sep, "/")
+        _, mark, below = full.rpartition(f"/{PLANNING_ROOT}/")
+        return f"{PLANNING_ROOT}/{below}" if mark else f"../{full}"
+
+
+_WROTE = "wrote"
+
+
+def note_written(asked: HookRequest, paths: Sequence[str]) -> None:
+    """Record that this agent wrote some artifacts, so that nobody else is held up for them."""
+    said = asked.said
+    line = {"event": _WROTE, "agent": said.agent, "id": said.instance or said.agent, "session": "",
+            "said": {"paths": list(paths)}}  # fmt: skip
+    if line["id"]:
+        append(asked.repository.own_dir, line)
+
+
+def paths_written(asked: HookRequest, own_dir: str = "") -> frozenset[str]:
+    """Return the artifacts that this agent wrote, as far as its host has told, in its work tree or
+    in the one that keeps our files in `own_dir`.
+    """
+    whose = asked.said.instance or asked.said.agent
+    journal = AgentJournal(own_dir or asked.repository.own_dir, asked.settings.limits)
+    signs = journal.read(datetime.now(UTC))
+    own = (one for one in signs.seen if one.event == _WROTE and one.id == whose)
+    return frozenset(path for one in own for path in texts(one.said.get("paths")))
+
+
+ENDANGERED = "endangered"
+"""Why it is kept, as 'kept' shows it."""
+PATIENCE_S = 5.0
+"""How long a hook waits for another process that keeps."""
+_MOST_FILES = 20_000
+_FEW = 5
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a line of commands may destroy."""
+
+    seen: set[str] = field(default_factory=set)
+    files: dict[str, Leaf] = field(default_factory=dict)
+    size_bytes: int = 0
+    secret: list[str] = field(default_factory=list)
+    """Paths that look like they hold a credential: they are named, not kept."""
+    left: list[str] = field(default_factory=list)
+    """Paths for which there is no room, or that cannot be read."""
+
+
+def keep_first(asked: HookRequest) -> str:
+    """Keep what commands of a question may destroy, as one entry; return what the agent is told."""
+    destructions = asked.said.destructions
+    if not destructions:
+        return ""
+    named = " and ".join(dict.fromkeys(safe(each.what, 80) for each in destructions))
+    policy = asked.settings.policy
+    found = _Found()
+    try:
+        for each in destructions:
+            _find(asked, each, frozenset(policy.secrets_allowed), found)
+        if not found.seen:
+            return ""
+        keeper = Keeper(
+            asked.repository, secrets_allowed=policy.secrets_allowed, patience_s=PATIENCE_S
+        )
+        cause = KeptCause((ENDANGERED,), named, asked.said.agent or asked.said.host)
+        entry = keeper.keep_files(found.files, cause) if found.files else None
+    except (YoloError, OSError) as error:
+        why = safe(str(error), 200)
+        return f"What `{named}` destroys could not be kept ({why}); it is not stopped."
+    lines = []
+    if entry:
+        count = f"{entry.files:,} uncommitted file{'s' if entry.files > 1 else ''}"
+        lines.append(
+            f"Kept before `{named}`: {count}. "
+            f"'yolo-fs kept restore {entry.number}' brings them back as they were"
+            f"{'' if asked.actor is None else '; your user runs it'}."
+        )
+    elif found.files:
+        lines.append(f"What `{named}` destroys is kept already: 'yolo-fs kept' lists it.")
+    if found.secret:
+        lines.append(f"Not kept, since it looks like a credential: {_listed(found.secret)}.")
+    if found.left:
+        why = "is too large, unreadable or a repository of its own"
+        lines.append(f"Not kept, since it {why}: {_listed(found.left)}.")
+    return "\n".join(lines)
+
+
+def _find(asked: HookRequest, command: Destruction, allowed: frozenset[str], found: _Found) -> None:
+    """Add what a command may destroy."""
+    repository = asked.repository
+    places = list(_places(asked, command))
+    if command.paths and not places:
+        return
+    for path in _uncommitted(repository, command, places):
+        if path in found.seen:
+            continue
+        found.seen.add(path)
+        row = sealed(Target(path))
+        if row is not None and row.names:
+            found.secret.append(path)
+            continue
+        leaf = read_leaf(repository.root, path)
+        if isinstance(leaf, Finding):
+            if leaf.reason is not Reason.FILE_MISSING:
+                found.left.append(path)
+            continue
+        if find_secrets(leaf.data, path, allowed):
+            found.secret.append(path)
+        elif found.size_bytes + len(leaf.data) > MOST_BYTES or len(found.files) == _MOST_FILES:
+            found.left.append(path)
+        else:
+            found.files[path] = leaf
+            found.size_bytes += len(leaf.data)
+
+
+def _places(asked: HookRequest, command: Destruction) -> Iterator[str]:
+    """Yield the paths that a command names, relative to the repository; all where unknown."""
+    for path in command.paths:
+        if UNKNOWN in path or path.startswith(":"):
+            yield "."
+            continue
+        relative = _own_place(asked, path)
+        while relative and any(char in relative for char in "*?["):
+            relative = os.path.dirname(relative) or "."
+        if relative is not None and not relative.startswith("../"):
+            yield relative
+
+
+def _own_place(asked: HookRequest, path: str) -> str | None:
+    """Return where a path itself is, relative to the repository: a link that is removed is not
+    what it leads to.
+    """
+    folder, name = os.path.split(path.rstrip("/"))
+    above = asked.relative(folder or os.curdir) if name.strip(".") and name != "~" else None
+    if above is None or above.startswith("../"):
+        return asked.relative(path)
+    return os.path.normpath(f"{above}/{name}")
+
+
+def _uncommitted(
+    repository: Repository, command: Destruction, places: Iterable[str]
+) -> Iterator[str]:
+    """Yield paths whose content no commit has."""
+    within = ("--", *(place for place in places if place != ".")) if "." not in places else ()
+    if command.tracked:
+        tip = repository.head().tip
+        asked = (
+            ("diff-index", "--name-only", "--no-renames", "-z", tip) if tip else ("ls-files", "-z")
+        )
+        yield from _names(repository, *asked, *within)
+    if command.untracked:
+        yield from _names(repository, "ls-files", "-z", "--others", "--exclude-standard", *within)
+
+
+def _names(repository: Repository, *arguments: str) -> Iterator[str]:
+    out = repository.git.run(*arguments).out
+    yield from (os.fsdecode(name) for name in out.split(b"\0") if name)
+
+
+def _listed(paths: list[str]) -> str:
+    return shortened(map(safe, paths), _FEW, shown_by="'git status'")
+
+
+class Guard:
+    """Judges each file that one use of a tool would touch."""
+
+    def __init__(self, asked: HookRequest):
+        self._asked = asked
+        self._ignored = _Ignored(asked.repository)
+
+    def answer(self) -> HookAnswer:
+        """Refuse what would be written or read against the rules, with why and what to do."""
+        if self._asked.said.unchecked:
+            from yolo_fs.hooks.githooks import is_installed
+
+            if is_installed(self._asked.repository.root):
+                return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
+        if (
+            refusal := self._not_theirs_to_tell()
+            or self._in_anothers_name()
+            or self._not_an_agents()
+        ):
+            return HookAnswer(refusal=refusal)
+        try:
+            if refusal := self._touching():
+                return HookAnswer(refusal=refusal)
+        finally:
+            self._ignored.close()
+        kept = keep_first(self._asked) if self._asked.settings.policy.safety_net else ""
+        handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
+        handoffs.note_accepted(datetime.now(UTC))
+        told = filter(None, (*self._asked.said.undecided, self._asked.said.excess))
+        undecided = "; ".join(safe(what) for what in told)
+        if not undecided:
+            return HookAnswer(context=kept)
+        return HookAnswer(
+            context=kept,
+            note=f"yolo-fs hook: undecided from its text: {undecided}. "
+            "The daemon and 'yolo-fs verify' check what it leaves behind.",
+        )
+
+    def _touching(self) -> str:
+        """Return why one of the files may not be touched like this; each is judged once."""
+        is_known = self._asked.actor is not None
+        if is_known and self._asked.said.excess:
+            return _too_much(self._asked.said.excess)
+        handed = self._handed()
+        judged: set[tuple[str, Effect, bool]] = set()
+        named = 0
+        for touch in self._asked.said.touches:
+            for path in self._asked.paths(touch):
+                named += 1
+                if is_known and named > _MOST_NAMED:
+                    return _too_much(f"its patterns name more than {_MOST_NAMED:,} files")
+                if (way := (path, touch.effect, touch.is_certain)) in judged:
+                    continue
+                judged.add(way)
+                refusal = self._refused(touch, path)
+                if not refusal and touch.writes and not self._is_scratch(touch, path):
+                    refusal = handed(path)
+                if refusal:
+                    return refusal
+        return ""
+
+    def _refused(self, touch: Touch, path: str) -> str:
+        if touch.effect is Effect.REMOVE and self._is_whole(path):
+            return (
+                f"{safe(path)} holds the planning tree or the repository itself.\n"
+                "Instead: name the files that are to be removed."
+            )
+        if touch.writes and (row := self._guarded(touch, path)):
+            return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
+        actor, full = self._asked.actor, self._asked.full(path)
+        is_served = self._asked.said.is_served
+        if actor is None and not is_served:
+            return ""
+        if not touch.is_certain:
+            return self._sealed_somewhere(actor, touch) if actor else ""
+        if not _is_inside(path):
+            return ""
+        if touch.effect is Effect.READ:
+            is_planning = path.startswith(f"{PLANNING_ROOT}/")
+            is_judged = is_served or is_planning or os.path.isfile(full)
+            given = self._asked.access.read(actor, full) if is_judged else None
+        elif personal(path) is None and (
+            (touch.effect is Effect.ALTER and not _is_of_git(path)) or self._is_scratch(touch, path)
+        ):
+            given = None
+        else:
+            given = self._asked.access.write(actor, full)
+        return _said_no(given) if given and not given.allowed else ""
+
+    def _sealed_somewhere(self, actor: Actor, touch: Touch) -> str:
+        """Refuse to read a credential of this repository in a folder that only a run would tell."""
+        name = touch.path.rpartition(UNKNOWN)[2]
+        path = name.removeprefix("/cwd" if touch.path.startswith("/proc/") else "").removeprefix(
+            "/"
+        )
+        if touch.writes or path == name or not os.path.isfile(self._asked.full(path)):
+            return ""
+        given = self._asked.access.read(actor, self._asked.full(path))
+        return _said_no(given) if sealed(Target(path)) and not given.allowed else ""
+
+    def _not_theirs_to_tell(self) -> str:
+        """Refuse a message to an agent that this one may not write to."""
+        actor, name = self._asked.actor, self._asked.said.recipient
+        if actor is None or not name:
+            return ""
+        try:
+            given = self._asked.access.contact(actor, name, self._asked.said.message)
+        except YoloError:  # one of the host's own
+            return ""
+        return "" if given.allowed else _said_no(given)
+
+    def _in_anothers_name(self) -> str:
+        """Refuse a tool or a verb that is to act for another agent than the one that uses it."""
+        said, actor = self._asked.said, self._asked.actor
+        if actor is None:
+            return ""
+        asked = [(said.speaks_for, said.asks_us), *((use.speaks_for, True) for use in said.own)]
+        for name, asks_us in asked:
+            try:
+                is_own = not name or self._asked.access.actor(name) == actor
+            except YoloError:  # nobody's name, which only our own tools would take for one
+                is_own = not asks_us
+            if not is_own:
+                return (
+                    f"This session is that of {actor.name}, and speaks for nobody else, such as "
+                    f"{safe(name, 80)}.\nInstead: name yourself, or nobody."
+                )
+        return ""
+
+    def _not_an_agents(self) -> str:
+        """Refuse a verb of ours that a person decides about, or another department."""
+        actor = self._asked.actor
+        for use in self._asked.said.own if actor else ():
+            if use.whose is Whose.PERSON:
+                return (
+                    f"{safe(use.what)} is for a person: it decides what agents may not.\n"
+                    "Instead: ask your user, and say what for."
+                )
+            if use.whose is Whose.ROLE:
+                if actor and actor.role not in use.roles:
+                    lead = actor.peer(use.roles[0]).name
+                    return f"{safe(use.what)} is not your act.\nInstead: ask {lead}."
+                continue
+            row = next((row for row in DEPARTMENTS if row.name == use.department.lower()), None)
+            own = actor.department if actor else None
+            if row is not None and own is not None and row.name != own:
+                return (
+                    f"{safe(use.what)} speaks for the department {row.name}, which is not yours.\n"
+                    f"Instead: ask {row.lead}."
+                )
+        return ""
+
+    def _is_whole(self, path: str) -> bool:
+        """Return whether a path is the planning tree, the repository or a folder that holds it."""
+        root = os.path.realpath(self._asked.repository.root)
+        return path in (".", ".git", PLANNING_ROOT) or f"{root}/".startswith(
+            f"{path.removeprefix('../').rstrip('/')}/"
+        )
+
+    def _is_scratch(self, touch: Touch, path: str) -> bool:
+        """Return whether a file can get into no commit: git ignores it, and it is no credential."""
+        if path.startswith((f"{PLANNING_ROOT}/", "../")) or path == PLANNING_ROOT:
+            return False
+        row = sealed(Target(path))
+        is_removed = touch.effect is Effect.REMOVE and row is not None and not row.names
+        return (row is None or is_removed) and self._ignored.has(path)
+
+    def _guarded(self, touch: Touch, path: str) -> Guarded | None:
+        """Return the row of a file that only a command writes, or of the first in a lost folder."""
+        row = self._asked.access.guarded(path)
+        if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
+            for name in _names_below(self._asked.full(path)):
+                row = row or self._asked.access.guarded(f"{PLANNING_ROOT}/{name}")
+        return row
+
+    def _handed(self) -> Callable[[str], str]:
+        """Return what says of a path why nothing may be edited now; the handoff is read once."""
+        handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
+        receiver = directive_role(self._asked.role)
+
+        @cache
+        def permission(editing: str) -> Permission:
+            return handoffs.may_edit(datetime.now(UTC), receiver=receiver, editing=editing)
+
+        def why(path: str) -> str:
+            if not _is_inside(path) or permission("").allowed:
+                return ""
+            given = permission(path)
+            return "" if given.allowed else _not_handed_over(given.findings)
+
+        return why
+
+
+def _is_of_git(path: str) -> bool:
+    """Return whether a file is git's own: its mode alone decides whether a hook runs."""
+    return ".git" in path.casefold().split("/")
+
+
+def _skipped(command: str) -> str:
+    return (
+        f"{safe(command)} skips the hooks that check each commit here; only a person may do that.\n"
+        "Instead: run it without that option; where a hook is wrong, tell your user what it says."
+    )
+
+
+def _said_no(given: AccessDecision) -> str:
+    ask = (
+        f"\nInstead: ask {', then '.join(given.ask)}"
+        if given.ask
+        else "\nInstead: leave it to whom it belongs"
+    )
+    bring = f", and bring {', '.join(given.bring)}" if given.bring else ""
+    return f"{given.rule}{ask}{bring}."
+
+
+def _not_handed_over(findings: tuple[Finding, ...]) -> str:
+    why = "\n".join(f"- {finding}" for finding in findings)
+    instead = (
+        "mend what is named, or go to the branch that it names; 'yolo-fs handoff check' "
+        "says whether it is accepted, "
+        "and the operator may accept it with 'yolo-fs handoff check --override WHY'"
+    )
+    rule = "Nothing may be edited before the handoff is accepted."
+    return f"{rule}\n{why}\nInstead: {instead}."
+
+
+class _Ignored:
+    """Asks one git which paths it ignores."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._git: Conversation | None = None
+        self._known: dict[str, bool] = {}
+
+    def has(self, path: str) -> bool:
+        """Return whether git ignores a path, as a file or as a folder."""
+        if path not in self._known:  # a folder that is not there yet has to be called one
+            self._known[path] = self._matches(path) or self._matches(f"{path}/")
+        return self._known[path]
+
+    def close(self) -> None:
+        if self._git is not None:
+            self._git.close()
+            self._git = None
+
+    def _matches(self, name: str) -> bool:
+        if self._git is None:
+            # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
+            self._git = self._repository.git.converse(
+                "check-ignore", "--stdin", "-z", "-v", "-n", more={"GIT_LITERAL_PATHSPECS": "0"}
+            )
+        self._git.ask(os.fsencode(name) + b"\0")
+        _, _, pattern, _ = (self._git.until(b"\0") for _ in range(4))
+        return bool(pattern) and not pattern.startswith(b"!")
+
+
+def _too_much(why: str) -> str:
+    return (
+        f"This command is more than can be judged in time: {why}.\n"
+        "Instead: split it into several commands; a long text goes into a file with the tool that "
+        "writes files."
+    )
+
+
+def _is_inside(path: str) -> bool:
+    return not path.startswith("../")
+
+
+def _names_below(folder: str) -> Iterator[str]:
+    for _, _, names in os.walk(folder):
+        yield from names
+
+
+def _after_tool(asked: HookRequest) -> HookAnswer:
+    """Judge the artifacts that were just written, and tell every fault with its repair."""
+    root = asked.repository.root
+    writes = (touch for touch in asked.said.touches if touch.writes and touch.is_certain)
+    paths = [path for touch in writes for path in asked.paths(touch)]
+    there = [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
+    ours = list(filter(_is_judged, there))
+    elsewhere = "\n".join(str(found) for path in there if (found := misplaced(path)))
+    if not ours:
+        return HookAnswer(context=elsewhere)
+    note_written(asked, ours)
+    from yolo_fs.checking.validate import Validator
+
+    validator = Validator(root)
+    try:
+        judged = [one for one in validator.paths(ours) if one.findings]
+        wrong = [_faults(validator, root, one) for one in judged if errors(one.findings)]
+    finally:
+        validator.close()
+    if wrong:
+        return HookAnswer(refusal="\n".join((*wrong, *filter(None, (elsewhere,)))))
+    told = (str(finding) for one in judged for finding in one.findings)
+    return HookAnswer(context="\n".join((*told, *filter(None, (elsewhere,)))))
+
+
+def _after_failure(asked: HookRequest) -> HookAnswer:
+    """Tell the same of a command that failed after it had written; a host is told, not refused."""
+    told = _after_tool(asked)
+    return HookAnswer(context=told.refusal or told.context)
+
+
+def _is_judged(path: str) -> bool:
+    is_named = classify(path) is not None or path.rpartition("/")[2] == HANDOFF
+    return is_named or misnamed(path) is not None
+
+
+def _faults(validator: Validator, root: str, judged: CheckedFile) -> str:
+    from yolo_fs.artifacts.repair import diff, mended
+    from yolo_fs.checking.fix import correction_of, fixable_of
+
+    said = "\n".join(f"- {finding}" for finding in judged.findings)
+    correction = correction_of(os.path.join(root, judged.path))
+    fresh = mended(judged.data, judged.kind, correction) if judged.kind else None
+    repair = ""
+    if fresh:
+        command = f"yolo-fs fix {shlex.quote(safe(judged.path))} --write"
+        shown = safe_lines(diff(judged.data, fresh, judged.path))
+        mends = fixable_of(validator, (judged,), of_tree=False).sentence
+        repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}\n{mends}"
+    return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
+
+
+_ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
+    "pre-tool-use": lambda asked: Guard(asked).answer(),
+    "post-tool-use": _after_tool,
+    "post-tool-use-failure": _after_failure,
+}
+
+
+def answer(said: HookInput) -> HookAnswer:
+    """Answer whether a tool may run, or how well it has.
+
+    Raises:
+        YoloError: the environment is wrong; the host goes on as if it had not asked.
+    """
+    with Repository(said.root or said.cwd) as repository:
+        asked = HookRequest(repository, said)
+        answered = _ANSWERS[said.event](asked)
+    if asked.fault is None:
+        return answered
+    why = f"{asked.fault.reason.value}: {safe(asked.fault.message, 500)}"
+    note = f"yolo-fs hook: {why}; what was in force before holds"
+    return answered._replace(note="\n".join(filter(None, (answered.note, note))))

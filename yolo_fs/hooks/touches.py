@@ -1,0 +1,1090 @@
+"""Which files a shell command or a patch reads and changes, and what its text leaves undecided.
+Pure.
+
+A shell can hide anything. This finds what agents write in good faith and says what it cannot
+decide; the daemon and `verify` judge what a command leaves behind.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import chain, pairwise, takewhile
+from typing import NamedTuple, TypeVar
+
+from yolo_fs.hooks.shell import (
+    UNKNOWN,
+    Allowance,
+    SimpleCommand,
+    TooMuchError,
+    Word,
+    simple_commands,
+)
+from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES, Whose
+
+
+class Effect(StrEnum):
+    """What happens to a file."""
+
+    READ = "read"
+    WRITE = "write"
+    REMOVE = "remove"
+    """It goes, and what lies below it where it is a folder."""
+    ALTER = "alter"
+    """Its mode, time or layout changes, or a folder is made: forbidden only for files that a
+    command keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One file that is read or changed."""
+
+    path: str
+    """As spelled, relative to where the command begins; may hold `UNKNOWN`."""
+    effect: Effect
+    is_pattern: bool = False
+    """Whether `path` is a pattern of `glob`."""
+    name_in_folder: str = ""
+    """Name of the file that is meant where `path` turns out to be a folder, as the target of `cp`
+    may."""
+    must_exist: bool = False
+    """Whether it is a file only if there is one: `git checkout x` may name a branch."""
+    or_below_root: bool = False
+    """Whether it may as well be meant relative to the root."""
+    is_deep: bool = False
+    """Whether all that lies below a folder is meant as well."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether more than reading happens."""
+        return self.effect is not Effect.READ
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the whole path is known."""
+        return UNKNOWN not in self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Destruction:
+    """A command that may destroy what no commit has."""
+
+    what: str
+    """The command, for messages."""
+    paths: tuple[str, ...] = ()
+    """What it names, relative to where the command begins; empty for the whole work tree."""
+    tracked: bool = True
+    """Whether it takes back changes of files that git knows."""
+    untracked: bool = False
+    """Whether it removes files that git does not know."""
+
+    def below(self, folder: str) -> Destruction:
+        """Return it as it is seen from the folder above."""
+        return replace(self, paths=tuple(posixpath.join(folder, path) for path in self.paths))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnUse:
+    """A command of ours that is not for every agent."""
+
+    what: str
+    """The command, for messages."""
+    whose: Whose
+    department: str = ""
+    """Which one it names."""
+    roles: tuple[Role, ...] = ()
+    """Whose act it is, where that is some roles'."""
+    speaks_for: str = ""
+    """The agent that is to act by it, where it names one."""
+
+
+class CommandReading(NamedTuple):
+    """What the text of a command tells."""
+
+    touches: tuple[Touch, ...] = ()
+    undecided: tuple[str, ...] = ()
+    """Parts of the command whose effect only running it would show."""
+    unchecked: tuple[str, ...] = ()
+    """Commands of git that tell it to skip the hooks of the repository."""
+    destructions: tuple[Destruction, ...] = ()
+    """Commands that may destroy what no commit has."""
+    own: tuple[OwnUse, ...] = ()
+    """Commands of ours that are not for every agent."""
+    excess: str = ""
+    """Why it is more than can be judged in time; empty for a command of ordinary length."""
+
+
+MOST_CHARS = 64 * 1024
+"""Characters of a command that is judged for certain."""
+MOST_TOUCHES = 1_000
+"""Files of a command that is judged for certain, each in one way."""
+_MOST_EXPANDED = 1 << 20
+"""Characters that the words of such a command may come to, and of all that it runs."""
+_COSTS = 32
+"""What one thing that is seen costs besides its characters."""
+
+
+_NAMES_SPEAKER = re.compile(r"\bYOLO_FS_(?:AGENT|ROLE)=[\"']?([\w:-]{1,80})")
+"""Variables by which our verbs and git hooks know who acts."""
+
+
+def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
+    """Return what a command, or a patch, touches. `variables`: of the shell, as far as known."""
+    named = (path.rstrip(" \t\r") for path in _PATCHED.findall(command))
+    patched = [Touch(path, Effect.WRITE) for path in named if path]
+    if command.lstrip().startswith("*** Begin Patch"):
+        touched = tuple(dict.fromkeys(patched))
+        return CommandReading(touched, excess=_excess(touches=len(touched)))
+    seen, excess = _read_text(command, dict(variables or {}))
+    if "GIT_CONFIG_" in command and "core.hookspath" in command.lower():
+        seen.append(_Unchecked("git with core.hooksPath in its environment"))
+    for said in _NAMES_SPEAKER.finditer(command):
+        seen.append(OwnUse(said[0], Whose.ANYBODY, speaks_for=said[1]))
+    touches = list(dict.fromkeys((*patched, *(each for each in seen if isinstance(each, Touch)))))
+    excess = excess or _excess(len(command), len(touches))
+    undecided = [part.what for part in seen if isinstance(part, _Undecided)]
+    undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
+    unchecked = [part.what for part in seen if isinstance(part, _Unchecked)]
+    destructions = tuple(part for part in seen if isinstance(part, Destruction))
+    own = tuple(part for part in seen if isinstance(part, OwnUse))
+    told = tuple(dict.fromkeys(undecided))
+    return CommandReading(tuple(touches), told, tuple(unchecked), destructions, own, excess)
+
+
+def _read_text(command: str, variables: Mapping[str, str]) -> tuple[list[_OneSeen], str]:
+    """Return what is seen, and why that is not all."""
+    allowance = Allowance(max(_MOST_EXPANDED, 16 * len(command)))
+    seen: list[_OneSeen] = []
+    try:
+        for each in _of_text(command, _Look(variables, allowance)):
+            seen.append(each)
+            allowance.take(len(each.path) if isinstance(each, Touch) else len(each.what))
+            allowance.take(_COSTS)
+    except RecursionError:
+        return seen, "it is nested too deeply"
+    except TooMuchError:
+        return seen, "what it comes to, once its variables and lists are put in, has no end"
+    return seen, ""
+
+
+def _excess(chars: int = 0, touches: int = 0) -> str:
+    if chars > MOST_CHARS:
+        return f"it has {chars:,} characters, and at most {MOST_CHARS:,} are read"
+    if touches > MOST_TOUCHES:
+        return f"it touches {touches:,} files, and at most {MOST_TOUCHES:,} are looked at"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Undecided:
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Unchecked:
+    what: str
+
+
+_Row = TypeVar("_Row")
+_OneSeen = Touch | _Undecided | _Unchecked | Destruction | OwnUse
+_Seen = Iterator[_OneSeen]
+
+
+class _Look(NamedTuple):
+    """What is known where a text is read."""
+
+    variables: Mapping[str, str]
+    allowance: Allowance
+    depth: int = 0
+    """Shells around it."""
+
+
+_MOST_NESTED = 4
+"""Shells within shells that are looked into."""
+_PATCHED = re.compile(
+    r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\n]+)$", re.MULTILINE
+)
+_PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
+_SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
+"""The command `w FILE` of sed."""
+_AWK_WRITES = re.compile(r">>?\s*\"([^\"]+)\"")
+_CODE_PATH = re.compile(
+    r"(?<![\w./~-])[\w./~-]*\.yolo-planning[\w./*-]*|(?<![\w./-])(?:[\w./-]*HANDOFF\.md"
+    r"|[\w./-]*\.(?:dept|handoff|escalation)-[\w.*-]+|(?!/)[\w./-]*state\.json)"
+)
+_CODE_LITERAL = re.compile(r"""(["'`])([^"'`\s\\]+)\1""")
+_CODE_FOLDER = re.compile(r"\.yolo-planning(?:/[\w-]+)*/?\Z")
+_CODE_WRITES = re.compile(
+    r"""open\((?:(?!open\()[^)])*(?:,\s*(?:mode\s*=\s*)?['"][rb]*[wax]|['"]>)|Mode\.WRITE
+    |\.(?:write_text|write_bytes|unlink|rmtree|touch|rename|symlink_to|hardlink_to|truncate)\(
+    |\b(?:os|shutil|fs|fsp|promises|File|FileUtils|Deno|Bun)\.(?:promises\.)?
+     (?:remove|unlink|rename|replace|copy|move|rm|cp|mv|write|append|truncate|delete|create|symlink
+     |link)
+    |\b(?:writeFile|appendFile|writeFileSync|unlinkSync|rmSync)\b
+    |\b(?:dump|unlink|file_put_contents)\s*\(?""",
+    re.VERBOSE,
+)
+_CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEpr]|--eval|--print")
+_CODE_RUNS = re.compile(
+    r"\b(?:exec|eval|system|popen|subprocess|spawn\w*|child_process|b64decode)\b|`"
+)
+
+
+def _of_text(text: str, look: _Look) -> _Seen:
+    for command in simple_commands(text, look.variables, look.allowance):
+        inner = look._replace(variables={**look.variables, "PWD": command.folder})
+        for seen in chain(_redirected(command), _of_program(command, inner)):
+            if isinstance(seen, Touch):
+                seen = replace(seen, path=posixpath.join(command.folder, seen.path))
+            elif isinstance(seen, Destruction):
+                seen = seen.below(command.folder)
+            yield seen
+
+
+def _redirected(command: SimpleCommand) -> Iterator[Touch]:
+    for operator, word in command.redirections:
+        yield from _touch(word, Effect.WRITE if ">" in operator else Effect.READ)
+
+
+def _of_program(command: SimpleCommand, look: _Look) -> _Seen:
+    if (text := _split_by_env(command)) is not None:
+        yield from _of_shell(_Program("eval", (Word(text),), command), look)
+        return
+    program = _Program.of(command)
+    if program is None:
+        return
+    if program.name in _SHELLS or program.name in _RUN_TEXT:
+        yield from _of_shell(program, look)
+    elif _INTERPRETERS.fullmatch(program.name):
+        yield from _of_interpreter(program)
+    elif program.name in ("find", "fd"):
+        yield from _of_find(program, look)
+    elif UNKNOWN in program.name:
+        yield _Undecided(program.line)
+        yield from _of_others(program)
+    else:
+        yield from _PROGRAMS.get(program.name, _of_others)(program)
+
+
+def _split_by_env(command: SimpleCommand) -> str | None:
+    """Return what `env -S TEXT` runs, None where nothing does."""
+    names = [posixpath.basename(word.text) for word in command.words]
+    if "env" not in names:
+        return None
+    for at in range(names.index("env") + 1, len(names)):
+        word = command.words[at].text
+        if found := _SPLITS.match(word):
+            rest = [each.text for each in command.words[at + 1 :]]
+            return " ".join((word[found.end() :], *rest))
+        if not word.startswith("-") and not re.match(r"\w+=", word):
+            return None
+    return None
+
+
+_SPLITS = re.compile(r"-[iv0]*S|--split-string=?")
+
+
+class _Program(NamedTuple):
+    """A program and its arguments, without what only runs it, such as `sudo` or `xargs`."""
+
+    name: str
+    arguments: tuple[Word, ...]
+    command: SimpleCommand
+
+    @classmethod
+    def of(cls, command: SimpleCommand) -> _Program | None:
+        words, at = command.words, 0
+        takes_input = False
+        while at < len(words):
+            name = posixpath.basename(words[at].text)
+            runner = _RUNNERS.get(name)
+            only_asks = name == "command" and [word.text for word in words[at + 1 : at + 2]] in (
+                ["-v"],
+                ["-V"],
+            )
+            if runner is None or only_asks:
+                break
+            at = runner.behind(words, at + 1)
+            takes_input = takes_input or name in ("xargs", "parallel")
+        if at >= len(words):
+            return None
+        name = posixpath.basename(words[at].text)
+        more = (Word(UNKNOWN),) if takes_input else ()
+        return cls(name, (*words[at + 1 :], *more), command)
+
+    @property
+    def line(self) -> str:
+        """The program as it is run, for messages."""
+        return " ".join((self.name, *(word.text for word in self.arguments)))[:80]
+
+    def has(self, *options: str) -> bool:
+        """Whether one of the options is given, short ones in a group too."""
+        for word in self.arguments:
+            text = word.text
+            for option in options:
+                is_short = len(option) == 2 and re.match(r"-[A-Za-z]", text)
+                if text.partition("=")[0] == option or (
+                    is_short and option[1] in text[1:].partition("=")[0]
+                ):
+                    return True
+        return False
+
+    def operands(self) -> list[Word]:
+        """Return the arguments that are neither options nor their values."""
+        valued = _VALUED.get(self.name, "").split()
+        operands: list[Word] = []
+        words = iter(self.arguments)
+        for word in words:
+            if word.text == "--":
+                return [*operands, *words]
+            if word.text.startswith("-") and word.text != "-":
+                if word.text in valued:
+                    next(words, None)
+            elif word.text:
+                operands.append(word)
+        return operands
+
+    def values(self, *options: str) -> list[Word]:
+        """Return the values of options, as in `-o FILE`, `-oFILE`, `--out FILE`, `--out=FILE`."""
+        values: list[Word] = []
+        for at, word in enumerate(self.arguments):
+            for option in options:
+                if word.text == option:
+                    values += self.arguments[at + 1 : at + 2]
+                elif option.startswith("--") and word.text.startswith(f"{option}="):
+                    values.append(Word(word.marked.partition("=")[2]))
+                elif len(option) == 2 and word.text.startswith(option):
+                    values.append(Word(word.marked[2:]))
+        return values
+
+
+class _Runner(NamedTuple):
+    """A program that runs the one named behind it."""
+
+    valued: str = ""
+    """Its options that take a value."""
+    skips: int = 0
+    """How many operands of its own it takes first."""
+    words: str = ""
+    """The subcommands that run a program; empty when it has none."""
+
+    def behind(self, words: Sequence[Word], at: int) -> int:
+        """Return where the program that it runs is named, given where its own arguments begin."""
+        if self.words and (at >= len(words) or words[at].text not in self.words.split()):
+            return len(words)
+        at += 1 if self.words else 0
+        skips = self.skips
+        while at < len(words):
+            text = words[at].text
+            if text.startswith("-"):
+                at += 2 if text in self.valued.split() else 1
+            elif re.match(r"\w+=", text):
+                at += 1
+            elif skips:
+                skips, at = skips - 1, at + 1
+            else:
+                break
+        return at
+
+
+def _by_name(groups: Mapping[str, _Row]) -> dict[str, _Row]:
+    """Return a table whose keys are lists of names as one of single names."""
+    return {name: row for names, row in groups.items() for name in names.split()}
+
+
+_RUNNERS = _by_name(
+    {
+        "sudo": _Runner("-u -g -p -h -C -D"),
+        "env": _Runner("-u -C"),
+        "nice": _Runner("-n"),
+        "ionice": _Runner("-c -n"),
+        "timeout": _Runner("-s -k", skips=1),
+        "flock": _Runner("-w", skips=1),
+        "time": _Runner("-o -f"),
+        "stdbuf": _Runner("-i -o -e"),
+        "xargs": _Runner("-n -I -P -d -L -a -E -s"),
+        "parallel": _Runner("-j"),
+        "strace": _Runner("-e -o -p"),
+        "npx": _Runner("-p --package"),
+        "pnpm": _Runner(words="exec dlx"),
+        "uv": _Runner("--with --group --extra -p --python", words="run"),
+        "bundle": _Runner(words="exec"),
+        "poetry pipenv hatch pdm": _Runner(words="run"),
+        "exec doas command builtin nohup setsid busybox coproc bunx": _Runner(),
+    }
+)
+
+_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
+_RUN_TEXT = frozenset(("eval", "trap", "watch", "su", "script", "entr"))
+_INTERPRETERS = re.compile(r"(?:python|pypy)[0-9.]*|node|perl|ruby|deno|bun|php|lua|tsx|ts-node")
+
+_VALUED = _by_name(
+    {
+        "touch": "-d -t -r --date --reference",
+        "truncate": "-s -r --size",
+        "mkdir": "-m --mode",
+        "setfacl": "-m -M -x -X --modify --modify-file --remove --remove-file --restore",
+        "chattr": "-v -p",
+        "install": "-m -o -g -t --mode --target-directory",
+        "cp mv ln": "-t -S --target-directory",
+        "rsync": "-e -f --exclude --include --filter --exclude-from --rsh --chown",
+        "scp": "-c -D -F -i -J -l -o -P -S -X",
+        "shred": "-n -s",
+        "patch": "-p -i -d -o",
+        "grep": "-e -f -A -B -C -m --include --exclude --exclude-dir",
+        "rg": "-e -f -A -B -C -m -g -t -T --glob --type",
+        "sed": "-e -f --expression --file",
+        "awk": "-F -v -f",
+        "jq": "--indent -f --from-file",
+        "head tail": "-n -c",
+        "sort": "-k -t -o -T -S",
+        "cut": "-d -f -c -b",
+        "vim": "-c --cmd",
+        "git": "-C -c --git-dir --work-tree --namespace",
+    }
+)
+"""Options whose next word is their value, for the programs where it would be taken for a file."""
+
+_WITHOUT_FILES = """
+    echo printf ls stat test [ file du df tree basename dirname realpath readlink pwd which type
+    hash true false : sleep date kill ps cd pushd popd exit return shift wait set unset export local
+    declare readonly read let seq docker-compose kubectl helm ssh terraform npm yarn pip pip3 brew
+    apt-get apt systemctl alias command ping psql
+    redis-cli expr bc history
+"""
+"""Programs that read the content of none of their arguments, or run elsewhere."""
+_READS_NOTHING = frozenset(
+    f"{_WITHOUT_FILES} rm rmdir unlink mkdir chmod chown touch mv ln".split()
+)
+
+
+def _touch(
+    word: Word, effect: Effect, name_in_folder: str = "", must_exist: bool = False
+) -> Iterator[Touch]:
+    """Yield the file that a word names; addresses, versions and the like name none."""
+    text = word.text
+    is_remote = "://" in text or re.match(r"[\w.@-]+:(?!\\)", text)
+    is_device = re.match(r"/dev/(?!shm/)", posixpath.normpath(text))  # shm holds files
+    if not text or text == "-" or is_remote or is_device or "\0" in text:
+        return
+    path = word.pattern if word.is_pattern else text
+    yield Touch(path, effect, word.is_pattern, name_in_folder, must_exist)
+
+
+def _touch_all(words: Sequence[Word], effect: Effect) -> Iterator[Touch]:
+    for word in words:
+        yield from _touch(word, effect)
+
+
+def _touch_deep(words: Iterable[Word]) -> Iterator[Touch]:
+    for word in words:
+        for seen in _touch(word, Effect.READ):
+            yield replace(seen, is_deep=True)
+
+
+def _writes(program: _Program) -> _Seen:
+    yield from _touch_all(program.operands(), Effect.WRITE)
+
+
+def _removes(program: _Program) -> _Seen:
+    if program.has("-r", "-R", "--recursive") or program.name in ("rimraf", "trash"):
+        paths = tuple(word.text for word in program.operands())
+        yield Destruction(program.line, paths, untracked=True)
+    yield from _touch_all(program.operands(), Effect.REMOVE)
+
+
+def _compresses(program: _Program) -> _Seen:
+    keeps = program.has("-c", "--stdout", "-k", "--keep", "-l", "-t")
+    yield from _touch_all(program.operands(), Effect.READ if keeps else Effect.REMOVE)
+
+
+def _alters(program: _Program) -> _Seen:
+    yield from _touch_all(program.operands(), Effect.ALTER)
+
+
+def _alters_rest(program: _Program) -> _Seen:
+    """The first operand is a mode or an owner, unless an option is one, as in `chmod -x`."""
+    mode = _MODE_AS_OPTION.get(program.name, "--reference")
+    before = [word.text for word in takewhile(lambda word: word.text != "--", program.arguments)]
+    is_given = any(re.fullmatch(mode, text.partition("=")[0]) for text in before)
+    yield from _touch_all(program.operands()[0 if is_given else 1 :], Effect.ALTER)
+
+
+_MODE_AS_OPTION = {
+    "chmod": r"-[Rcfv]*[rwxXstugoa,+0-7].*|--reference",
+    "chattr": r"-[RVf]*[^RVfvp-].*",
+}
+"""Options that take the place of the operand."""
+
+
+def _touches_nothing(_: _Program) -> _Seen:
+    yield from ()
+
+
+def _copies(program: _Program) -> _Seen:
+    sources, target = program.operands(), program.values("-t", "--target-directory")
+    if program.name == "install" and program.has("-d"):
+        yield from _touch_all(sources, Effect.ALTER)
+        return
+    if program.name == "ln" and len(sources) == 1 and not target:
+        target = [Word(".")]
+    if not target:
+        sources, target = sources[:-1], sources[-1:]
+    taken = {"mv": Effect.REMOVE, "ln": Effect.ALTER}.get(program.name, Effect.READ)
+    is_deep = program.name in ("rsync", "scp") or program.has("-r", "-R", "-a", "--recursive")
+    for source in sources:
+        for seen in _touch(source, taken):
+            yield replace(seen, is_deep=is_deep and taken is Effect.READ)
+    if program.name in ("ln", "link"):
+        yield from _linked(sources, target)
+    for folder in target:
+        for source in sources:
+            yield from _touch(folder, Effect.WRITE, posixpath.basename(source.text.rstrip("/")))
+        if not sources or program.has("--delete"):
+            yield from _touch(folder, Effect.REMOVE)
+
+
+def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]:
+    """Yield what a link makes readable; a symbolic one is spelled from where it lies."""
+    for source in sources:
+        yield from _touch(source, Effect.READ)
+        for target in targets:
+            if not source.text.startswith("/"):
+                for folder in (target.text, posixpath.dirname(target.text)):
+                    yield from _touch(Word(posixpath.join(folder, source.text)), Effect.READ)
+
+
+def _of_make(program: _Program) -> _Seen:
+    yield from _touch_all(program.values("-f", "--file", "--makefile"), Effect.READ)
+
+
+def _of_dd(program: _Program) -> _Seen:
+    for word in program.arguments:
+        name, _, value = word.marked.partition("=")
+        if name in ("if", "of"):
+            yield from _touch(Word(value), Effect.WRITE if name == "of" else Effect.READ)
+
+
+def _of_grep(program: _Program) -> _Seen:
+    operands = program.operands()
+    has_pattern = program.has("-e", "-f", "--regexp", "--file", "--files")
+    is_deep = program.name in ("rg", "ag", "ack") or program.has("-r", "-R", "--recursive")
+    is_chosen = program.has("--include", "-g", "--glob", "-t", "--type")
+    for seen in _touch_all(operands if has_pattern else operands[1:], Effect.READ):
+        yield replace(seen, is_deep=is_deep and not is_chosen)
+    yield from _touch_all(program.values("--file"), Effect.READ)
+
+
+def _of_sed(program: _Program) -> _Seen:
+    operands, scripts = program.operands(), program.values("-e", "--expression")
+    if not scripts and not program.has("-f", "--file"):
+        scripts, operands = operands[:1], operands[1:]
+    effect = Effect.WRITE if program.has("-i", "--in-place") else Effect.READ
+    yield from _touch_all(operands, effect)
+    for script in scripts:
+        yield from (Touch(path, Effect.WRITE) for path in _SCRIPT_WRITES.findall(script.text))
+
+
+def _of_awk(program: _Program) -> _Seen:
+    operands = program.operands()
+    if not program.has("-f"):
+        for script in operands[:1]:
+            yield from (Touch(path, Effect.WRITE) for path in _AWK_WRITES.findall(script.text))
+            if "system(" in script.text:
+                yield _Undecided(program.line)
+        operands = operands[1:]
+    effect = Effect.WRITE if "inplace" in program.line else Effect.READ
+    yield from _touch_all(operands, effect)
+
+
+def _of_jq(program: _Program) -> _Seen:
+    operands = program.operands()
+    effect = (
+        Effect.WRITE if program.name == "yq" and program.has("-i", "--inplace") else Effect.READ
+    )
+    skipped = 0 if program.has("-f", "--from-file") else 1
+    yield from _touch_all(operands[skipped:], effect)
+
+
+def _of_patch(program: _Program) -> _Seen:
+    yield from _touch_all(program.operands()[:1], Effect.WRITE)
+    yield _Undecided(program.line)
+
+
+def _unpacks(program: _Program) -> _Seen:
+    operands, archive = program.operands(), program.values("-f", "--file")
+    if program.name == "tar" and not program.has("--create") and not _tar_mode(program, "c"):
+        if not (program.has("--list") or _tar_mode(program, "t")):
+            yield _Undecided(program.line)
+        return
+    if program.name == "unzip" and not program.has("-l"):
+        yield _Undecided(program.line)
+    elif program.name == "zip":
+        yield from _touch_all(operands[:1], Effect.WRITE)
+        yield from _touch_deep(operands[1:])
+    elif program.name == "tar":
+        bundled = (
+            archive
+            or [word for word in operands if re.search(r"\.t?(?:ar|gz|xz|bz2|zst)", word.text)][:1]
+        )
+        yield from _touch_all(bundled, Effect.WRITE)
+        yield from _touch_deep(word for word in operands if word not in bundled)
+
+
+def _tar_mode(program: _Program, mode: str) -> bool:
+    modes = [word.text.removeprefix("-") for word in program.arguments[:1]]
+    return any(mode in word and word.isascii() and word.isalpha() for word in modes)
+
+
+def _of_docker(program: _Program) -> _Seen:
+    if program.has("--volume", "--mount") or any(
+        word.text.startswith("-v") for word in program.arguments
+    ):
+        yield _Undecided(program.line)
+
+
+def _of_git(program: _Program) -> _Seen:
+    words = program.arguments
+    folder, is_unchecked, at = "", False, 0
+    while at < len(words) and words[at].text.startswith("-"):
+        option, at = words[at].text, at + 1
+        if option in _VALUED["git"].split() and at < len(words):
+            value, at = words[at].text, at + 1
+            folder = value if option in ("-C", "--work-tree") else folder
+            is_unchecked = is_unchecked or value.lower().startswith("core.hookspath=")
+    if at == len(words):
+        return
+    verb = words[at].text
+    program = _Program(f"git {verb}", words[at + 1 :], program.command)
+    if is_unchecked or _skips_hooks(program) or _moves_hooks(program):
+        yield _Unchecked(program.line)
+    if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
+        yield destruction.below(folder)
+    for seen in _GIT_VERBS.get(verb, _touches_nothing)(program):
+        yield (
+            replace(seen, path=posixpath.join(folder, seen.path))
+            if isinstance(seen, Touch)
+            else seen
+        )
+
+
+def _named_by(program: _Program) -> tuple[str, ...]:
+    """Return the paths that a command of git names; `.` where it names some in a way of its own."""
+    paths = _behind_dashes(program)
+    words = program.operands() if paths is None else paths
+    return tuple(word.text for word in words)
+
+
+def _reset_destroys(program: _Program) -> Destruction | None:
+    return Destruction(program.line) if program.has("--hard", "--merge", "--keep") else None
+
+
+def _clean_destroys(program: _Program) -> Destruction | None:
+    if program.has("-n", "--dry-run"):
+        return None
+    return Destruction(program.line, _named_by(program) or (".",), tracked=False, untracked=True)
+
+
+def _checkout_destroys(program: _Program) -> Destruction | None:
+    if (paths := _behind_dashes(program)) is not None:
+        return Destruction(program.line, tuple(word.text for word in paths))
+    if program.has("-f", "--force", "--merge", "-m", "--discard-changes"):
+        return Destruction(program.line)
+    if program.name == "git switch" or program.has("-b", "-B", "--orphan", "-c", "-C"):
+        return None
+    words = program.operands()
+    return Destruction(program.line, tuple(word.text for word in words)) if words else None
+
+
+def _restore_destroys(program: _Program) -> Destruction | None:
+    if program.has("--staged", "-S") and not program.has("--worktree", "-W"):
+        return None
+    return Destruction(program.line, _named_by(program))
+
+
+def _stash_destroys(program: _Program) -> Destruction | None:
+    verb = next((word.text for word in program.operands()), "push")
+    if verb not in ("push", "save", "-"):
+        return None
+    return Destruction(
+        program.line, untracked=program.has("-u", "-a", "--include-untracked", "--all")
+    )
+
+
+def _rm_destroys(program: _Program) -> Destruction | None:
+    is_sure = program.has("-f", "--force") and not program.has("--cached", "-n", "--dry-run")
+    return Destruction(program.line, _named_by(program)) if is_sure else None
+
+
+_GIT_DESTROYS = _by_name(
+    {
+        "rm": _rm_destroys,
+        "reset": _reset_destroys,
+        "clean": _clean_destroys,
+        "checkout switch": _checkout_destroys,
+        "restore": _restore_destroys,
+        "stash": _stash_destroys,
+    }
+)
+
+
+_TAKES_A_VALUE = re.compile(
+    r"-[aeiopqsvz]*[mFCct]|--(?:message|file|author|date|template|trailer|fixup|squash)"
+)
+
+
+def _skips_hooks(program: _Program) -> bool:
+    before = ""
+    for option in (word.text for word in program.arguments):
+        if option == "--":
+            return False
+        is_value = _TAKES_A_VALUE.fullmatch(before) is not None
+        short = program.name == "git commit" and re.match(r"-[aeiopqsvz]*n", option)
+        if not is_value and (option in _NO_VERIFY or short):
+            return True
+        before = "" if is_value else option
+    return False
+
+
+_NO_VERIFY = ("--no-verify", "--no-verif", "--no-veri")
+"""Git takes an option that is cut short."""
+
+
+def _moves_hooks(program: _Program) -> bool:
+    """Return whether git is told for good that its hooks are elsewhere."""
+    names = [word.text.lower() for word in program.operands()]
+    return program.name == "git config" and "core.hookspath" in names[:-1]
+
+
+def _pathspecs(words: Sequence[Word], effect: Effect, must_exist: bool = False) -> Iterator[Touch]:
+    for word in words:
+        spec = Word(_PATHSPEC_MAGIC.sub("", word.marked, count=1))
+        if not word.text.startswith((":!", ":^", ":(exclude)")):
+            yield from _touch(spec, effect, must_exist=must_exist)
+
+
+def _behind_dashes(program: _Program) -> list[Word] | None:
+    texts = [word.text for word in program.arguments]
+    return list(program.arguments[texts.index("--") + 1 :]) if "--" in texts else None
+
+
+def _git_checkout(program: _Program) -> _Seen:
+    paths = _behind_dashes(program)
+    if paths is not None:
+        yield from _pathspecs(paths, Effect.WRITE)
+        return
+    if program.has("-b", "-B", "--orphan", "--detach", "-t", "--track"):
+        return
+    first, *others = program.operands() or [Word("")]
+    yield from _pathspecs(others, Effect.WRITE)
+    is_no_branch = re.search(r"(?:^|/)\.", first.text) is not None
+    yield from _pathspecs([first], Effect.WRITE, must_exist=not is_no_branch)
+
+
+def _git_restore(program: _Program) -> _Seen:
+    if program.has("--worktree", "-W") or not program.has("--staged", "-S"):
+        sources = {value.marked for value in program.values("-s", "--source")}
+        operands = _behind_dashes(program) or program.operands()
+        yield from _pathspecs(
+            [word for word in operands if word.marked not in sources], Effect.WRITE
+        )
+
+
+def _git_rm(program: _Program) -> _Seen:
+    effect = Effect.ALTER if program.has("--cached") else Effect.REMOVE
+    yield from _pathspecs(program.operands(), effect)
+
+
+def _git_mv(program: _Program) -> _Seen:
+    yield from _copies(_Program("mv", program.arguments, program.command))
+
+
+def _git_clean(program: _Program) -> _Seen:
+    if not program.has("-n", "--dry-run"):
+        yield from _pathspecs(program.operands(), Effect.REMOVE)
+        yield _Undecided(f"{program.name}, which removes what is in no commit")
+
+
+def _git_shows(program: _Program) -> _Seen:
+    """Content of files of a commit, as `REVISION:PATH`, or behind `--`."""
+    for word in program.operands():
+        if ":" in word.marked and not word.text.startswith(":"):
+            yield from _touch(Word(word.marked.partition(":")[2]), Effect.READ)
+    if program.name == "git log" and not program.has("-p", "-u", "--patch", "-L", "-c", "--cc"):
+        return
+    behind = _behind_dashes(program)
+    operands = program.operands()[1:] if program.name == "git grep" else program.operands()
+    for seen in program.values("-L"):
+        yield from _touch(Word(seen.marked.rpartition(":")[2]), Effect.READ, must_exist=True)
+    paths = behind if behind is not None else operands
+    for touch in _pathspecs(paths, Effect.READ, must_exist=program.name != "git grep"):
+        yield replace(touch, is_deep=program.name == "git grep")
+
+
+def _git_archive(program: _Program) -> _Seen:
+    yield from _touch_deep(program.operands()[1:])
+    yield from _touch_all(program.values("-o", "--output"), Effect.WRITE)
+
+
+def _git_reads(program: _Program) -> _Seen:
+    """A file whose content git shows or keeps, without any commit."""
+    yield from _touch_all(program.values("-f", "--file"), Effect.READ)
+    if program.name == "git hash-object":
+        yield from _touch_all(program.operands(), Effect.READ)
+
+
+def _git_overwrites(program: _Program) -> _Seen:
+    """The work tree changes in ways that depend on what a commit or a patch holds."""
+    if program.name == "git reset" and not program.has("--hard", "--merge", "--keep"):
+        return
+    if (
+        program.name == "git stash"
+        and program.operands()[:1]
+        and program.operands()[0].text in ("list", "show")
+    ):
+        return
+    yield _Undecided(program.line)
+
+
+_GIT_VERBS = _by_name(
+    {
+        "checkout": _git_checkout,
+        "restore": _git_restore,
+        "rm": _git_rm,
+        "mv": _git_mv,
+        "clean": _git_clean,
+        "show diff blame cat-file grep log whatchanged difftool format-patch": _git_shows,
+        "archive": _git_archive,
+        "config hash-object": _git_reads,
+        "reset stash apply am checkout-index read-tree": _git_overwrites,
+    }
+)
+
+
+def _of_others(program: _Program) -> _Seen:
+    """A program that we do not know: what it is given is read, and written if an option says so."""
+    writes = program.has("--write", "--fix", "--in-place", "--inplace")
+    for word in program.arguments:
+        if found := _FROM_FILE.search(word.marked):  # as in `curl -F field=@FILE;type=text/plain`
+            yield from _touch(Word(found[1]), Effect.READ)
+    for word in program.operands():
+        is_path = "." in word.text or "/" in word.text
+        if is_path and not re.search(r"\s", word.text):
+            yield from _touch(
+                Word(word.marked.removeprefix("@")), Effect.ALTER if writes else Effect.READ
+            )
+    outputs = program.values("--output", "--output-file", "--outfile", "--out", "--out-file")
+    if program.name in _OUTPUT_BY_O:
+        outputs += program.values(_OUTPUT_BY_O[program.name])
+    for word in outputs:
+        if re.search(r"[./]", word.text) and not re.search(r"[{}=\s]", word.text):
+            yield from _touch(word, Effect.WRITE)
+
+
+def _of_ours(program: _Program) -> _Seen:
+    """A verb of ours: what it reads and writes for whoever types it, and whose it is."""
+    texts = [word.text for word in program.arguments[:_MOST_NAMES]]
+    names = (" ".join(texts[:count]) for count in range(len(texts), 0, -1))
+    row = next((OWN_VERB_BY_NAME[name] for name in names if name in OWN_VERB_BY_NAME), None)
+    if row is None:
+        if UNKNOWN in "".join(texts):
+            yield _Undecided(program.line)
+        yield from _of_others(program)
+        return
+    behind = program.arguments[row.name.count(" ") + 1 :]
+    given = _Program("yolo-fs", tuple(_without_flags(word) for word in behind), program.command)
+    is_meant = not row.only_with or given.has(*row.only_with)
+    if row.whose is not Whose.ANYBODY and is_meant and not given.has(*row.never_with):
+        department = next((word.text for word in given.operands()), "")
+        yield OwnUse(program.line, row.whose, department, row.roles)
+    for word in given.values(*row.speaks_by):
+        if UNKNOWN not in word.text:
+            yield OwnUse(program.line, Whose.ANYBODY, speaks_for=word.text)
+    is_written = ALWAYS in row.operands_written_with or given.has(*row.operands_written_with)
+    operands = [word for word in given.operands() if re.search(r"[./]", word.text) or is_written]
+    folders = [Word(""), *given.values("-C")]
+    for words, effect in (
+        (given.values(*row.writes), Effect.WRITE),
+        (given.values(*row.reads), Effect.READ),
+        (operands, Effect.WRITE if is_written else Effect.READ),
+    ):
+        for word in words:
+            for folder in folders:
+                spelled = Word(posixpath.join(folder.marked, word.marked))
+                yield from _touch(spelled, effect)
+
+
+_MOST_NAMES = 3
+"""Words of the longest name of a verb."""
+
+
+def _without_flags(word: Word) -> Word:
+    """Return `-oFILE` for `-qoFILE`."""
+    return Word(re.sub(r"^-[qv]+(?=[oC])", "-", word.marked))
+
+
+_FROM_FILE = re.compile(r"^(?:-[A-Za-z]|[^@]*=)?[@<]([^;]+)")
+_OUTPUT_BY_O = _by_name(
+    {"curl sort gcc g++ cc clang go rustc ld dot pandoc mmdc": "-o", "wget": "-O"}
+)
+"""The option that names the output, where it is no `--output`."""
+
+_PROGRAMS = _by_name(
+    {
+        _WITHOUT_FILES: _touches_nothing,
+        "tee touch truncate sponge ed ex vi vim nvim nano emacs code": _writes,
+        "rm rmdir unlink shred rimraf trash": _removes,
+        "gzip gunzip bzip2 xz zstd": _compresses,
+        "mkdir": _alters,
+        "setfacl": _alters,
+        "chmod chown chgrp chattr": _alters_rest,
+        "cp mv ln install rsync link scp": _copies,
+        "dd": _of_dd,
+        "patch": _of_patch,
+        "tar zip unzip": _unpacks,
+        "grep egrep fgrep rg ag ack": _of_grep,
+        "sed": _of_sed,
+        "awk gawk mawk": _of_awk,
+        "jq yq": _of_jq,
+        "git": _of_git,
+        "yolo-fs": _of_ours,
+        "make gmake": _of_make,
+        "docker podman": _of_docker,
+    }
+)
+
+
+def _of_shell(program: _Program, look: _Look) -> _Seen:
+    """Read the text that a shell is given; what it gets from a file or a pipe is undecided."""
+    texts = [word.text for word in program.arguments if re.search(r"[\s;&|>]", word.text)]
+    if program.name == "eval":
+        texts = [" ".join(word.text for word in program.arguments)]
+    if program.command.text_in is not None:
+        texts.append(program.command.text_in)
+    for text in texts:
+        if UNKNOWN in text or look.depth == _MOST_NESTED:
+            yield _Undecided(program.line)
+        if look.depth < _MOST_NESTED:
+            yield from _of_text(text, look._replace(depth=look.depth + 1))
+    if program.name in _SHELLS and not texts and not program.has("--version", "-n"):
+        yield _Undecided(program.line)
+
+
+def _of_interpreter(program: _Program) -> _Seen:
+    """Look into the code that an interpreter is given; a script is not opened."""
+    name = program.name
+    if (ours := _ours_by(program)) is not None:
+        yield from _of_ours(ours)
+        return
+    in_place = name == "perl" and any(
+        re.match(r"-[a-z]*i", word.text) for word in program.arguments
+    )
+    codes = dict.fromkeys(
+        word.text for word in program.arguments if re.search(r"[\s()=;]", word.text)
+    )
+    for option, word in pairwise(program.arguments):
+        if _CODE_OPTION.fullmatch(option.text):
+            codes[word.text] = None
+    if program.command.text_in is not None:
+        codes[program.command.text_in] = None
+    for code in codes:
+        yield from _of_code(program, code)
+    operands = [word for word in program.operands() if word.text not in codes]
+    if in_place:
+        yield from _touch_all(operands, Effect.WRITE)
+    elif program.has("-m"):
+        yield from _of_others(program)
+    elif name in ("perl", "ruby") and any(_IS_FILTER.match(w.text) for w in program.arguments):
+        yield from _touch_all(operands, Effect.READ)
+    elif codes:
+        yield from _touch_all([word for word in operands if "/" in word.text], Effect.READ)
+    elif operands or program.command.is_piped:
+        yield _Undecided(program.line)
+
+
+def _ours_by(program: _Program) -> _Program | None:
+    """Return our own program, where an interpreter is given that: by module, or by path."""
+    for at, word in enumerate(program.arguments):
+        named = posixpath.basename(word.text.removeprefix("-m"))
+        if named in PROGRAM_NAMES:
+            return _Program("yolo-fs", program.arguments[at + 1 :], program.command)
+        if not word.text.startswith("-"):
+            return None
+    return None
+
+
+_IS_FILTER = re.compile(r"-[a-zA-Z0-9]*[pn]")
+"""Options by which an interpreter reads the files that it is given."""
+
+
+def _of_code(program: _Program, code: str) -> _Seen:
+    writes, runs = _CODE_WRITES.search(code) is not None, _CODE_RUNS.search(code) is not None
+    paths = _CODE_PATH.findall(code)
+    literals = (found[1] for found in _CODE_LITERAL.findall(code))
+    yield from (Touch(path, Effect.READ, must_exist=True) for path in literals if "." in path)
+    folders = dict.fromkeys(path for path in paths if _CODE_FOLDER.search(path))
+    names = dict.fromkeys(path for path in paths if "/" not in path and path not in folders)
+    put_together = (posixpath.join(folder, name) for folder in folders for name in names)
+    effect = Effect.WRITE if writes else Effect.READ
+    yield from (Touch(path, effect) for path in chain(dict.fromkeys(paths), put_together))
+    if runs or (writes and not paths):
+        yield _Undecided(program.line)
+
+
+def _of_find(program: _Program, look: _Look) -> _Seen:
+    """`find` with `-delete` or `-exec`: files of the planning tree that may match are judged."""
+    texts = [word.text for word in program.arguments]
+    actions = [at for at, text in enumerate(texts) if text in _FIND_RUNS]
+    ends = [at for at, text in enumerate(texts) if text in (*_FIND_RUNS, ";", "+")]
+    ends.append(len(texts))
+    roots = []
+    for word in program.arguments:
+        if word.text.startswith(("-", "(", "!")):
+            break
+        roots.append(word)
+    names = [*program.values("-name"), *program.values("-iname")]
+    removes_or_writes, reads = "-delete" in texts, False
+    is_bare = not names  # then only what is asked for by name is looked at
+    for at in actions:
+        end = ends[bisect_right(ends, at)]
+        words = tuple(
+            Word(UNKNOWN) if "{}" in word.text else word for word in program.arguments[at + 1 : end]
+        )
+        inner = replace(program.command, words=words, redirections=())
+        run = _Program.of(inner)
+        reads = reads or (run is not None and run.name not in _READS_NOTHING)
+        for seen in _of_program(inner, look):
+            if isinstance(seen, Touch) and not seen.is_certain:
+                removes_or_writes = removes_or_writes or seen.writes
+            else:
+                yield seen
+    if reads:
+        for root in roots or [Word(".")]:
+            for name in names or [Word("*")]:
+                if is_bare and _planning_below(root.text) != root.text:
+                    continue
+                for between in ("", "*", "*/*"):
+                    path = posixpath.join(root.text, between, name.text)
+                    yield Touch(path, Effect.READ, is_pattern=True)
+                path = posixpath.join(_planning_below(root.text), "**", name.text)
+                yield Touch(path, Effect.READ, is_pattern=True)
+    if removes_or_writes:
+        found = (
+            posixpath.join(_planning_below(root.text), "**", name.text)
+            for root in roots or [Word(".")]
+            for name in names or [Word("*")]
+        )
+        yield from (Touch(pattern, Effect.ALTER, is_pattern=True) for pattern in found)
+        yield _Undecided(program.line)
+
+
+_FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X")
+
+
+def _planning_below(root: str) -> str:
+    return root if ".yolo-planning" in root else posixpath.join(root, ".yolo-planning")

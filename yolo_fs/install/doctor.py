@@ -1,0 +1,412 @@
+"""What is wrong with a repository or its daemon, and what would mend it. A mend is reversible or it
+is not offered.
+
+See docs/dev/faults.md#f04, #f05, #f11, #f24 and #f46.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from yolo_fs.agents.alerts import left_claims
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.daemon.health import health, late_s
+from yolo_fs.escalation_service.command_hook import load_command
+from yolo_fs.git.history import last_good_tip
+from yolo_fs.git.index import IndexSync
+from yolo_fs.git.obstacles import Obstacles, PathRules
+from yolo_fs.git.refs import REFTABLE_LOCK, RefUpdater
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.hooks.doctor import examine as examine_hooks
+from yolo_fs.hooks.doctor import examine_hosts
+from yolo_fs.hooks.githooks import SCRIPT, is_installed
+from yolo_fs.protocol.hooks import HOST_BY_NAME
+from yolo_fs.survey.surveyor import misnamed_files
+from yolo_fs.system.store import reap_temporaries
+from yolo_fs.system.system import NETWORK_FILESYSTEMS, filesystem_type
+from yolo_fs.tasks.service import Claims
+from yolo_fs.team.merge_driver import DRIVER
+from yolo_fs.team.merge_driver import examine as examine_driver
+from yolo_fs.team.overview import TeamObserver
+from yolo_fs.workspace import CONFIG, load, lock_path, own_files
+
+OLDEST_GIT = (2, 34)
+_LEAST_BYTES = 1 << 20
+_SKEW_S = 300.0
+_PROBE = "refs/yolo-fs/probe"
+OLD_LOCK_S = 300.0
+"""Age from which a foreign lock is worth a word. See docs/dev/faults.md#f24."""
+
+
+class Symptom(NamedTuple):
+    """One thing that is not as it should be."""
+
+    finding: Finding
+    mend: Callable[[], object] | None = None
+    """Does away with it; None when only a person can."""
+    mending: str = ""
+    """What `mend` would do."""
+
+
+Look = Callable[[Repository], Iterator[Symptom]]
+
+
+def examine_repository(repository: Repository) -> Iterator[Symptom]:
+    """Yield every symptom, in the order in which to mend them; a look that fails is one."""
+    for look in LOOKS:
+        try:
+            yield from look(repository)
+        except YoloError as error:
+            yield Symptom(error.as_finding())
+
+
+def _git_version(repository: Repository) -> Iterator[Symptom]:
+    said = repository.git.text("version")
+    found = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
+    if found and (int(found[1]), int(found[2])) < OLDEST_GIT:
+        yield _symptom(Reason.GIT_MISSING, said, "git 2.34 or newer", "Update git.")
+
+
+def _safety(repository: Repository) -> Iterator[Symptom]:
+    try:
+        repository.refuse_unsafe()
+    except YoloError as error:
+        yield Symptom(error.as_finding())
+
+
+def _file_system(repository: Repository) -> Iterator[Symptom]:
+    type_ = filesystem_type(repository.git_dir)
+    if type_ in NETWORK_FILESYSTEMS:
+        hint = "Keep one daemon only, on one machine; commits stay safe, locks may not."
+        yield _symptom(
+            Reason.NETWORK_FILESYSTEM,
+            f"the repository lies on {type_}",
+            "a local file system",
+            hint,
+        )
+
+
+def _planning_tree(repository: Repository) -> Iterator[Symptom]:
+    if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
+        yield _symptom(
+            Reason.NOT_INITIALISED, "", f"a folder {PLANNING_ROOT}", "Run 'yolo-fs init'."
+        )
+        return
+    if os.path.islink(os.path.join(repository.root, PLANNING_ROOT)):
+        message = "it is a symbolic link, which nobody follows: nothing below it is committed"
+        hint = "Put a folder of its own in its place."
+        yield _symptom(Reason.NOT_REGULAR, message, "a real folder", hint, PLANNING_ROOT)
+        return
+    rules = PathRules(repository)
+    sample = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
+    reason = rules.reason_to_hold(sample, in_head=False)
+    rules.close()
+    if reason is Reason.GITIGNORED:
+        hint = "Take the line out of .gitignore, or set commit_ignored in your own configuration."
+        yield _symptom(
+            reason,
+            "artifacts will be held",
+            "a planning tree that git does not ignore",
+            hint,
+            PLANNING_ROOT,
+        )
+    elif reason:
+        hint = f"Keep {PLANNING_ROOT} out of that attribute."
+        yield _symptom(
+            reason, "artifacts will be held", "no filter on the planning tree", hint, PLANNING_ROOT
+        )
+
+
+def _configuration(repository: Repository) -> Iterator[Symptom]:
+    try:
+        load(repository.root)
+    except YoloError as error:
+        yield Symptom(Finding(error.reason, CONFIG, message=error.message, hint=error.hint))
+    yield from _settings_of_the_command(repository)
+
+
+def _settings_of_the_command(_repository: Repository) -> Iterator[Symptom]:
+    for finding in load_command().findings:
+        yield Symptom(finding)
+
+
+def _branch(repository: Repository) -> Iterator[Symptom]:
+    head = repository.head()
+    obstacle = Obstacles(repository, committer_lock=lock_path(repository)).find(head)
+    if obstacle is Reason.BRANCH_BROKEN:
+        good = last_good_tip(repository, head.ref or "HEAD")
+        known = (
+            f"The reflog's last commit that can be read is {good}."
+            if good
+            else "The reflog names no readable commit."
+        )
+        yield _symptom(obstacle, head.branch, "a branch that names a commit", known)
+    elif obstacle and obstacle is not Reason.INDEX_LOCKED:
+        yield _symptom(obstacle, "artifacts are held until it is over", "", "", level=Level.WARNING)
+
+
+def _locks(repository: Repository) -> Iterator[Symptom]:
+    branches = RefUpdater(repository)
+    for path in branches.own_stale_locks():
+        yield Symptom(
+            Finding(Reason.REF_LOCKED, path, message="left by a dead helper of ours"),
+            branches.clear_own_stale_locks,
+            "remove the lock, which is provably ours",
+        )
+    for path, reason in _foreign_locks(repository):
+        age_s = time.time() - os.lstat(path).st_mtime
+        if age_s > OLD_LOCK_S:
+            hint = "If no git command runs here any more, remove that file by hand."
+            yield _symptom(reason, f"held for {age_s:.0f} s by somebody else", "", hint, path)
+
+
+def _foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
+    head = repository.head()
+    places = [
+        (f"{repository.git_dir}/index.lock", Reason.INDEX_LOCKED),
+        (f"{repository.git_dir}/HEAD.lock", Reason.REF_LOCKED),
+        (f"{repository.common_dir}/{REFTABLE_LOCK}", Reason.REF_LOCKED),
+    ]
+    if head.ref:
+        places.append((f"{repository.common_dir}/{head.ref}.lock", Reason.REF_LOCKED))
+    ours = RefUpdater(repository).own_stale_locks()
+    yield from (
+        (path, reason) for path, reason in places if os.path.lexists(path) and path not in ours
+    )
+
+
+def _index(repository: Repository) -> Iterator[Symptom]:
+    follower = IndexSync(repository)
+    if follower.pending and health(repository).pid is None:
+        message = f"{len(follower.pending)} committed artifacts are not in the index yet"
+        yield Symptom(
+            Finding(Reason.INDEX_DIVERGED, message=message),
+            follower.follow,
+            "let the index follow our commits",
+        )
+
+
+def _leftovers(repository: Repository) -> Iterator[Symptom]:
+    if os.path.isdir(repository.own_dir) and any(
+        ".yolo-tmp." in name for name in os.listdir(repository.own_dir)
+    ):
+        yield Symptom(
+            Finding(
+                Reason.STORAGE_FAILED,
+                message="temporary files of a killed writer",
+                level=Level.WARNING,
+            ),
+            lambda: reap_temporaries(repository.own_dir, 0),
+            "remove temporary files of our dead processes",
+        )
+
+
+def _own_files(repository: Repository) -> Iterator[Symptom]:
+    for file in own_files(repository, tuple(HOST_BY_NAME)):
+        if finding := file.damage(repository):
+            yield Symptom(
+                finding,
+                partial(file.put_aside, repository),
+                f"put {file.name} aside, into .git/yolo-fs/quarantine",
+            )
+
+
+def _names(repository: Repository) -> Iterator[Symptom]:
+    for finding in misnamed_files(repository.root, load(repository.root).roots):
+        yield Symptom(replace(finding, level=Level.WARNING))
+
+
+def _team(repository: Repository) -> Iterator[Symptom]:
+    seen = TeamObserver(repository, load(repository.root)).look()
+    if seen is None:
+        return
+    named = repository.git.run("remote", ok=(0, 1)).out.decode("utf-8", "replace").split("\n")
+    if seen.lane and seen.lane.remote not in named and not re.search(r"[/:]", seen.lane.remote):
+        hint = "'yolo-fs team join REMOTE' names another one, 'yolo-fs team leave' ends it."
+        yield _symptom(
+            Reason.REMOTE_AWAY, f"no remote is called {safe(seen.lane.remote)}", "", hint
+        )
+    elif seen.lane and seen.lane.reason:
+        hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."
+        yield _symptom(seen.lane.reason, seen.lane.what, "", hint, level=Level.WARNING)
+    for each in seen.waiting:
+        if each.reason and each.reason not in (Reason.NOT_RUNNING, Reason.REMOTE_AWAY):
+            hint = "'yolo-fs team status' tells more."
+            said = f"it waits for the team: {each.waits_for}"
+            yield _symptom(each.reason, said, each.what, hint, each.path, level=Level.WARNING)
+
+
+def _claims(repository: Repository) -> Iterator[Symptom]:
+    settings = load(repository.root)
+    team = Team(repository, settings)
+    claims = Claims(repository, team.tasks_done(repository.head().tip)).standings()
+    yield from map(Symptom, left_claims(repository, settings, [one.claim for one in claims]))
+
+
+def _merge_driver(repository: Repository) -> Iterator[Symptom]:
+    if repository.config(f"merge.{DRIVER}.driver"):
+        yield from map(Symptom, examine_driver(repository))
+
+
+def _daemon(repository: Repository) -> Iterator[Symptom]:
+    if health(repository).pid is None:
+        yield _symptom(
+            Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING
+        )
+    yield from _daemon_at_work(repository)
+
+
+def _standstill(repository: Repository) -> Iterator[Symptom]:
+    found = health(repository)
+    limit_s = late_s(load(repository.root).policy)
+    if found.scanned_s_ago is not None and found.scanned_s_ago > limit_s:
+        message = f"the daemon, process {found.pid}, has not looked for over {limit_s:.0f} s"
+        hint = "If nobody has stopped it on purpose, 'yolo-fs restart' starts another one."
+        yield _symptom(Reason.DEADLINE_PASSED, message, "", hint)
+
+
+def _daemon_at_work(repository: Repository) -> Iterator[Symptom]:
+    found = health(repository)
+    yield from _standstill(repository)
+    if found.degraded:
+        degraded = found.degraded
+        yield _symptom(degraded.reason, degraded.detail, "", degraded.hint, level=Level.WARNING)
+    for trouble in found.troubles:
+        hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
+        message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
+        yield _symptom(trouble.reason, message, "", hint)
+
+
+def _hooks(repository: Repository) -> Iterator[Symptom]:
+    """Yield what can be seen to keep our git hooks from running, where they were installed."""
+    if _were_hooks_installed(repository):
+        yield from map(Symptom, examine_hooks(repository, asks=False))
+
+
+def _hooks_asked(repository: Repository) -> Iterator[Symptom]:
+    if _were_hooks_installed(repository):
+        yield from map(Symptom, examine_hooks(repository))
+
+
+def _were_hooks_installed(repository: Repository) -> bool:
+    own = os.path.join(repository.common_dir, SCRIPT)
+    return os.path.lexists(own) or is_installed(repository.root)
+
+
+def _hosts(repository: Repository) -> Iterator[Symptom]:
+    yield from map(Symptom, examine_hosts(repository, repository.root))
+
+
+def _storage(repository: Repository) -> Iterator[Symptom]:
+    for folder in (repository.own_dir, f"{repository.common_dir}/objects", repository.git_dir):
+        if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
+            message, hint = "it cannot be written to", "Give its owner the right to write there."
+            yield _symptom(Reason.STORAGE_FAILED, message, "", hint, folder)
+    free = os.statvfs(repository.common_dir)
+    if free.f_bavail * free.f_frsize < _LEAST_BYTES:
+        yield _symptom(
+            Reason.NO_SPACE, "the disk of the repository is full", "", "Make room on that disk."
+        )
+
+
+def _clock(repository: Repository) -> Iterator[Symptom]:
+    """Yield that the newest commit is from the future: what is newer than a verdict, and what has
+    waited too long, is told by times.
+    """
+    tip = repository.head().tip
+    if tip is None:
+        return
+    said = repository.git.run("log", "-1", "--format=%ct", tip).out.strip()
+    ahead_s = int(said) - time.time() if said.isdigit() else 0.0
+    if ahead_s > _SKEW_S:
+        message = f"the newest commit is {ahead_s:.0f} s ahead of this machine's clock"
+        hint = "Set the clock of the machine that is wrong; nothing waits meanwhile."
+        yield _symptom(Reason.STATE_CONFLICT, message, "", hint, level=Level.WARNING)
+
+
+def _ref(repository: Repository) -> Iterator[Symptom]:
+    """Prove that a branch can be moved: a ref of ours is made, and taken away again."""
+    tip = repository.head().tip
+    if tip is None:
+        return
+    refs = RefUpdater(repository)
+    try:
+        if left := repository.tip(_PROBE):
+            refs.delete(_PROBE, left)
+        refs.move(_PROBE, tip, None)
+        refs.delete(_PROBE, tip)
+    except YoloError as error:
+        yield Symptom(error.as_finding())
+    finally:
+        refs.close()
+
+
+LOOKS: tuple[Look, ...] = (
+    _git_version,
+    _safety,
+    _file_system,
+    _planning_tree,
+    _configuration,
+    _branch,
+    _locks,
+    _index,
+    _leftovers,
+    _own_files,
+    _names,
+    _team,
+    _merge_driver,
+    _claims,
+    _storage,
+    _clock,
+    _hooks_asked,
+    _ref,
+    _daemon,
+)
+HEALTH: tuple[Look, ...] = (
+    _planning_tree,
+    _storage,
+    _settings_of_the_command,
+    _locks,
+    _own_files,
+    _hooks,
+    _hosts,
+    _merge_driver,
+    _claims,
+    _daemon_at_work,
+)
+"""What keeps an artifact uncommitted, a hook unrun or a person unasked until somebody mends it; an
+obstacle such as a merge, and what the team waits for, each surface shows by itself."""
+
+
+def standing_troubles(repository: Repository, looks: Iterable[Look] = HEALTH) -> Iterator[Finding]:
+    """Yield, as warnings, what doctor finds that stands in somebody's way until it is mended; a
+    look that fails is one.
+    """
+    for look in looks:
+        try:
+            found = [symptom.finding for symptom in look(repository)]
+        except YoloError as error:
+            found = [error.as_finding()]
+        yield from (replace(finding, level=Level.WARNING) for finding in found)
+
+
+def _symptom(
+    reason: Reason,
+    message: str,
+    expected: str,
+    hint: str,
+    path: str = "",
+    *,
+    level: Level = Level.ERROR,
+) -> Symptom:
+    return Symptom(
+        Finding(reason, path, message=message, expected=expected, hint=hint, level=level)
+    )

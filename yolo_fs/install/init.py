@@ -1,0 +1,323 @@
+"""What `init` does: a plan of values, then its execution.
+
+Never overwrites, and a second time does nothing.
+
+See docs/dev/faults.md#f33 and #f62.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import yolo_fs
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.table import ARTIFACTS, HIDDEN, IGNORED_STATES, RUNTIME, Home
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
+from yolo_fs.git.obstacles import PathRules
+from yolo_fs.git.repository import Repository
+from yolo_fs.protocol.departments import (
+    BACKEND_ONLY,
+    DEFAULT_DEPARTMENT,
+    PARALLEL,
+    WORKING_NAMES,
+    Dept,
+)
+from yolo_fs.system.files import Content, Stamp, read, stamp_of
+from yolo_fs.system.store import SHARED, RefusedError, make_folders, open_regular, remove
+from yolo_fs.workspace import CONFIG, user_config_path
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A file that is not there yet."""
+
+    path: str
+    """POSIX path relative to the repository."""
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AddLines:
+    """Lines that one of our own files lacks."""
+
+    path: str
+    lines: tuple[str, ...]
+    after: bytes
+    """Last byte of the file as it was read, so that the first line starts a line of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Something stands there already and stays as it is."""
+
+    path: str
+
+
+Deed = Create | AddLines | Keep
+
+RULES: Mapping[str, tuple[str, ...]] = {
+    ".gitignore": (
+        "# Coordination of the moment, never committed; kept by `yolo-fs init`.",
+        # config.json is no artifact, yet people do commit it.
+        *(pattern for pattern in RUNTIME if pattern != "config.json"),
+        *IGNORED_STATES,
+        ".*.yolo-tmp.*",
+    ),
+    ".gitattributes": (
+        "# The same bytes on every machine; kept by `yolo-fs init`.",
+        *(f"*.{suffix} text eol=lf" for suffix in ("json", "jsonl", "toon", "md")),
+    ),
+}
+"""Lines of our own files in the planning tree.
+
+The user's own `.gitignore` and `.gitattributes` are never touched.
+"""
+
+_KEEPER = ".gitkeep"
+
+
+def plan(root: str, departments: Sequence[Dept] = ()) -> tuple[Deed, ...]:
+    """Return what makes the work tree `root` ready; changes nothing.
+
+    Raises:
+        YoloError: NOT_REGULAR, when a link or a file stands where a folder of ours must be.
+    """
+    files = [
+        _file(root, name, _chosen(name, data, departments)) for name, data in template().items()
+    ]
+    return (*files, *(_lines(root, name, lines) for name, lines in RULES.items()))
+
+
+def _file(root: str, name: str, data: bytes) -> Deed:
+    path = f"{PLANNING_ROOT}/{name}"
+    if _is_there(root, path) or (os.path.basename(name) == _KEEPER and _holds_anything(root, path)):
+        return Keep(path)
+    return Create(path, data)
+
+
+def _lines(root: str, name: str, lines: tuple[str, ...]) -> Deed:
+    path = f"{PLANNING_ROOT}/{name}"
+    if not _is_there(root, path):
+        return Create(path, _text(lines))
+    content = read(root, path, 1 << 20)
+    if not isinstance(content, Content):
+        raise _refused(content)
+    present = {line.strip() for line in content.data.splitlines()}
+    missing = tuple(
+        line for line in lines if line.encode() not in present and not line.startswith("#")
+    )
+    return AddLines(path, missing, content.data[-1:]) if missing else Keep(path)
+
+
+def _is_there(root: str, path: str) -> bool:
+    found = stamp_of(root, path)
+    if isinstance(found, Stamp):
+        return True
+    if found.reason is Reason.FILE_MISSING:
+        return False
+    raise _refused(found)
+
+
+def _refused(finding: Finding) -> YoloError:
+    return YoloError(
+        finding.reason,
+        f"{finding.path}: {finding.message}",
+        hint=f"Move it away: {PLANNING_ROOT}/ must be a folder of its own, holding folders and "
+        "files.",
+        exit_code=Exit.NOT_HERE,
+    )
+
+
+def _holds_anything(root: str, keeper: str) -> bool:
+    try:
+        return bool(os.listdir(os.path.join(root, os.path.dirname(keeper))))
+    except OSError:
+        return False
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def template() -> dict[str, bytes]:
+    """Return the files that a new planning tree gets: path below it → content."""
+    folder = _template_folder()
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def _template_folder() -> Path:
+    """Return the template of the wheel, or the checkout's own in an editable install."""
+    package = Path(yolo_fs.__file__).parent
+    for folder in (package / "_template", package.parent / ".yolo-planning-template"):
+        if folder.is_dir():
+            return folder
+    raise YoloError(
+        Reason.FILE_MISSING,
+        "the template is missing",
+        hint="Install yolo-fs again.",
+        exit_code=Exit.DEFECT,
+    )
+
+
+def workflow_of(departments: Sequence[Dept]) -> str:
+    """Return how departments are dispatched: side by side as soon as there are several."""
+    return PARALLEL if set(departments) - {DEFAULT_DEPARTMENT} else BACKEND_ONLY
+
+
+def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
+    """Return the file with the departments put in, if it is the configuration.
+
+    Backend always takes part.
+    """
+    if name != os.path.basename(CONFIG) or not departments:
+        return data
+    config = json.loads(data)
+    config["departments"] = {
+        name: name in {DEFAULT_DEPARTMENT, *departments} for name in WORKING_NAMES
+    }
+    config["department_workflow"] = workflow_of(departments)
+    return json.dumps(config, indent=2).encode() + b"\n"
+
+
+def carry_out(root: str, deeds: Sequence[Deed]) -> tuple[Deed, ...]:
+    """Do what was planned and return what was done; what appeared meanwhile is kept."""
+    return tuple(_done(root, deed) for deed in deeds)
+
+
+def _done(root: str, deed: Deed) -> Deed:
+    if isinstance(deed, Keep):
+        return deed
+    try:
+        if isinstance(deed, AddLines):
+            _append(root, deed)
+            return deed
+        return deed if _created(root, deed.path, deed.data) else Keep(deed.path)
+    except RefusedError as refusal:
+        raise _refused(Finding(refusal.reason, deed.path, message=refusal.detail)) from None
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise YoloError(
+            Reason.NO_SPACE if full else Reason.STORAGE_FAILED,
+            f"{deed.path}: {error.strerror or error}",
+            hint="Free space or check permissions, then run 'yolo-fs init' again: it goes on "
+            "where it stopped.",
+            exit_code=Exit.TRY_AGAIN,
+        ) from error
+
+
+def _created(root: str, name: str, data: bytes) -> bool:
+    path = os.path.join(root, name)
+    make_folders(os.path.dirname(path), root=root)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        descriptor = open_regular(path, flags, SHARED, root)
+    except FileExistsError:
+        return False
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        with contextlib.suppress(OSError, YoloError):
+            remove(path, root=root)  # half a file would be kept for ever
+        raise
+    return True
+
+
+def _append(root: str, deed: AddLines) -> None:
+    start = b"" if deed.after in (b"", b"\n") else b"\n"
+    path, flags = os.path.join(root, deed.path), os.O_WRONLY | os.O_APPEND
+    with os.fdopen(open_regular(path, flags, root=root), "wb") as file:
+        file.write(start + _text(deed.lines))
+
+
+def obstacles(repository: Repository, *, commit_ignored: bool) -> tuple[Finding, ...]:
+    """Return the user's own rules of git under which artifacts would be held, with the way out."""
+    ignored = () if commit_ignored else tuple(_ignoring(repository))
+    return (*ignored, *_rewriting(repository))
+
+
+def example_paths() -> tuple[str, ...]:
+    """Return one path of every kind of artifact."""
+    gaps = {"dept": "", "plan": "01-01", "NN": "01", "department": DEFAULT_DEPARTMENT}
+    folders = {Home.PHASE: "phases/01-example/"}
+    return tuple(
+        f"{PLANNING_ROOT}/{folders.get(artifact.home, '')}{artifact.file.format(**gaps)}"
+        for artifact in ARTIFACTS
+    )
+
+
+def _ignoring(repository: Repository) -> Iterator[Finding]:
+    """Yield each ignore rule that hits an artifact, once."""
+    hit: dict[_Rule, list[str]] = {}
+    for path, rule in _ignore_rules(repository, example_paths()):
+        hit.setdefault(rule, []).append(path)
+    for rule, paths in hit.items():
+        yield Finding(
+            Reason.GITIGNORED,
+            rule.source,
+            rule.line,
+            message=f"{rule.pattern!r} ignores {len(paths)} kinds of artifact, such as "
+            f"{paths[0]}: all will be held",
+            hint=f'Remove the rule, or put {{"policy": {{"commit_ignored": true}}}} into '
+            f"{user_config_path()}",
+            level=Level.WARNING,
+        )
+
+
+_OF_OURS = ("info/exclude", f"{PLANNING_ROOT}/.gitignore")
+"""Where lines of ours are that only keep state files out of sight."""
+
+
+class _Rule(NamedTuple):
+    source: str
+    line: int
+    pattern: str
+
+
+def _ignore_rules(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, _Rule]]:
+    # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
+    asked = repository.git.converse(
+        "check-ignore",
+        "--no-index",
+        "--stdin",
+        "-z",
+        "-v",
+        "-n",
+        more={"GIT_LITERAL_PATHSPECS": "0"},
+    )
+    try:
+        for path in paths:
+            asked.ask(os.fsencode(path) + b"\0")
+            source, line, pattern, _ = (os.fsdecode(asked.until(b"\0")) for _ in range(4))
+            is_ours = pattern in (*HIDDEN, *IGNORED_STATES) and source.endswith(_OF_OURS)
+            if pattern and not is_ours and not pattern.startswith("!"):
+                yield path, _Rule(source, int(line), pattern)
+    finally:
+        asked.close()
+
+
+def _rewriting(repository: Repository) -> Iterator[Finding]:
+    rules = PathRules(repository, commit_ignored=True)
+    try:
+        hit = [path for path in example_paths() if rules.reason_to_hold(path, in_head=False)]
+    finally:
+        rules.close()
+    if hit:
+        yield Finding(
+            Reason.ATTR_FILTER,
+            hit[0],
+            message=f"a git attribute would rewrite {len(hit)} kinds of artifact: all will be held",
+            hint=f"Unset filter, ident and working-tree-encoding below {PLANNING_ROOT}/ in your "
+            ".gitattributes.",
+            level=Level.WARNING,
+        )

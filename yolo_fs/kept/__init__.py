@@ -1,0 +1,1 @@
+"""Contents that the branch does not have, in a private ref."""

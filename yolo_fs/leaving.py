@@ -1,0 +1,143 @@
+"""What leaving takes away: whatever of ours is not history, part by part, of all work trees.
+
+Each part is taken away by what put it there. What was kept for somebody exists nowhere else, so it
+is never taken away unasked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.table import HIDDEN
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git import excluded
+from yolo_fs.git.packs import PackMerger
+from yolo_fs.git.repository import Repository
+from yolo_fs.hooks.githooks import carry_out, plan_uninstall, unfit
+from yolo_fs.install import background
+from yolo_fs.kept.service import REF as KEPT
+from yolo_fs.system.lock import holder
+from yolo_fs.system.store import remove_empty_folders, remove_folder
+from yolo_fs.team import membership, merge_driver
+from yolo_fs.workspace import company_lock_path, log_path
+
+OURS = "refs/yolo-fs/"
+STOPPED_WITHIN_S = 30.0
+
+
+class Part(NamedTuple):
+    """One thing of ours in a repository."""
+
+    kind: str
+    """`daemon`, `service`, `hooks`, `merge`, `team`, `exclude`, `refs`, `folder` or `tree`."""
+    place: str
+    """Where it is: a path, a ref, or the name of a process."""
+    remove: Callable[[], object]
+    """Returns False where it was gone already."""
+
+
+def kept_refs(repository: Repository) -> tuple[str, ...]:
+    """Return the refs that hold contents which may exist nowhere else."""
+    return tuple(sorted(repository.refs_below(KEPT)))
+
+
+def check_leaving(repository: Repository, *, purge: bool) -> None:
+    """Refuse what would lose something, or leave something behind.
+
+    Raises:
+        YoloError: STATE_CONFLICT; LOCK_TIMEOUT while agents are run in a work tree.
+    """
+    if not purge and (kept := kept_refs(repository)):
+        raise YoloError(
+            Reason.STATE_CONFLICT,
+            f"contents are kept in {', '.join(kept)}, which may exist nowhere else",
+            hint="'yolo-fs kept' lists them, 'yolo-fs kept restore N' brings one back; "
+            "'yolo-fs uninstall --purge' lets them go.",
+        )
+    if bad := unfit(plan_uninstall(repository)):
+        raise YoloError(bad[0].reason, bad[0].message, hint=bad[0].hint)
+    for root in repository.work_trees():
+        with Repository(root) as tree:
+            _check_tree(tree)
+
+
+def _check_tree(repository: Repository) -> None:
+    if runner := holder(company_lock_path(repository)):
+        raise YoloError(
+            Reason.LOCK_TIMEOUT,
+            f"the company runs in {safe(repository.root)}: process {runner.pid}",
+            hint="End it with Ctrl-C where it runs, or wait: 'yolo-fs company runs' shows it.",
+            exit_code=Exit.LOCK_TIMEOUT,
+        )
+    for unit in _units(repository):
+        if unit.enabled_mark and os.path.lexists(unit.enabled_mark):
+            raise YoloError(
+                Reason.STATE_CONFLICT,
+                f"{unit.name} is still enabled",
+                hint=f"First run: {unit.disable}",
+                exit_code=Exit.FINDINGS,
+            )
+
+
+def parts_of_tree(repository: Repository) -> Iterator[Part]:
+    """Yield what belongs to one work tree, in the order in which it goes."""
+    if found := background.running(repository):
+        stop = partial(background.stop, repository, STOPPED_WITHIN_S)
+        yield Part("daemon", f"process {found.pid}", stop)
+    for unit in _units(repository):
+        yield Part("service", unit.path, partial(background.uninstall, unit))
+    if member := membership.membership_of(repository):
+        yield Part("team", member.team, partial(membership.leave, repository))
+
+
+def parts_of_repository(repository: Repository) -> Iterator[Part]:
+    """Yield what all work trees share, in the order in which it goes."""
+    if deeds := plan_uninstall(repository):
+        yield Part("hooks", "git's hooks", partial(carry_out, repository, deeds))
+    if merge_driver.is_installed(repository):
+        yield Part("merge", "merge driver", partial(merge_driver.uninstall, repository))
+    if excluded.is_hiding(repository):
+        yield Part("exclude", "info/exclude", partial(excluded.show, repository, HIDDEN))
+    listed = repository.git.text("for-each-ref", "--format=%(refname) %(objectname)", OURS)
+    for ref, oid in (line.split(" ") for line in listed.splitlines()):
+        yield Part("refs", ref, partial(_delete, repository, ref, oid))
+
+
+def folders_of(repository: Repository) -> Iterator[Part]:
+    """Yield our folder of one work tree, and what of all of them lies beside it; these go last."""
+    for folder in dict.fromkeys((repository.own_dir, f"{repository.common_dir}/yolo-fs")):
+        if os.path.lexists(folder):
+            yield Part("folder", folder, partial(remove_folder, folder))
+
+
+def planning_tree(repository: Repository) -> Iterator[Part]:
+    """Yield the planning tree, which stays unless it is asked for."""
+    folder = os.path.join(repository.root, PLANNING_ROOT)
+    if os.path.isdir(folder) and not os.path.islink(folder):
+        yield Part("tree", folder, partial(remove_folder, folder))
+
+
+def hand_over_packs(repository: Repository) -> None:
+    """Leave the object store as git would have it: no pack is held back from its collection.
+
+    Raises:
+        YoloError: as `PackMerger.end`.
+    """
+    PackMerger(repository).end()
+
+
+def _units(repository: Repository) -> Iterator[background.Unit]:
+    system = background.System.of_this_machine()
+    unit = background.unit_for(repository.root, log_path(repository), system)
+    if os.path.lexists(unit.path):
+        yield unit
+
+
+def _delete(repository: Repository, ref: str, oid: str) -> None:
+    repository.git.run("update-ref", "--no-deref", "-d", ref, oid, ok=(0, 1, 128))
+    common = repository.common_dir
+    remove_empty_folders(os.path.dirname(f"{common}/{ref}"), f"{common}/{OURS.rstrip('/')}")

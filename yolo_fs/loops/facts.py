@@ -1,0 +1,205 @@
+"""What is known of the team's loops, and how far one of them is.
+
+A file that is written anew in each round says nothing of the rounds before; its versions in history
+do. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, NamedTuple
+
+from yolo_fs.evidence.facts import Filed, PhaseFacts, Version, Work, is_work_of, plans_of
+from yolo_fs.protocol.departments import Dept
+from yolo_fs.protocol.roster import MEASURES, plain_name
+
+WITH_ROUNDS = frozenset({
+    "discovery", "critique", "plan", "summary", "research", "code-review", "verification",
+    "qa-code", "po-qa-verdict", "integration-gate-result", "architecture", "scope-document",
+    "security-audit", "decisions",
+})  # fmt: skip
+"""Kinds of artifacts whose past tells of rounds."""
+
+_GOES_ON: Mapping[str, tuple[str, frozenset[str]] | None] = {
+    "discovery": None,
+    "code-review": ("r", frozenset({"changes_requested"})),
+    "verification": ("r", frozenset({"FAIL"})),
+    "qa-code": ("r", frozenset({"FAIL"})),
+    "research": ("src", frozenset({"pending"})),
+    "po-qa-verdict": ("verdict", frozenset({"patch", "major"})),
+    "integration-gate-result": ("r", frozenset({"FAIL"})),
+    "security-audit": ("r", frozenset({"FAIL"})),
+}
+"""Kind → the key and its values that keep a loop going; None: it goes on while it is there."""
+
+
+def goes_on(filed: Filed) -> bool:
+    """Return whether an artifact keeps a loop going: what it asks for is not done yet."""
+    if filed.place.artifact.kind not in _GOES_ON:
+        return False
+    asks = _GOES_ON[filed.place.artifact.kind]
+    return asks is None or any(line.get(asks[0]) in asks[1] for line in filed.lines)
+
+
+ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
+    "discovery": ("discovery",),
+    "code-review": ("code-review", "summary", "architecture", "decisions"),
+    "verification": ("verification", "qa-code", "plan", "architecture", "decisions"),
+    "qa-code": ("verification", "qa-code", "plan", "architecture", "decisions"),
+    "research": ("research",),
+    "integration-gate-result": ("integration-gate-result", "decisions"),
+    "security-audit": ("security-audit", "decisions"),
+    "po-qa-verdict": (
+        "po-qa-verdict",
+        "integration-gate-result",
+        "discovery",
+        "scope-document",
+        "plan",
+    ),
+}
+"""Kind that keeps a loop going → kinds whose versions tell how far the loop is."""
+
+_OF_FORMER = {
+    kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")
+}
+"""Kinds of which there are many versions → the keys that anybody asks a former version for."""
+
+
+def of_former(kind: str, lines: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
+    """Return what the rules need of a version of an artifact: a long history has to fit."""
+    keys = _OF_FORMER.get(kind)
+    return (
+        lines
+        if keys is None
+        else tuple({key: line[key] for key in keys if key in line} for line in lines[:1])
+    )
+
+
+class Loop(StrEnum):
+    """A thing that is done again until it is good, or until the limit."""
+
+    CODE_REVIEW = "code review"
+    QA = "QA remediation"
+    POST_TASK = "post-task gate"
+    POST_PLAN = "post-plan gate"
+    CRITIQUE = "critique"
+    QUESTIONARY = "questionary"
+    PATCH = "patch"
+    MAJOR = "major"
+    FEEDBACK = "delivery feedback"
+    RESEARCH = "research request"
+
+
+class Metrics(NamedTuple):
+    """The four points at which a code review is measured."""
+
+    cycle_count: int
+    finding_severity_distribution: Mapping[str, int]
+    """Severity → findings, of all cycles."""
+    time_per_cycle: tuple[int, ...]
+    """Seconds from the summary, or from the review before, to each review."""
+    escalation_triggered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoopProgress:
+    """How far one loop is."""
+
+    kind: Loop
+    of: str
+    """The plan, task, department or question that it is about."""
+    state: str
+    round: int
+    """Rounds so far."""
+    rounds_left: int
+    next: str = ""
+    """Agent whose turn it is; empty when the loop is over."""
+    what: str = ""
+    """What that agent does, as printed where the documents print it."""
+    metrics: Metrics | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody has to do anything."""
+        return not self.next
+
+    def __str__(self) -> str:
+        turn = f", next {self.next}: {self.what}" if self.next else ""
+        return (
+            f"{self.kind.value} {self.of}: {self.state} (round {self.round}, "
+            f"{self.rounds_left} left){turn}"
+        )
+
+    JSON_KEYS: ClassVar = {
+        "loop": "kind",
+        **{key: key for key in ("of", "state", "round", "rounds_left", "next", "what", "metrics")},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFacts:
+    """Everything that the rules of loops may know."""
+
+    phase: PhaseFacts
+    now_s: int
+    versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
+    """Path → its versions, oldest first; a missing path has one, the content of the facts."""
+    work: tuple[Work, ...] = ()
+    """Oldest first."""
+
+    def history(self, filed: Filed) -> Sequence[Version]:
+        """Return the versions of an artifact, oldest first; the last is what the branch has."""
+        past = self.versions.get(filed.place.path) or ()
+        is_former = filed.place.artifact.kind in _OF_FORMER
+        if past and (is_former or past[-1].lines == filed.lines):
+            return past
+        order = past[-1].order + 1 if past else 0
+        return (*past, Version(filed.lines, filed.at_s, order, filed.position))
+
+    def of(self, kind: str, department: Dept | None = None) -> Iterator[Version]:
+        """Yield the versions of all artifacts of a kind, file by file."""
+        for filed in self.phase.of_kind(kind, department):
+            yield from self.history(filed)
+
+    def decisions(self, kind: str, of: str) -> Iterator[tuple[str, int]]:
+        """Yield who took a decision on something, and where in history that was first committed;
+        last, where its past is not known.
+        """
+        for line, order in self._decided():
+            if (line.get("kind"), line.get("of")) == (kind, of):
+                yield plain_name(str(line.get("agent"))), order
+
+    def is_assigned(self, order: int, agent: str, tasks: Collection[str]) -> bool:
+        """Return whether an agent decided on one of some tasks after a moment of history."""
+        return any(
+            at > order and plain_name(str(line.get("agent"))) == agent and line.get("task") in tasks
+            for line, at in self._decided()
+        )
+
+    def _decided(self) -> Iterator[tuple[Mapping[str, Any], int]]:
+        for filed in self.phase.of_kind("decisions"):
+            past = self.versions.get(filed.place.path) or (
+                Version(filed.lines, filed.at_s, sys.maxsize),
+            )
+            known: Sequence[Mapping[str, Any]] = ()
+            for version in past:
+                yield from ((line, version.order) for line in version.lines if line not in known)
+                known = version.lines
+
+    def is_after(self, order: int, kind: str, department: Dept | None = None) -> bool:
+        """Return whether an artifact of a kind was written after a moment of history."""
+        return any(version.order > order for version in self.of(kind, department))
+
+    def is_worked_on(self, order: int, department: Dept | None = None, plan: str = "") -> bool:
+        """Return whether source was committed after a moment: of a department (of any, if None),
+        and of one of its plans (of any, if empty).
+        """
+        return any(
+            one.order > order
+            and plan in ("", one.plan)
+            and (department is None or is_work_of(one, department, plans_of(self.phase)))
+            for one in self.work
+        )

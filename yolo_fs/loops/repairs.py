@@ -1,0 +1,434 @@
+"""Work that is reviewed or has failed, and what follows: reviews of a plan, code review, QA
+remediation, the gates after a task and a plan, and the Product Owner's verdict. Pure; the one truth
+for the loop and for the step.
+
+See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.escalations.fold import as_committed
+from yolo_fs.evidence.facts import (
+    NOWHERE,
+    PhaseFacts,
+    Plan,
+    Version,
+    is_work_of,
+    owner_lacks,
+    plans_of,
+    texts,
+)
+from yolo_fs.evidence.judged import came_later, later_than
+from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress, Metrics
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
+from yolo_fs.protocol.gates import CHANGE_CLASSES, QA_REMEDIES, REVIEW_REMEDIES, Weight
+from yolo_fs.protocol.workflow import LIMIT_BY_KEY
+
+ACCEPT = "accept"
+"""Kind of the decision by which a Lead lets a plan pass with known issues."""
+
+_SEVERITIES = {severity: row.weight for row in CHANGE_CLASSES for severity in row.severities}
+_CLASSIFY, _MINOR, _MAJOR, _CYCLE_2, _LEAD = REVIEW_REMEDIES
+
+
+class Review(NamedTuple):
+    """One review of a plan."""
+
+    verdict: str
+    cycle: int
+    findings: tuple[tuple[str, str], ...]
+    """(severity, issue) of each."""
+    day: str
+    at_s: int
+    order: int
+    position: int = NOWHERE
+    """Place of its commit in the order of the branch."""
+
+    @property
+    def weight(self) -> Weight:
+        """How grave its findings are together."""
+        grave = any(_SEVERITIES.get(severity) is Weight.MAJOR for severity, _ in self.findings)
+        return Weight.MAJOR if grave or not self.findings else Weight.MINOR
+
+    def is_same(self, other: Review) -> bool:
+        """Return whether a later version of the file only repeats this review."""
+        return (self.verdict, self.cycle, self.findings, self.day) == (
+            other.verdict, other.cycle, other.findings, other.day,
+        )  # fmt: skip
+
+
+def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
+    """Return the reviews of a plan in the order in which they were committed."""
+    found: list[Review] = []
+    for version in facts.of("code-review", plan.department):
+        for header, body in _blocks(version.lines, str(plan.id)):
+            findings = tuple((str(line.get("sev")), str(line.get("issue"))) for line in body)
+            cycle = header.get("cycle")
+            number = cycle if isinstance(cycle, int) else 1
+            one = Review(
+                str(header.get("r")),
+                number,
+                findings,
+                str(header.get("dt")),
+                version.at_s,
+                version.order,
+                version.position,
+            )
+            if any(one.is_same(other) for other in found):
+                continue
+            if found and _is_revised(facts, found[-1], one, plan):
+                found.pop()
+            found.append(one)
+    return found
+
+
+def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
+    """Return whether a review was only written anew: the same cycle, and no work in between."""
+    done = (one for one in facts.work if before.order < one.order < after.order)
+    plans = plans_of(facts.phase)
+    between = any(
+        one.plan == str(plan.id) and is_work_of(one, plan.department, plans) for one in done
+    )
+    return before.cycle == after.cycle and before.order != after.order and not between
+
+
+def _blocks(
+    lines: Iterable[Mapping[str, Any]], plan: str
+) -> Iterator[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """Yield each verdict on a plan with its findings; plans and cycles may share the file."""
+    header: Mapping[str, Any] | None = None
+    body: list[Mapping[str, Any]] = []
+    for line in [*lines, {"r": None}]:
+        if "r" not in line:
+            body += [line] if line.get("plan") in (None, plan) else []
+            continue
+        if header is not None:
+            yield header, body
+        header, body = (line if str(line.get("plan")) == plan else None), []
+
+
+class ReviewStage(NamedTuple):
+    """How far the review of one plan is."""
+
+    state: str
+    role: Role | None
+    """Whose turn it is; None when it is over."""
+    what: str
+    """What that role does, as printed."""
+
+
+APPROVED = "approved"
+OLDER = "older than"
+AFTER_FIX = "approved after the fix"
+ESCALATED = "escalated to the Lead"
+ACCEPTED = "accepted with known issues"
+AT_ARCHITECT = "escalated to the Architect"
+
+
+def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewStage:
+    """Return how far a plan's review is: minor findings ask for a fix, major ones for a review."""
+    if not reviews:
+        return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
+    last, name = reviews[-1], str(plan.id)
+    if last.verdict == "approve":
+        later = later_than(facts.phase, "code-review", last.position, plan.department, name)
+        if thing := next(later, None):
+            return ReviewStage(f"{OLDER} {thing.what}", Role.SENIOR, _CLASSIFY.moves[0].text)
+        return ReviewStage(APPROVED, None, "")
+    is_fixed = facts.is_worked_on(last.order, plan.department, name)
+    if last.weight is Weight.MINOR:
+        fix, approve = _MINOR.moves
+        return (
+            ReviewStage(AFTER_FIX, None, approve.text)
+            if is_fixed
+            else ReviewStage("minor findings", Role.DEV, fix.text)
+        )
+    is_late = cycles_of(reviews) >= facts.phase.switches.config.review_loop.max_cycles
+    if is_late and _is_accepted(facts, plan, last):
+        return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
+    if not cycles_left(facts, name, reviews) and (stage := _after_last_cycle(facts, name, last)):
+        return stage
+    fix, again = _MAJOR.moves
+    return (
+        ReviewStage("to be reviewed again", Role.SENIOR, again.text)
+        if is_fixed
+        else ReviewStage("major findings", Role.DEV, fix.text)
+    )
+
+
+def cycles_of(reviews: Sequence[Review]) -> int:
+    """Return how many cycles a plan was reviewed in."""
+    return max((len(reviews), *(one.cycle for one in reviews)))
+
+
+def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
+    """Return how many more there may be: each resolved escalation of the Senior gives one."""
+    most = facts.phase.switches.config.review_loop.max_cycles
+    more = escalations_over(facts.phase, plan, Role.SENIOR)
+    return max(0, most + more - cycles_of(reviews))
+
+
+def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
+    """Return how many escalations of a task or plan a role opened and was told how to go on."""
+    return sum(
+        one.attempt - (one.is_open and not one.is_told)
+        for one in as_committed(facts)
+        if one.origin is origin and of in (str(one.id.task), str(one.id.task.plan))
+    )
+
+
+def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
+    """Return whose decision is awaited; None once the Architect has changed the design."""
+    text = _LEAD.moves[0].text
+    if not was_escalated(facts, plan, Role.ARCHITECT, last.at_s):
+        return ReviewStage(
+            ESCALATED,
+            Role.LEAD,
+            f"{_CYCLE_2.moves[0].text}. {_LEAD.occasion}: {text} (yolo-fs decide accept {plan})",
+        )
+    if facts.is_after(last.order, "architecture"):
+        return None
+    return ReviewStage(AT_ARCHITECT, Role.ARCHITECT, text)
+
+
+def _is_accepted(facts: LoopFacts, plan: Plan, last: Review) -> bool:
+    """Return whether the Lead of the plan's department has accepted it as the last review found it:
+    by a record that says so, since no free text is read for words.
+    """
+    lead = name_in(Role.LEAD, plan.department)
+    accepted = facts.decisions(ACCEPT, str(plan.id))
+    return any(agent == lead and order >= last.order for agent, order in accepted)
+
+
+def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bool:
+    """Return whether a Senior or a Lead escalated a plan up to a role, not before a moment; what a
+    Dev reports is a blocker of its task, and no failed review.
+    """
+    return any(
+        str(one.id.task.plan) == plan
+        and one.origin is not Role.DEV
+        and (not (began := one.last_round[0].at) or began.timestamp() >= since_s)
+        and any(each.to is to for each in one.last_round)
+        for one in as_committed(facts.phase)
+    )
+
+
+def unfinished_reviews(
+    facts: PhaseFacts, department: Dept | None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
+
+    Every verdict line counts, not the first alone (docs/dev/sources.md#c21); a plan's last verdict
+    is the one in force. A plan that was withdrawn takes its review with it.
+    """
+    known = LoopFacts(facts, 0, facts.versions, facts.work)
+    lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
+    plans = {str(plan.id): plan for plan in plans_of(facts, department)}
+    for plan in dict.fromkeys(str(line.get("plan")) for line in lines if "r" in line):
+        if plan not in plans:
+            continue
+        reviews = reviews_of(known, plans[plan])
+        stage = stage_of(known, plans[plan], reviews)
+        if reviews and stage.role is not None:  # none: another department speaks of it
+            yield plan, reviews[-1].verdict, stage.state
+
+
+def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Yield the review of each plan that has a summary or a review."""
+    for plan in plans_of(facts.phase):
+        reviews = reviews_of(facts, plan)
+        summary = next(
+            (filed for filed in facts.phase.of_kind("summary") if filed.place.plan == plan.id), None
+        )
+        if reviews or summary:
+            begun_s = min((one.at_s for one in facts.history(summary)), default=0) if summary else 0
+            yield _review(facts, plan, reviews, begun_s)
+
+
+def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -> LoopProgress:
+    name = str(plan.id)
+    stage = stage_of(facts, plan, reviews)
+    triggered = stage.state in (ESCALATED, ACCEPTED, AT_ARCHITECT) or was_escalated(
+        facts, name, Role.LEAD
+    )
+    starts = [begun_s or (reviews[0].at_s if reviews else 0), *(one.at_s for one in reviews)]
+    metrics = Metrics(
+        cycle_count=cycles_of(reviews),
+        finding_severity_distribution=dict(
+            Counter(severity for one in reviews for severity, _ in one.findings)
+        ),
+        time_per_cycle=tuple(
+            max(0, one.at_s - start) for one, start in zip(reviews, starts, strict=False)
+        ),
+        escalation_triggered=triggered,
+    )
+    agent, left = (
+        name_in(stage.role, plan.department) if stage.role else "",
+        cycles_left(facts, name, reviews),
+    )
+    return LoopProgress(
+        Loop.CODE_REVIEW, name, stage.state, cycles_of(reviews), left, agent, stage.what, metrics
+    )
+
+
+_QA_MOST = int(LIMIT_BY_KEY["qa.max_cycles"].value)
+
+
+def qa_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Yield the remediation of each department that has been verified."""
+    for department in facts.phase.switches.departments:
+        runs = {kind: _runs(facts, kind, department) for kind in ("verification", "qa-code")}
+        if any(runs.values()):
+            yield _remediation(facts, department, runs)
+
+
+def _runs(facts: LoopFacts, kind: str, department: Dept) -> list[tuple[str, Version]]:
+    """Return (result, version) of each verification of a kind."""
+    return [(str(one.lines[0].get("r")), one) for one in facts.of(kind, department) if one.lines]
+
+
+def _remediation(
+    facts: LoopFacts, department: Dept, runs: Mapping[str, list[tuple[str, Version]]]
+) -> LoopProgress:
+    failing = [kind for kind, found in runs.items() if found and found[-1][0] == "FAIL"]
+    # The chain counts each verification for itself: what another one failed is its own.
+    count = max(sum(result == "FAIL" for result, _ in runs[kind]) for kind in failing or runs)
+    plans = plans_of(facts.phase, department)
+    most = _QA_MOST + sum(escalations_over(facts.phase, str(plan.id), Role.LEAD) for plan in plans)
+    left = max(0, most - count)
+    if not failing:
+        return LoopProgress(Loop.QA, department.value, "passed", count, left)
+    latest = max((runs[kind][-1][1] for kind in failing), key=lambda one: one.order)
+    again = Role.QA_CODE if failing[0] == "qa-code" else Role.QA
+    state, role, what = _qa_state(facts, department, (count, most), latest, again)
+    return LoopProgress(
+        Loop.QA, department.value, state, count, left, name_in(role, department), what
+    )
+
+
+def _qa_state(
+    facts: LoopFacts, department: Dept, rounds: tuple[int, int], fail: Version, again: Role
+) -> tuple[str, Role, str]:
+    """Return whose turn it is after a FAIL; `rounds`: how many there were, and may be."""
+    first, *_, last = QA_REMEDIES
+    if facts.is_worked_on(fail.order, department):
+        return "to be verified again", again, first.moves[3].text
+    if facts.is_after(fail.order, "plan", department):
+        return "to be fixed", Role.DEV, first.moves[2].text
+    count, most = rounds
+    if count > _QA_MOST and facts.is_after(fail.order, "architecture", department):
+        return "design is re-evaluated", Role.SENIOR, first.moves[1].text
+    if count > most:
+        lead, architect = last.moves
+        plans = plans_of(facts.phase, department)
+        if any(was_escalated(facts, str(one.id), Role.ARCHITECT, fail.at_s) for one in plans):
+            return last.occasion, Role.ARCHITECT, architect.text
+        return last.occasion, Role.LEAD, lead.text
+    chain = QA_REMEDIES[min(count, _QA_MOST) - 1]
+    assign, senior = chain.moves[:2]
+    plans = plans_of(facts.phase, department)
+    tasks = {f"{plan.id}/{task.get('id')}" for plan in plans for task in plan.tasks}
+    if facts.is_assigned(fail.order, name_in(Role.LEAD, department), tasks):
+        return "assigned", Role.SENIOR, senior.text
+    return chain.occasion, Role.LEAD, f"{assign.text}; then {senior.text}"
+
+
+LIMIT_REACHED = "limit reached"
+TASK_FAILURES = 2
+"""Failures of a task at which the Dev escalates (docs/dev/sources.md#document-002)."""
+_GATES = (
+    (Loop.POST_TASK, "post-task", TASK_FAILURES),
+    (Loop.POST_PLAN, "post-plan", int(LIMIT_BY_KEY["post_plan.max_remediations"].value) + 1),
+)
+"""Loop, level of the gate, and the failure at which it is used up."""
+
+
+def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Yield each task and plan whose gate failed: the Dev repairs it, past the limit the Senior."""
+    departments = {str(plan.id): plan.department for plan in plans_of(facts.phase)}
+    for kind, level, most in _GATES:
+        runs: dict[str, list[str]] = {}
+        for line in facts.phase.lines_of("qa-gate-results"):
+            if line.get("gl") == level:
+                name = str(line.get("plan")) + (
+                    f"/{line.get('task')}" if kind is Loop.POST_TASK else ""
+                )
+                runs.setdefault(name, []).append(str(line.get("r")))
+        for name, results in runs.items():
+            if fails := results.count("FAIL"):
+                department = departments.get(name.partition("/")[0], DEFAULT_DEPARTMENT)
+                more = escalations_over(facts.phase, name, Role.DEV)
+                is_passed = results[-1] != "FAIL"
+                yield _gate(kind, name, fails, most + more, department, is_passed=is_passed)
+
+
+def _gate(
+    kind: Loop, name: str, fails: int, most: int, department: Dept, *, is_passed: bool
+) -> LoopProgress:
+    left = max(0, most - fails)
+    if is_passed:
+        return LoopProgress(kind, name, "passed", fails, left)
+    if left:
+        return LoopProgress(
+            kind, name, "to be repaired", fails, left, name_in(Role.DEV, department), "Dev fixes"
+        )
+    return LoopProgress(
+        kind,
+        name,
+        LIMIT_REACHED,
+        fails,
+        0,
+        name_in(Role.SENIOR, department),
+        "2 task failures: Dev escalates",
+    )
+
+
+PATCH_TASKS = 2
+"""Tasks that a patch may take."""
+
+
+class Routed(NamedTuple):
+    """Who takes up a verdict, and with what."""
+
+    agent: str
+    inputs: tuple[str, ...]
+
+
+def route_of_verdict(facts: PhaseFacts) -> Routed | None:
+    """Return who takes up the last verdict; None while there is none, when it has to be given
+    again, and once what it approves is delivered.
+    """
+    verdicts = facts.lines_of("po-qa-verdict")
+    said = [str(line.get("verdict")) for line in verdicts]
+    if not said:
+        return None
+    if said[-1] == "approve":
+        is_late = any(came_later(facts, "po-qa-verdict", None))
+        return Routed("owner", _DELIVERED) if not is_late and owner_lacks(facts) else None
+    if said[-1] == "patch" and said.count("patch") <= _limit("delivery.max_patch_cycles"):
+        task = f"patch_request: at most {PATCH_TASKS} tasks"
+        return Routed(
+            name_in(Role.SENIOR, str(verdicts[-1].get("target_dept"))),
+            ("po-qa-verdict.jsonl", task),
+        )
+    if said.count("major") <= _limit("delivery.max_major_cycles"):
+        items = texts(verdicts[-1].get("re_scope_items"))
+        return Routed(
+            "po",
+            (
+                "po-qa-verdict.jsonl",
+                f"major_rejection: {', '.join(items) or 'what the patches left'}",
+            ),
+        )
+    return Routed("owner", ("po-qa-verdict.jsonl", "every cycle is used up: the user decides"))
+
+
+_DELIVERED = ("po-qa-verdict.jsonl", "integration-gate-result.jsonl")
+
+
+def _limit(name: str) -> int:
+    return int(LIMIT_BY_KEY[name].value)

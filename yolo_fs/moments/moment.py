@@ -1,0 +1,205 @@
+"""Everything that `status` says of one moment, now or past: command and page show the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from yolo_fs.agents.snapshot import AgentsObserver, AgentsSnapshot
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.checking.verify import past_hooks
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
+from yolo_fs.daemon.health import health
+from yolo_fs.escalation_service.moves import Escalations
+from yolo_fs.git.repository import Repository
+from yolo_fs.handoff_service.reading import total_compliance
+from yolo_fs.handoffs.reading import Compliance
+from yolo_fs.history.index import IndexedCommit
+from yolo_fs.history.team import Team
+from yolo_fs.install.doctor import standing_troubles
+from yolo_fs.moments.inbox import InboxItem, inbox
+from yolo_fs.progress.board import Board, board
+from yolo_fs.progress.drift import Aside, as_json, asides
+from yolo_fs.reports.status import Report, Reporter, last_commits, listed
+from yolo_fs.system.files import walk
+from yolo_fs.team.overview import TeamObserver
+from yolo_fs.team.reconcile import TeamOverview
+from yolo_fs.workspace import Settings, load
+
+_Seen = TypeVar("_Seen")
+
+
+@dataclass(frozen=True, slots=True)
+class PresentMoment:
+    """Where everything stands now."""
+
+    found: Report
+    team: Board | None
+    """None when the history cannot be read."""
+    beside: tuple[Aside, ...] = ()
+    crew: AgentsSnapshot | None = None
+    """None when the history cannot be read."""
+    findings: tuple[Finding, ...] = ()
+    machines: TeamOverview | None = None
+    """None where this work tree is in no team of several."""
+    compliance: Compliance | None = None
+    """How many handoffs came as handoff.json; None where none was read."""
+    inbox: tuple[InboxItem, ...] = ()
+    """What waits for a person, the most urgent first."""
+    health: tuple[Finding, ...] = ()
+    """What stands in the way of yolo_fs itself, and how to mend it."""
+
+    def as_json(self, whole: str | None = None) -> dict[str, Any]:
+        """Return the moment as the data of `status --json`.
+
+        `whole`: the one phase that is told with its committed artifacts, and not by its headline
+        alone; see `Board.phase_named`.
+        """
+        if whole is not None and self.team:
+            whole = self.team.phase_named(whole)
+        team = {"team": self.team.as_json(whole) if self.team else None}
+        crew = {"crew": self.crew.as_json() if self.crew else None}
+        machines = {"machines": to_json(self.machines)}
+        handoffs = {"handoff_json": to_json(self.compliance)}
+        found = self.found.as_json(whole)
+        waiting: dict[str, Any] = {"inbox": [one.as_json() for one in self.inbox]}
+        waiting["health"] = [one.as_json() for one in self.health]
+        return waiting | team | as_json(self.beside) | crew | machines | handoffs | found
+
+
+@dataclass(frozen=True, slots=True)
+class PastMoment:
+    """Where the team stood at a commit, from history alone."""
+
+    team: Board
+    last: tuple[IndexedCommit, ...]
+
+    def as_json(self, whole: str | None = None) -> dict[str, Any]:
+        """Return the moment as the data of `status --at REV --json`. `whole`: as above."""
+        return {"team": self.team.as_json(whole), "last_commits": listed(self.last)}
+
+
+class StatusObserver:
+    """Looks at the present again and again, and remembers what never changes."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._settings: Settings | None = None
+        self._team: Team | None = None
+        self._machines: TeamObserver | None = None
+        self._reporter: Reporter | None = None
+
+    def look(self) -> PresentMoment:
+        """Return where everything stands.
+
+        Raises:
+            YoloError: BAD_CONFIG, GIT_FAILED.
+        """
+        settings = load(self._repository.root)
+        if self._team is None or self._reporter is None or settings != self._settings:
+            self.close()
+            self._settings, self._team = settings, Team(self._repository, settings)
+            self._machines = TeamObserver(self._repository, settings)
+            self._reporter = Reporter(self._repository, settings)
+        self._repository.evict_caches()
+        found = self._reporter.look()
+        standing = tuple(standing_troubles(self._repository))
+        escalations = Escalations(self._repository, settings)
+        try:
+            team = board(self._repository, settings, found.head.tip, self._team)
+        except YoloError as error:  # a clone without its trees has artifacts on disk all the same
+            wrong = replace(error.as_finding(), level=Level.WARNING)
+            waiting = inbox(found, None, None, escalations, standing)
+            wrong_too = (*standing, wrong)
+            return PresentMoment(found, None, findings=wrong_too, inbox=waiting, health=standing)
+        if found.head.tip:
+            index = self._team.history_index
+            warnings = self._team.derive_from(index.tip, "warnings", index.warnings)
+            found = replace(found, last=last_commits(index), warnings=warnings)
+        verdicts = {one.path: one.verdict for one in found.listing.unsettled}
+        crew = AgentsObserver(self._repository, settings, self._team).look(verdicts, team.commit)
+        unseen: list[Finding] = []
+        history, none = self._team, tuple[Aside, ...]()
+        beside = _tried(
+            lambda: asides(self._repository.root, settings, team, history), none, unseen
+        )
+        unread = (replace(one, level=Level.WARNING) for one in crew.findings)
+        names = (replace(one, level=Level.WARNING) for one in found.misnamed)
+        machines, wrong_there = self._look_at_machines(found.obstacle)
+        of_hooks = _warnings_of_hooks(self._repository, settings)
+        findings = (*standing, *of_hooks, *unread, *names, *wrong_there)
+        read = _tried(
+            lambda: total_compliance(self._repository.root, settings.limits), None, unseen
+        )
+        findings += tuple(dict.fromkeys(unseen))
+        waiting = inbox(found, team, machines, escalations, standing)
+        return PresentMoment(
+            found, team, beside, crew, findings, machines, read, waiting, (*standing, *of_hooks)
+        )
+
+    def close(self) -> None:
+        """End the helper processes."""
+        if self._team:
+            self._team.keep()
+        if self._reporter:
+            self._reporter.close()
+
+    def _look_at_machines(
+        self, obstacle: Reason | None
+    ) -> tuple[TeamOverview | None, tuple[Finding, ...]]:
+        try:
+            return (self._machines.look(obstacle) if self._machines else None), ()
+        except YoloError as error:  # a choice that is damaged hides the team, and nothing else
+            return None, (replace(error.as_finding(), level=Level.WARNING),)
+
+
+def _tried(look: Callable[[], _Seen], otherwise: _Seen, unseen: list[Finding]) -> _Seen:
+    """Return what a look gives; one that fails hides its own part, and nothing else."""
+    try:
+        return look()
+    except YoloError as error:
+        unseen.append(replace(error.as_finding(), level=Level.WARNING))
+        return otherwise
+
+
+def look_back(repository: Repository, commit: str, team: Team | None = None) -> PastMoment:
+    """Return where the team stood at a commit. `team`: remembers what an earlier look has read.
+
+    Raises:
+        YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
+    """
+    settings = load(repository.root)
+    gathered = team or Team(repository, settings)
+    found = board(repository, settings, commit, gathered)
+    return PastMoment(found, last_commits(gathered.history_index))
+
+
+def find_commit(repository: Repository, revision: str) -> str:
+    """Return the one commit that a revision names.
+
+    Raises:
+        YoloError: UNKNOWN_COMMIT.
+    """
+    commit = repository.tip(f"{revision}^{{commit}}") if "\0" not in revision else None
+    if commit is None or not commit.isalnum():  # git says yes to a range, too
+        hint = "Give a commit, a branch, a tag, or a time such as 'main@{2 days ago}'."
+        raise YoloError(Reason.UNKNOWN_COMMIT, f"no commit is called {safe(revision)!r}", hint=hint)
+    return commit
+
+
+def stamp(repository: Repository) -> object:
+    """Return what is another value once HEAD, the planning tree or the daemon has changed."""
+    files = tuple(walk(repository.root, PLANNING_ROOT))
+    return repository.head(), files, to_json(health(repository))
+
+
+def _warnings_of_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
+    """Yield one warning for each commit that went past the git hooks."""
+    first = {
+        fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))
+    }
+    for commit, finding in first.items():
+        path = f"{commit[:12]}:{finding.path}".rstrip(":")
+        yield replace(finding, path=path, level=Level.WARNING)

@@ -1,0 +1,142 @@
+"""What a reviewer asks of a finished phase: what it was for, what was built, decided, left out,
+tested and audited, and who signed it. The HTML report and the Markdown one render these values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from yolo_fs.evidence.facts import texts
+from yolo_fs.git.repository import Repository
+from yolo_fs.progress.board import PhaseBoard
+
+MOST_COMMITS = 200
+"""Source commits that are listed."""
+
+
+class SourceChange(NamedTuple):
+    """One source commit of the phase."""
+
+    commit: str
+    subject: str
+    files: int
+    added: int
+    """Lines; of binary files none are counted."""
+    removed: int
+
+
+class ReviewSection(NamedTuple):
+    """One question, with its answers; none where the phase says nothing of it."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+class PhaseReview(NamedTuple):
+    """A phase as whoever reviews it reads it."""
+
+    phase: str
+    state: str
+    """In one line: how far it is, and what the Owner decided."""
+    sections: tuple[ReviewSection, ...]
+
+
+def review_of(repository: Repository, phase: PhaseBoard, runs: list[dict[str, Any]]) -> PhaseReview:
+    """Return the review of a phase. `runs`: what `company/overview` tells of it."""
+    pace, (decision, why) = phase.pace, phase.sign_off
+    state = "complete" if phase.is_complete else f"at {phase.progress.step}"
+    said = f"{state}, {pace.steps_done} of {pace.steps} steps; sign-off: {decision} ({why})"
+    parts: dict[str, Iterator[str]] = {
+        "Goal": _goal(phase),
+        "What was built": _built(repository, phase),
+        "Decisions": _decisions(phase),
+        "Deviations": _deviations(phase),
+        "Tests": _tests(phase),
+        "Security": _security(phase),
+        "Signed": _signed(phase),
+        "Cost": _cost(runs),
+    }
+    sections = (ReviewSection(title, tuple(lines)) for title, lines in parts.items())
+    return PhaseReview(str(phase.id), said, tuple(one for one in sections if one.lines))
+
+
+def source_changes(repository: Repository, phase: PhaseBoard) -> tuple[SourceChange, ...]:
+    """Return the source commits of a phase in their order, each with how much it changed."""
+    work = sorted(phase.facts.work, key=lambda one: one.order)
+    commits = list(dict.fromkeys(one.commit for one in work if one.commit))[:MOST_COMMITS]
+    if not commits:
+        return ()
+    told = repository.git.text(
+        "log", "--no-walk=unsorted", "--format=%x00%H%x09%s", "--numstat", "--no-renames", *commits
+    )
+    return tuple(_change(each) for each in told.split("\0") if each.strip())
+
+
+def _change(told: str) -> SourceChange:
+    head, *rows = told.strip("\n").split("\n")
+    commit, _, subject = head.partition("\t")
+    counts = [row.split("\t") for row in rows if row.count("\t") >= 2]
+    added, removed = (sum(int(one[at]) for one in counts if one[at].isdigit()) for at in (0, 1))
+    return SourceChange(commit, subject, len(counts), added, removed)
+
+
+def _goal(phase: PhaseBoard) -> Iterator[str]:
+    for header in phase.facts.lines_of("plan"):
+        if header.get("obj") or header.get("t"):
+            number = f"{header.get('p', '')}-{header.get('n', '')}"
+            yield f"{number} {header.get('t', '')}: {header.get('obj', '')}".rstrip(": ")
+
+
+def _built(repository: Repository, phase: PhaseBoard) -> Iterator[str]:
+    for line in phase.facts.lines_of("summary"):
+        yield from texts(line.get("built"))
+    for one in source_changes(repository, phase):
+        size = f"{one.files} file{'' if one.files == 1 else 's'}, +{one.added} −{one.removed}"
+        yield f"{one.commit[:12]} {one.subject} ({size})"
+
+
+def _decisions(phase: PhaseBoard) -> Iterator[str]:
+    for line in phase.facts.lines_of("decisions"):
+        yield _sentence(line, "agent", "dec", "reason")
+    for one in phase.escalations:
+        if one.decision:
+            yield f"{one.id}: {one.question} → {one.decision}"
+
+
+def _deviations(phase: PhaseBoard) -> Iterator[str]:
+    for line in phase.facts.lines_of("summary"):
+        for said in texts(line.get("dv")):
+            yield f"{line.get('p', '')}-{line.get('n', '')}: {said}"
+    yield from (str(one) for one in (*phase.false_claims, *phase.out_of_lane))
+
+
+def _tests(phase: PhaseBoard) -> Iterator[str]:
+    for line in phase.facts.lines_of("test-results"):
+        failed = f", {line['fl']} failed" if line.get("fl") else ""
+        yield f"{line.get('plan')}: {line.get('ps')} of {line.get('tc')} passed{failed}"
+
+
+def _security(phase: PhaseBoard) -> Iterator[str]:
+    for line in phase.facts.lines_of("security-audit"):
+        if "r" in line:
+            yield f"{line['r']}: {line.get('findings', 0)} findings"
+        else:
+            yield _sentence(line, "sev", "f", "issue")
+
+
+def _signed(phase: PhaseBoard) -> Iterator[str]:
+    for line in phase.facts.lines_of("owner-signoff"):
+        approved = ", ".join(texts(line.get("departments_approved"))) or "no department"
+        notes = f": {line['notes']}" if line.get("notes") else ""
+        yield f"owner: {line.get('decision')}, {approved}{notes}"
+
+
+def _cost(runs: list[dict[str, Any]]) -> Iterator[str]:
+    for run in runs:
+        bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD"
+        yield f"{run['id']} ({run['host']}): {len(run['acts'])} starts, {bill}"
+
+
+def _sentence(line: Mapping[str, Any], *keys: str) -> str:
+    return ": ".join(str(line[key]) for key in keys if line.get(key))

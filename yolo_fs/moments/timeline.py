@@ -1,0 +1,399 @@
+"""The way of one phase through time: what each department did between two commits, and where its
+time went.
+
+Each commit of the branch is looked at with the same board that `status --at` shows, oldest first,
+and remembered. Nothing here asks a clock: the same history and journal give the same timeline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from itertools import groupby, pairwise
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.naming import purpose_of
+from yolo_fs.core.json_form import to_json
+from yolo_fs.evidence.facts import PlanStanding, SourceCommit
+from yolo_fs.git.history import main_line
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.phase.progress import DepartmentStatus, StepStanding
+from yolo_fs.progress.board import PhaseBoard, board
+from yolo_fs.protocol.workflow import REVIEWS
+from yolo_fs.system.journal import PREFIX
+from yolo_fs.workspace import Settings
+
+MOST_MOMENTS = 400
+"""Commits of a phase that are looked at; of a longer history, so many in even steps."""
+_SHARED = frozenset(
+    f"{PLANNING_ROOT}/{name}" for name in ("config.json", "state.json", "ROADMAP.md")
+)
+
+
+class TimeUse(StrEnum):
+    """What a stretch of time was used for."""
+
+    WORKING = "working"
+    REVIEW = "review"
+    WAITING = "waiting"
+    REFUSED = "refused"
+
+
+class TimelineMoment(NamedTuple):
+    """One commit that concerns the phase."""
+
+    commit: str
+    at_ms: int
+    """Milliseconds since the epoch; commits of one second are spread over it, in their order."""
+    subject: str
+
+
+class LaneState(NamedTuple):
+    """What a department was at, from one moment on."""
+
+    step: str
+    """Key of its step; empty once its part is done."""
+    number: str
+    use: TimeUse
+    cause: str = ""
+    """What it waits for."""
+
+
+class LaneBar(NamedTuple):
+    """A stretch of time of one department."""
+
+    department: str
+    state: LaneState
+    from_ms: int
+    to_ms: int
+
+
+class BegunPlan(NamedTuple):
+    """How a plan stood that somebody had begun."""
+
+    department: str
+    wave: float
+    is_done: bool
+
+
+class PlanBar(NamedTuple):
+    """The time in which a plan was worked on, from its first task to its last evidence."""
+
+    plan: str
+    department: str
+    wave: float
+    from_ms: int
+    to_ms: int
+    """Where it ended, or as far as can be looked at."""
+    is_done: bool
+
+
+class TimelineMark(NamedTuple):
+    """Something that happened at one moment."""
+
+    kind: str
+    """`refused`, `held`, `escalation` or `gate`."""
+    at_ms: int
+    path: str
+    text: str
+    department: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineSample:
+    """How the phase stood at one moment."""
+
+    lanes: Mapping[str, LaneState]
+    plans_done: int
+    plans: int
+    percent: int
+    begun: Mapping[str, BegunPlan] = field(default_factory=dict)
+    """Id of a plan that was begun → how it stood."""
+
+
+class Timeline(NamedTuple):
+    """One phase over time."""
+
+    phase: str
+    moments: tuple[TimelineMoment, ...]
+    bars: tuple[LaneBar, ...]
+    marks: tuple[TimelineMark, ...]
+    plans: tuple[tuple[int, int, int], ...]
+    """(moment in ms, plans that are complete, plans) whenever one of them changed."""
+    spent_ms: Mapping[str, Mapping[TimeUse, int]]
+    """Step → what its time was used for, of all departments together."""
+    latencies: tuple[tuple[int, int], ...]
+    """(moment in ms, milliseconds from the last write of a file to its commit)."""
+    left: int
+    """Moments that are still to be looked at."""
+    plan_bars: tuple[PlanBar, ...] = ()
+    """Plans that were begun, in the order in which they were."""
+
+    @property
+    def from_ms(self) -> int:
+        """When it begins."""
+        return self.moments[0].at_ms if self.moments else 0
+
+    @property
+    def to_ms(self) -> int:
+        """When it ends."""
+        last = [one.at_ms for one in self.moments[-1:]] + [one.at_ms for one in self.marks[-1:]]
+        return max(last, default=0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the timeline as the page is given it."""
+        return {
+            "phase": self.phase,
+            "from_ms": self.from_ms,
+            "to_ms": self.to_ms,
+            "moments": to_json(self.moments),
+            "marks": to_json(self.marks),
+            "left": self.left,
+        }
+
+
+class Replay:
+    """Looks at the commits of a branch one after the other, and remembers what it saw."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._settings: Settings | None = None
+        self._team: Team | None = None
+        self._samples: dict[tuple[str, str], TimelineSample | None] = {}
+        """(phase, commit) → how it stood; None where there was no such phase yet."""
+        self._moments: tuple[object, tuple[TimelineMoment, ...]] = ((), ())
+
+    def phase(
+        self,
+        settings: Settings,
+        phase: str,
+        tip: str,
+        events: Iterable[Mapping[str, Any]],
+        budget_s: float | None = None,
+    ) -> Timeline:
+        """Return the way of a phase up to a commit, as far as it can be looked at within the
+        budget.
+
+        `phase`: name of its directory. `events`: what the journal has.
+        """
+        if self._team is None or settings != self._settings:
+            self._settings, self._team = settings, Team(self._repository, settings)
+            self._samples.clear()
+        until = None if budget_s is None else time.monotonic() + budget_s
+        moments = self._moments_of(self._team, phase, tip)
+        left = 0
+        for moment in moments:
+            key = phase, moment.commit
+            if key in self._samples:
+                continue
+            if until is not None and time.monotonic() > until:
+                left += 1
+                continue
+            found = board(self._repository, settings, moment.commit, self._team)
+            seen = next((one for one in found.phases if str(one.id) == phase), None)
+            self._samples[key] = sample_of(seen) if seen else None
+        seen_at = [
+            (moment, sample)
+            for moment in moments
+            if (sample := self._samples.get((phase, moment.commit)))
+        ]
+        told = tuple(events)
+        marks = tuple(marks_of(told, phase, moments))
+        bars = tuple(bars_of(seen_at, tuple(refusals_of(told, phase))))
+        return Timeline(
+            phase, moments, bars, marks, _plans(seen_at), spent(bars),
+            tuple(latencies_of(told, phase)), left, tuple(plan_bars_of(seen_at)),
+        )  # fmt: skip
+
+    def _moments_of(self, team: Team, phase: str, tip: str) -> tuple[TimelineMoment, ...]:
+        if self._moments[0] != (phase, tip):
+            known = {one.commit for one in self._moments[1]}
+            team.history_index.read_up_to(tip)
+            line = main_line(self._repository, tip)
+            commits = (one for oid in line if (one := team.history_index.commit(oid)))
+            of_phase = [one for one in commits if concerns(one, phase)]
+            chosen = of_phase
+            if len(of_phase) > MOST_MOMENTS:
+                step = len(of_phase) / MOST_MOMENTS
+                even = {int(number * step) for number in range(MOST_MOMENTS)} | {len(of_phase) - 1}
+                chosen = [one for at, one in enumerate(of_phase) if at in even or one.oid in known]
+            self._moments = (phase, tip), tuple(spread(chosen))
+        return self._moments[1]
+
+
+def concerns(commit: SourceCommit, phase: str) -> bool:
+    """Return whether a commit is of a phase: by a path below it, or by its subject; or of what all
+    phases share.
+    """
+    number = phase.partition("-")[0]
+    if any(path.startswith(f"{PLANNING_ROOT}/phases/{phase}/") for path in commit.files):
+        return True
+    if commit.files & _SHARED:
+        return True
+    purpose = purpose_of(commit.subject)
+    return purpose is not None and number in (purpose.phase, purpose.plan and purpose.plan.phase)
+
+
+def spread(commits: Iterable[SourceCommit]) -> Iterator[TimelineMoment]:
+    """Yield commits with their moments: of one second together, none before one it follows."""
+    latest = 0
+    for at_s, some in groupby(commits, key=lambda one: one.at_s):
+        same = tuple(some)
+        for number, one in enumerate(same):
+            latest = max(latest, at_s * 1_000 + number * 1_000 // len(same))
+            yield TimelineMoment(one.oid, latest, one.subject)
+
+
+def sample_of(phase: PhaseBoard) -> TimelineSample:
+    """Return how a phase stands."""
+    departments = phase.progress.departments
+    causes = {wait.waiter: f"{wait.on}: {wait.why}" for wait in reversed(phase.waits)}
+    return TimelineSample(
+        {one.department.value: _lane(one, causes) for one in departments},
+        sum(plan.is_done for one in departments for plan in one.plans),
+        sum(len(one.plans) for one in departments),
+        phase.progress.percent,
+        dict(_begun(departments)),
+    )
+
+
+def _begun(departments: Iterable[DepartmentStatus]) -> Iterator[tuple[str, BegunPlan]]:
+    for one in departments:
+        for plan in one.plans:
+            if plan.standing is not PlanStanding.PENDING:
+                yield str(plan.id), BegunPlan(one.department.value, plan.wave, plan.is_done)
+
+
+def plan_bars_of(seen: Sequence[tuple[TimelineMoment, TimelineSample]]) -> Iterator[PlanBar]:
+    """Yield each plan that was begun, with the time in which it was worked on."""
+    begun: dict[str, tuple[int, BegunPlan]] = {}
+    done: dict[str, int] = {}
+    for moment, sample in seen:
+        for plan, state in sample.begun.items():
+            begun.setdefault(plan, (moment.at_ms, state))
+            if state.is_done:
+                done.setdefault(plan, moment.at_ms)
+            else:
+                done.pop(plan, None)  # begun again
+    for plan, (from_ms, state) in begun.items():
+        to_ms = done.get(plan, seen[-1][0].at_ms)
+        yield PlanBar(plan, state.department, state.wave, from_ms, to_ms, plan in done)
+
+
+def _lane(one: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
+    current = one.current
+    if current is None:
+        return LaneState("", "", TimeUse.WAITING)
+    key, number = current.step.key, current.step.number
+    waits = one.department.value in causes and current.standing is not StepStanding.RUNNING
+    if one.next is None or waits:
+        cause = causes.get(one.department.value) or next(iter(current.missing), "")
+        return LaneState(key, number, TimeUse.WAITING, cause)
+    return LaneState(key, number, TimeUse.REVIEW if key in REVIEWS else TimeUse.WORKING)
+
+
+def bars_of(
+    seen: Sequence[tuple[TimelineMoment, TimelineSample]], refusals: Sequence[tuple[str, int, int]]
+) -> Iterator[LaneBar]:
+    """Yield the stretches of each department in order; what was refused is cut out of its work."""
+    departments = dict.fromkeys(name for _, sample in seen for name in sample.lanes)
+    for name in departments:
+        states = [(moment.at_ms, sample.lanes.get(name)) for moment, sample in seen]
+        changes = [next(same) for _, same in groupby(states, key=lambda pair: pair[1])]
+        ends = [at for at, _ in changes[1:]] + [seen[-1][0].at_ms]
+        own = [(start, end) for department, start, end in refusals if department == name]
+        for (start, state), end in zip(changes, ends, strict=True):
+            if state and state.step:
+                yield from _cut(LaneBar(name, state, start, end), own)
+
+
+def _cut(bar: LaneBar, refused: Iterable[tuple[int, int]]) -> Iterator[LaneBar]:
+    """Yield a bar in pieces, those within a refusal marked as such."""
+    state = bar.state
+    again = LaneState(state.step, state.number, TimeUse.REFUSED)
+    at = bar.from_ms
+    for start, end in sorted(refused):
+        start, end = max(start, at), min(end, bar.to_ms)
+        if start < end:
+            if at < start:
+                yield LaneBar(bar.department, state, at, start)
+            yield LaneBar(bar.department, again, start, end)
+            at = end
+    if at < bar.to_ms or at == bar.from_ms:
+        yield LaneBar(bar.department, state, at, bar.to_ms)
+
+
+def spent(bars: Iterable[LaneBar]) -> dict[str, dict[TimeUse, int]]:
+    """Return what the time of each step was used for, in milliseconds."""
+    found: dict[str, dict[TimeUse, int]] = {}
+    for bar in bars:
+        uses = found.setdefault(bar.state.step, dict.fromkeys(TimeUse, 0))
+        uses[bar.state.use] += bar.to_ms - bar.from_ms
+    return found
+
+
+def _plans(
+    seen: Iterable[tuple[TimelineMoment, TimelineSample]],
+) -> tuple[tuple[int, int, int], ...]:
+    rows = [(moment.at_ms, sample.plans_done, sample.plans) for moment, sample in seen]
+    kept = rows[:1] + [now for before, now in pairwise(rows) if before[1:] != now[1:]] + rows[-1:]
+    return tuple(dict.fromkeys(kept))
+
+
+def event_ms(event: Mapping[str, Any]) -> int:
+    """Return when an event was, in milliseconds since the epoch; 0 when it does not say."""
+    try:
+        return int(datetime.fromisoformat(str(event.get("time"))).timestamp() * 1_000)
+    except ValueError:
+        return 0
+
+
+def marks_of(
+    events: Iterable[Mapping[str, Any]], phase: str, moments: Sequence[TimelineMoment]
+) -> Iterator[TimelineMark]:
+    """Yield the marks of a phase as the journal has them; the last shows what came after, too."""
+    if not moments:
+        return
+    for event in events:
+        type_ = str(event.get("type")).removeprefix(PREFIX)
+        kind = "escalation" if type_.startswith("escalation.") else _MARKS.get(type_)
+        path, data = str(event.get("subject")), event.get("data") or {}
+        if kind is None or not _is_of(path, phase):
+            continue
+        reason = str(data.get("reason") or data.get("id") or data.get("gate") or "")
+        place = classify(path)
+        yield TimelineMark(kind, event_ms(event), path, reason, place.department if place else "")
+
+
+_MARKS = {"artifact.rejected": "refused", "artifact.held": "held", "gate.opened": "gate"}
+"""Type of an event → the mark that it leaves."""
+
+
+def refusals_of(events: Iterable[Mapping[str, Any]], phase: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (department, from, to) of each stretch with an artifact refused, in milliseconds."""
+    since: dict[str, int] = {}
+    for event in events:
+        kind, path = str(event.get("type")).removeprefix(PREFIX), str(event.get("subject"))
+        if kind == "artifact.rejected" and _is_of(path, phase):
+            since.setdefault(path, event_ms(event))
+        elif kind == "artifact.committed" and path in since:
+            place = classify(path)
+            if place:
+                yield place.department, since.pop(path), event_ms(event)
+
+
+def latencies_of(events: Iterable[Mapping[str, Any]], phase: str) -> Iterator[tuple[int, int]]:
+    """Yield (moment, milliseconds from write to commit) of each commit whose event tells it."""
+    for event in events:
+        took = (event.get("data") or {}).get("latency_ms")
+        if isinstance(took, int) and _is_of(str(event.get("subject")), phase):
+            yield event_ms(event), took
+
+
+def _is_of(path: str, phase: str) -> bool:
+    return path.startswith((f"{PLANNING_ROOT}/phases/{phase}/", phase))

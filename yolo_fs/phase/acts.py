@@ -1,0 +1,285 @@
+"""The acts that a phase waits for now: who is to do what, and which files that leaves. Pure.
+
+`workflow next` names one turn for the phase and one for each department. Whoever starts agents
+needs the same as a list of what may be done at once, with the paths that each act writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.classify import classify, place_of_name
+from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
+from yolo_fs.authority.writers import producers_of
+from yolo_fs.core.ids import TaskRef
+from yolo_fs.evidence.facts import texts, touches_nothing
+from yolo_fs.phase.phase import Phase, asked_by_gate
+from yolo_fs.phase.progress import Next
+from yolo_fs.phase.view import PHASE_STEPS, SHARED_KINDS, View
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, SHARED_NAMES, Dept, Role, name_in
+from yolo_fs.protocol.gates import GATE_BY_NAME, Owed
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+
+_PERSONS = frozenset({Role.USER.value, Role.GO.value})
+"""Whom no process plays: the user, and who speaks to the user."""
+
+
+class Act(NamedTuple):
+    """One thing to be done by one agent."""
+
+    turn: Next
+    department: Dept | None
+    """None where the act is one of the whole phase."""
+    plan: str = ""
+    """`NN-MM`; empty where the act is about no plan."""
+    writes: tuple[str, ...] = ()
+    """Paths that it leaves, relative to the repository; none where a command does it."""
+    lacks: tuple[str, ...] = ()
+    """What keeps its step open, sentence by sentence."""
+
+    @property
+    def agent(self) -> str:
+        return self.turn.agent
+
+    @property
+    def role(self) -> str:
+        """What the agent does, whatever its department."""
+        row = AGENT_BY_NAME.get(self.agent)
+        return row.role.value if row else self.agent
+
+    @property
+    def task(self) -> str:
+        """`NN-MM/Tk`; empty where the act is about no task."""
+        return self.turn.task if TaskRef.parse(self.turn.task) else ""
+
+    @property
+    def example(self) -> str:
+        """The command that prints a valid artifact of the kind that it leaves; empty for none."""
+        kinds = (place.artifact.kind for path in self.writes if (place := classify(path)))
+        return next((f"yolo-fs schema example {kind}" for kind in kinds), "")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the act as every door shows it: who does what, why, and what it leaves."""
+        turn = self.turn
+        return {
+            "agent": turn.agent,
+            "sentence": turn.sentence,
+            "step": turn.step,
+            "task": turn.task,
+            "act": turn.act,
+            "why": turn.why,
+            "command": turn.command,
+            "inputs": list(turn.inputs),
+            "writes": list(self.writes),
+            "example": self.example,
+        }
+
+    @property
+    def is_of_person(self) -> bool:
+        """Whether the user has to act."""
+        return self.agent in _PERSONS
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What names the act, whatever else of the phase changes."""
+        turn = self.turn
+        return (self.agent, self.department or "", turn.step, turn.task, turn.act)
+
+    @property
+    def basis(self) -> tuple[object, ...]:
+        """What differs once something of it was done."""
+        return (*self.key, self.turn.why, self.lacks, self.writes)
+
+
+def acts_of(phase: Phase) -> tuple[Act, ...]:
+    """Return what may be done now, at once; the phase's own turn comes first."""
+    progress = phase.progress
+    if progress.next is None:
+        return ()
+    free = phase.free_departments
+    turns: list[tuple[Next, Dept | None]] = [
+        (one.next, one.department)
+        for one in progress.departments
+        if one.next and one.department in free
+    ]
+    if not any(turn == progress.next for turn, _ in turns):
+        turns = [(progress.next, _department_of(progress.next))]
+    turns.sort(key=lambda pair: pair[0] != progress.next)
+    acts = {
+        act.key: act
+        for turn, department in reversed(turns)
+        if (act := act_for(phase, turn, department))
+    }
+    return tuple(reversed(acts.values()))
+
+
+def act_of_stage(phase: Phase, role: Role, kind: str, step: str, does: str) -> Act:
+    """Return an act of a chain that no step asks for: a role writes one artifact of the phase."""
+    department = phase.facts.switches.departments[0]
+    agent = name_in(role, department)
+    row = AGENT_BY_NAME[agent]
+    artifact = by_kind(kind)
+    assert artifact is not None
+    number = _next_plan(phase) if kind == "plan" else ""
+    own = None if row.department in SHARED_NAMES else department
+    path = f"{phase.facts.folder}/{_file(artifact, own, number)}"
+    return Act(Next(step, agent, STEP_BY_KEY[step].inputs, act=does), own, number, (path,))
+
+
+def _next_plan(phase: Phase) -> str:
+    """Return the first number that no plan of the phase has."""
+    known = {str(plan.id) for one in phase.progress.departments for plan in one.plans}
+    number = 1
+    while f"{phase.id.number}-{number:02}" in known:
+        number += 1
+    return f"{phase.id.number}-{number:02}"
+
+
+def _department_of(turn: Next) -> Dept | None:
+    row = AGENT_BY_NAME.get(turn.agent)
+    own = row.department if row and row.department in DEPARTMENT_BY_NAME else None
+    return own if own is not None and DEPARTMENT_BY_NAME[own].runs_workflow else None
+
+
+def act_for(phase: Phase, turn: Next, department: Dept | None = None) -> Act:
+    """Return a turn as the act that it is; `department`: whose it is, by itself its agent's."""
+    department = department or _department_of(turn)
+    row = AGENT_BY_NAME.get(turn.agent)
+    is_shared = row is not None and row.department in SHARED_NAMES
+    act = Act(turn, None if is_shared or turn.step in PHASE_STEPS else department)
+    plan = _plan_of(phase, turn, department)
+    lacks = tuple(_lacks(phase, turn, department))
+    return act._replace(
+        plan=plan, lacks=lacks, writes=tuple(_writes(phase, turn, department, plan))
+    )
+
+
+def _lacks(phase: Phase, turn: Next, department: Dept | None) -> Iterator[str]:
+    steps = phase.progress.steps
+    if turn.step not in PHASE_STEPS:
+        steps = next(
+            (one.steps for one in phase.progress.departments if one.department == department), ()
+        )
+    yield from (lack for one in steps if one.step.key == turn.step for lack in one.missing)
+
+
+def _plan_of(phase: Phase, turn: Next, department: Dept | None) -> str:
+    if turn.task:
+        return turn.task[:5]
+    view = View(phase.facts, department)
+    plans = [str(plan.id) for plan in view.plan_files]
+    named = [plan for plan in plans if plan in turn.why]
+    if named:
+        return named[0]
+    return plans[0] if len(plans) == 1 and turn.step not in PHASE_STEPS else ""
+
+
+def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Iterator[str]:
+    if turn.command:
+        return
+    folder, view = phase.facts.folder, View(phase.facts, department)
+    row = AGENT_BY_NAME.get(turn.agent)
+    role = row.role if row else None
+    if names := tuple(_named_by_gate(phase, turn)):
+        yield from (f"{folder}/{name}" for name in names)
+    elif role in _LEAVES:
+        yield f"{folder}/{_LEAVES[role]}"
+    elif turn.step == "planning":
+        yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
+        yield from (f"{folder}/{name}" for name in _contract(phase, department))
+    elif role is Role.DEV:
+        yield from _of_dev(view, turn, plan, folder)
+    elif role is Role.SENIOR and turn.step != "code_review":
+        yield from (one.place.path for one in view.of("plan") if plan in ("", str(one.place.plan)))
+    elif role is not None:
+        kinds = tuple(_kinds(turn.step, role))
+        yield from (f"{folder}/{_file(kind, department)}" for kind in kinds)
+        if not kinds and role is Role.LEAD:  # what is scoped anew is planned anew
+            yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
+        elif not kinds and role is Role.OWNER:
+            yield f"{folder}/{_SIGN_OFF}"
+
+
+_SIGN_OFF = "owner-signoff.jsonl"
+_LEAVES = {Role.ANALYZE: "analysis.json", Role.QUESTIONARY: "discovery.json"}
+"""What roles leave whose product no step names."""
+
+
+def _named_by_gate(phase: Phase, turn: Next) -> Iterator[str]:
+    """Yield the files that a closed gate lacks, where these alone make it somebody's turn.
+
+    Who makes a file for another department makes whatever else only that one makes.
+    """
+    gate = next((one for one in phase.gates if f"gate {one.name} is closed" in turn.why), None)
+    if gate is None:
+        return
+    owed = [asked_by_gate(gate, at) for at in range(len(gate.missing))]
+    names = [name for one in owed if one.agent == turn.agent for name in one.inputs]
+    places = {name: place for name in dict.fromkeys(names) if (place := place_of_name(name))}
+    makers = {place.artifact.made_by for place in places.values()} - {None}
+    made = [row for row in ARTIFACTS if row.made_by in makers]
+    missing = [row.file for row in made if not phase.facts.of_kind(row.kind)]
+    yield from dict.fromkeys((*missing, *places))
+
+
+def _contract(phase: Phase, department: Dept | None) -> Iterator[str]:
+    """Yield the file in which departments agree on what lies between them, until they have."""
+    for gate in phase.gates:
+        row = GATE_BY_NAME.get(gate.name)
+        if row and row.owed_by is Owed.UNANSWERED and department in row.requires and gate.missing:
+            yield gate.missing[0].file
+
+
+def _of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
+    """Yield the task's files; those of the plan where a review or a check sends it back."""
+    if turn.step == "implementation" and turn.task and not TaskRef.parse(turn.task):
+        kinds = [row for row in _kinds(turn.step, Role.DEV) if row.kind != "test-results"]
+        if view.of("test-plan"):
+            kinds = [row for row in ARTIFACTS if row.step == turn.step]
+        yield from _undone(view, plan)
+        yield from (f"{folder}/{_file(row, view.department, plan)}" for row in kinds)
+        return
+    for each in view.plan_files:
+        if plan and str(each.id) != plan:
+            continue
+        for task in each.tasks:
+            if not turn.task or turn.task == f"{each.id}/{task.get('id')}":
+                yield from texts(task.get("f"))
+
+
+def _undone(view: View, plan: str) -> Iterator[str]:
+    """Yield the files of a plan whose summary names commits of other work alone."""
+    lines = {str(one.place.plan): one.lines[0] for one in view.of("summary") if one.lines}
+    for each in view.plan_files:
+        summary = lines.get(str(each.id))
+        if str(each.id) == plan and summary and touches_nothing(view.facts, each, summary):
+            yield from sorted(each.files)
+
+
+def _kinds(step: str, role: Role) -> Iterator[Artifact]:
+    """Yield what a role produces in a step; all that it produces where the step is another's."""
+    made = {name.partition(".")[0] for name in STEP_BY_KEY[step].outputs}
+    own = [row for row in ARTIFACTS if role in producers_of(row.kind)]
+    yield from [row for row in own if row.kind in made] or [row for row in own if row.step == step]
+    if role is Role.SCOUT and (research := by_kind("research")):
+        yield research
+
+
+def _file(artifact: Artifact, department: Dept | None, plan: str = "") -> str:
+    prefix = "" if artifact.kind in SHARED_KINDS else _prefix(department)
+    return artifact.named(prefix, plan)
+
+
+def _prefix(department: Dept | None) -> str:
+    return DEPARTMENT_BY_NAME[department].prefix if department else ""
+
+
+def _plan_number(phase: Phase, department: Dept | None) -> str:
+    """Return the number of a department's first plan that no other department gets: commits name
+    their plan, and not its department.
+    """
+    order = phase.facts.switches.departments
+    place = order.index(department) if department in order else 0
+    return f"{phase.id.number}-{place + 1:02}"

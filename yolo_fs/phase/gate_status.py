@@ -1,0 +1,84 @@
+"""Whether a gate is open, as a value, and what gates and waits look at of a phase. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import Finding
+from yolo_fs.escalations.log import EscalationProgress
+from yolo_fs.evidence.facts import PhaseFacts
+from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEvidence:
+    """One piece of evidence that a gate lacks."""
+
+    what: str
+    file: str
+    """File that would carry it, in the phase directory."""
+    line: int = 0
+    """Line that says otherwise; 0 when there is none yet."""
+    command: str = ""
+    """What to type to see or to supply it."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.what} ({place})"
+
+
+@dataclass(frozen=True, slots=True)
+class GateStatus:
+    """One gate of one phase."""
+
+    name: str
+    missing: tuple[MissingEvidence, ...]
+    evidence: tuple[tuple[str, str], ...]
+    """(path, commit) of what it rests on."""
+    blocking: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.missing
+
+    @property
+    def rests_on(self) -> list[dict[str, str]]:
+        """The evidence with its keys."""
+        return [{"path": path, "commit": commit} for path, commit in self.evidence]
+
+    JSON_KEYS: ClassVar = {
+        "gate": "name",
+        "open": "is_open",
+        "blocking": "blocking",
+        "missing": "missing",
+        "evidence": "rests_on",
+    }
+
+
+CheckResult = tuple[str, tuple[MissingEvidence, ...]]
+"""`pass`, `fail` or `skip`, and what fails the check."""
+
+
+class GateSource(Protocol):
+    """What gates and waits look at of a phase: `Phase` is one, and stands above them."""
+
+    @property
+    def id(self) -> PhaseId: ...
+    @property
+    def facts(self) -> PhaseFacts: ...
+    @property
+    def folded(self) -> PhaseStatus: ...
+    @property
+    def behind(self) -> tuple[DepartmentStatus, ...]: ...
+    @property
+    def gates(self) -> tuple[GateStatus, ...]: ...
+    @property
+    def integration_checks(self) -> Mapping[str, CheckResult]: ...
+    @property
+    def escalations(self) -> tuple[EscalationProgress, ...]: ...
+    @property
+    def false_claims(self) -> tuple[Finding, ...]: ...

@@ -1,0 +1,204 @@
+"""Gates between departments: open or closed by committed evidence alone, with each missing piece
+named. Pure.
+
+A sentinel file never opens anything here; it is a cache for
+others, bound to the evidence it rests on. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.evidence.facts import PhaseFacts, failures_of
+from yolo_fs.phase.gate_needs import (
+    CHECKS,
+    KINDS,
+    NEEDS,
+    SHOW,
+    lacks_completion,
+)
+from yolo_fs.phase.gate_status import CheckResult, GateSource, GateStatus, MissingEvidence
+from yolo_fs.phase.progress import DepartmentStatus
+from yolo_fs.protocol.gates import (
+    GATE_BY_NAME,
+    GATES,
+    INTEGRATION,
+    INTEGRATION_CHECKS,
+    SENTINELS,
+    SIGN_OFFS,
+    Decision,
+    Evidence,
+    Gate,
+    Sentinel,
+)
+
+
+def gates_of(phase: GateSource) -> tuple[GateStatus, ...]:
+    """Return the gates that this phase has: those of its departments, and the integration gate."""
+    active = phase.facts.switches.departments
+    rows = [gate for gate in GATES if set(gate.requires) <= set(active)]
+    return (*(_gate(phase, gate) for gate in rows), _integration_gate(phase))
+
+
+def _gate(phase: GateSource, gate: Gate) -> GateStatus:
+    missing = tuple(lack for need in gate.needs for lack in NEEDS[need](phase))
+    kinds = {kind for need in gate.needs for kind in KINDS[need]}
+    return GateStatus(gate.name, missing, _evidence(phase.facts, kinds), gate.blocking)
+
+
+def _evidence(facts: PhaseFacts, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return (path, commit) of the committed artifacts of some kinds, in the order of the kinds."""
+    filed = [one for kind in sorted(kinds) for one in facts.of_kind(kind)]
+    return tuple((one.place.path, one.commit) for one in filed if one.commit)
+
+
+def integration_checks_of(phase: GateSource) -> dict[str, CheckResult]:
+    """Return each check across departments: pass, fail or skip, with what fails it."""
+    wanted = phase.facts.switches.config.integration_gate.checks
+    return {
+        row.key: _result(CHECKS[row.key](phase))
+        if getattr(wanted, row.config) and row.applies_to(phase.facts.switches.departments)
+        else ("skip", ())
+        for row in INTEGRATION_CHECKS
+    }
+
+
+def _result(lacks: Iterator[MissingEvidence] | None) -> CheckResult:
+    if lacks is None:
+        return "skip", ()
+    missing = tuple(lacks)
+    return "fail" if missing else "pass", missing
+
+
+def _integration_gate(phase: GateSource) -> GateStatus:
+    """Return the integration gate: open once all departments are done and no check fails."""
+    waiting = tuple(lacks_completion(phase))
+    failed = tuple(lack for _, lacks in phase.integration_checks.values() for lack in lacks)
+    recorded = tuple(_recorded_failures(phase))
+    kinds = ("api-contracts", "design-handoff", "dept-handoff", "test-results")
+    return GateStatus(INTEGRATION, waiting + failed + recorded, _evidence(phase.facts, kinds))
+
+
+def _recorded_failures(phase: GateSource) -> Iterator[MissingEvidence]:
+    for one in failures_of(phase.facts, "integration_gate"):
+        yield MissingEvidence(one.what, one.file, one.line, SHOW)
+
+
+def integration_result(phase: GateSource, date: str) -> dict[str, Any]:
+    """Return the line of `integration-gate-result.jsonl`."""
+    failures = [
+        {"check": key, "detail": lack.what, "file": lack.file}
+        for key, (_, lacks) in phase.integration_checks.items()
+        for lack in lacks
+    ]
+    return {
+        "r": "FAIL" if failures else "PASS",
+        "checks": {key: result for key, (result, _) in phase.integration_checks.items()},
+        "failures": failures,
+        "dt": date,
+    }
+
+
+def sign_off(phase: GateSource) -> tuple[Decision, str]:
+    """Return what the Owner is to decide by the matrix, and why."""
+    departments = phase.folded.departments
+    security = [verdict_of(phase, "security-audit", one) for one in departments]
+    quality = [verdict_of(phase, "verification", one) for one in departments]
+    failure = _first_failure(phase)
+    if not failure:
+        failure = next((lack.what for lack in lacks_completion(phase)), "")
+    reasons = {
+        Evidence.SECURITY_FAIL: "security says FAIL" if "FAIL" in security else "",
+        Evidence.FAIL: failure,
+        Evidence.PARTIAL: "verification says PARTIAL" if "PARTIAL" in quality else "",
+        Evidence.ALL_PASS: "all departments, the integration gate and security pass",
+    }
+    return next((row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
+
+
+def _first_failure(phase: GateSource) -> str:
+    lacks = (lack for _, lacks in phase.integration_checks.values() for lack in lacks)
+    recorded = (one for one in failures_of(phase.facts) if one.step != "security")
+    return str(next(chain(lacks, recorded), ""))
+
+
+def verdict_of(phase: GateSource, kind: str, department: DepartmentStatus) -> str:
+    """Return `r` of a department's verification or audit; empty while there is none."""
+    lines = phase.facts.lines_of(kind, department.department)
+    return str(next((line.get("r") for line in lines if "r" in line), ""))
+
+
+def sentinels_of(phase: GateSource) -> dict[str, str]:
+    """Return the sentinel files that the evidence proves: file name → exact content.
+
+    A sentinel on disk with any other content is stale or forged.
+    """
+    open_gates = {gate.name: gate for gate in phase.gates if gate.is_open}
+    return {
+        row.file: _content(row, phase, open_gates)
+        for row in SENTINELS
+        if _is_proved(row, phase, open_gates)
+    }
+
+
+def was_proved(
+    name: str, phase: PhaseId, said: object, changed_by: Callable[[str], Collection[str]]
+) -> bool:
+    """Return whether a sentinel is one of ours that was true once: each commit that it rests on is
+    on the branch, and made what it is named for.
+
+    `changed_by`: the paths that a commit of the branch changed; none for any other name.
+    """
+    row = next((row for row in SENTINELS if row.file == name), None)
+    pairs = said.get("evidence") if isinstance(said, dict) else None
+    if row is None or not isinstance(pairs, list) or not pairs:
+        return False
+    return said == {"sentinel": name, "phase": str(phase), "evidence": pairs} and all(
+        _is_piece(pair, row, phase, changed_by) for pair in pairs
+    )
+
+
+def _is_piece(
+    pair: object, row: Sentinel, phase: PhaseId, changed_by: Callable[[str], Collection[str]]
+) -> bool:
+    """Return whether a commit made the artifact that a sentinel names with it."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        return False
+    source, commit = map(str, pair)
+    gate = GATE_BY_NAME.get(row.gate)
+    kinds = {kind for need in gate.needs for kind in KINDS[need]} if gate else {"plan"}
+    places = [place for path in changed_by(commit) if (place := classify(path))]
+    return any(
+        place.phase == phase
+        and place.artifact.kind in kinds
+        and source == (place.path if row.gate else str(place.plan))
+        for place in places
+    )
+
+
+def _is_proved(row: Sentinel, phase: GateSource, open_gates: Mapping[str, GateStatus]) -> bool:
+    if row.gate:
+        return row.gate in open_gates
+    return any(
+        one.department is row.department and one.is_complete and one.plans
+        for one in phase.folded.departments
+    )
+
+
+def _content(row: Sentinel, phase: GateSource, open_gates: Mapping[str, GateStatus]) -> str:
+    if row.gate:
+        evidence = open_gates[row.gate].evidence
+    else:
+        plans = phase.folded.plans
+        evidence = tuple((str(plan.id), plan.commit) for plan in plans)
+    bound = {
+        "sentinel": row.file,
+        "phase": str(phase.id),
+        "evidence": [list(pair) for pair in evidence],
+    }
+    return json.dumps(bound, sort_keys=True) + "\n"

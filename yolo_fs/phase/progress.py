@@ -1,0 +1,391 @@
+"""The fold: from the facts of a phase to where it stands. Pure; everything that shows or decides
+progress calls it.
+
+See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.reasons import safe
+from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, plan_progress
+from yolo_fs.evidence.judged import JUDGED_BY, came_later
+from yolo_fs.loops.repairs import route_of_verdict
+from yolo_fs.phase.stepgates import Passed, entry_lacks, exit_lacks, stage_outcome
+from yolo_fs.phase.view import PHASE_STEPS, View, skip_rule
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept, Role, name_in
+from yolo_fs.protocol.gates import Outcome
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND, STEPS, Skip, Step
+
+
+class StepStanding(StrEnum):
+    """Where a step stands."""
+
+    PENDING = "pending"
+    """Its entry gate is closed."""
+    READY = "ready"
+    """Its entry gate is open and nothing of it is there."""
+    WAITING = "waiting"
+    """It would be ready, but its department waits at a gate between departments."""
+    RUNNING = "running"
+    """Part of it is there."""
+    SKIPPED = "skipped"
+    COMPLETE = "complete"
+
+
+class StepStatus(NamedTuple):
+    """One step of one department, or of the phase."""
+
+    step: Step
+    standing: StepStanding
+    by: str = ""
+    """The commit that completed it, or the rule that skipped it."""
+    missing: tuple[str, ...] = ()
+    """What keeps it from beginning, or from being complete."""
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether later steps may go on."""
+        return self.standing in (StepStanding.SKIPPED, StepStanding.COMPLETE)
+
+
+class Next(NamedTuple):
+    """Who is to do what now."""
+
+    step: str
+    agent: str
+    """Name of the agent, such as `fe-senior`."""
+    inputs: tuple[str, ...]
+    task: str = ""
+    """`NN-MM/Tk` where the step is done task by task."""
+    why: str = ""
+    """The loop, escalation or stop that makes it this agent's move; empty where the step alone
+    does."""
+    command: str = ""
+    """What carries the step out; empty where an agent writes what it produces."""
+    act: str = ""
+    """What is to be done, where the step does not say it: `answers ESC-01-01-T2 (blue or red)`."""
+
+    @property
+    def sentence(self) -> str:
+        """Who does what, in words."""
+        task = f" {safe(self.task)}" if self.task else ""
+        return f"{self.agent} {self.act or f'does {self.step}{task}'}"
+
+
+class DepartmentStatus(NamedTuple):
+    """How far one department is."""
+
+    department: Dept
+    steps: tuple[StepStatus, ...]
+    plans: tuple[PlanStatus, ...]
+    stage: Outcome
+    """What the gate between Architect and Lead decides."""
+    next: Next | None
+    """None when its part is done, or when it waits."""
+    blockers: tuple[str, ...]
+    """What only somebody else can do away with."""
+
+    @property
+    def current(self) -> StepStatus | None:
+        """The first blocking step that is not passed."""
+        return next((one for one in self.steps if not one.is_passed and one.step.blocking), None)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that the phase waits for is done."""
+        return self.current is None
+
+    @property
+    def plans_complete(self) -> int:
+        """Plans that are proved to be done."""
+        return sum(plan.is_done for plan in self.plans)
+
+    @property
+    def percent(self) -> int:
+        """Share of the plans that are done, 0-100, rounded down."""
+        if not self.plans:
+            return 100 if self.is_complete else 0
+        return 100 * self.plans_complete // len(self.plans)
+
+
+class PhaseStatus(NamedTuple):
+    """How far a phase is."""
+
+    phase: PhaseId
+    departments: tuple[DepartmentStatus, ...]
+    steps: tuple[StepStatus, ...]
+    """The steps that the phase has once."""
+    next: Next | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the phase is signed off, and delivered where that is asked for."""
+        return all(one.is_passed for one in self.steps)
+
+    @property
+    def step(self) -> str:
+        """Key of the step that the phase is at; the last one when it is complete."""
+        for one in self.steps[:1]:
+            if not one.is_passed:
+                return one.step.key
+        behind = list(filter(None, (department.current for department in self.departments)))
+        if behind:
+            return min(behind, key=lambda one: float(one.step.number)).step.key
+        open_ = [one.step.key for one in self.steps[1:] if not one.is_passed]
+        done = [one.step.key for one in self.steps if one.standing is StepStanding.COMPLETE]
+        if open_:
+            return open_[0]
+        return done[-1] if done else self.steps[-1].step.key
+
+    @property
+    def plans(self) -> tuple[PlanStatus, ...]:
+        """The plans of all departments."""
+        return tuple(plan for department in self.departments for plan in department.plans)
+
+    @property
+    def every_step(self) -> tuple[StepStatus, ...]:
+        """The steps of all departments, and those that the phase has once."""
+        return (*self.steps, *(step for one in self.departments for step in one.steps))
+
+    @property
+    def steps_passed(self) -> int:
+        """How many of them hold nobody up any more."""
+        return sum(one.is_passed for one in self.every_step)
+
+    @property
+    def percent(self) -> int:
+        """Share of all plans that are done, 0-100, rounded down."""
+        plans = self.plans
+        return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
+
+    def with_waiting(self, behind: Mapping[Dept, str]) -> PhaseStatus:
+        """Return the same phase where no step of a department that waits is called ready.
+
+        `behind`: department → what it waits for, in words.
+        """
+        departments = tuple(
+            one._replace(steps=tuple(_waiting(step, why) for step in one.steps)) if why else one
+            for one in self.departments
+            for why in (behind.get(one.department, ""),)
+        )
+        return self._replace(departments=departments)
+
+    def behind_gates(self, closed: Sequence[str], asked: Next) -> PhaseStatus:
+        """Return the same phase while gates are closed: not complete, were everything else done.
+
+        `asked`: who owes the first piece that they lack.
+        """
+        steps = tuple(
+            StepStatus(one.step, StepStanding.RUNNING, missing=tuple(closed))
+            if one.step.key == "signoff" and self.is_complete
+            else one
+            for one in self.steps
+        )
+        return self._replace(steps=steps, next=asked)
+
+
+def _waiting(one: StepStatus, why: str) -> StepStatus:
+    if one.standing is not StepStanding.READY:
+        return one
+    return StepStatus(one.step, StepStanding.WAITING, missing=(why, *one.missing))
+
+
+def fold(facts: PhaseFacts) -> PhaseStatus:
+    """Return where the phase stands. The order in which artifacts arrived makes no difference."""
+    whole = View(facts, None)
+    before = tuple(_walk(whole, (step for step in STEPS if step.key == "po"), frozenset()))
+    start = passed_steps(before)
+    departments = tuple(_department(facts, dept, start) for dept in facts.switches.departments)
+    shared = frozenset.intersection(*(passed_steps(one.steps) for one in departments))
+    after = tuple(
+        _walk(
+            whole,
+            (step for step in STEPS if step.key in PHASE_STEPS and step.key != "po"),
+            start | shared,
+        )
+    )
+    asked = _next_of_phase(departments, before, after)
+    return PhaseStatus(facts.phase, departments, before + after, _after_verdict(facts, asked))
+
+
+def _department(facts: PhaseFacts, department: Dept, start: Passed) -> DepartmentStatus:
+    view = View(facts, department)
+    steps = tuple(_walk(view, (step for step in STEPS if step.key not in PHASE_STEPS), start))
+    plans = plan_progress(facts, department)
+    stage = stage_outcome(view)
+    return DepartmentStatus(
+        department,
+        steps,
+        plans,
+        stage,
+        _with_handoff(facts, _next_of_department(view, steps, plans)),
+        tuple(_blockers(view, steps, plans)),
+    )
+
+
+def _walk(view: View, steps: Iterable[Step], passed: Passed) -> Iterator[StepStatus]:
+    for step in steps:
+        one = _step(view, step, passed)
+        if one.is_passed:
+            passed |= {step.key}
+        yield one
+
+
+def _step(view: View, step: Step, passed: Passed) -> StepStatus:
+    closed = tuple(lack for gate in step.entry for lack in entry_lacks(view, gate, passed))
+    lacking = tuple(lack for gate in step.exit for lack in exit_lacks(view, gate))
+    if not closed and not lacking:
+        return StepStatus(step, StepStanding.COMPLETE, _proof(view, step))
+    rule = skip_rule(view, step)
+    if rule and not (closed and rule == Skip.EXISTS):  # a file made out of turn opens no gate
+        return StepStatus(step, StepStanding.SKIPPED, rule)
+    if closed:
+        return StepStatus(step, StepStanding.PENDING, missing=closed)
+    return StepStatus(
+        step,
+        StepStanding.RUNNING if _has_begun(view, step) else StepStanding.READY,
+        missing=lacking,
+    )
+
+
+def _proof(view: View, step: Step) -> str:
+    """Return the commit of the last artifact that completed the step."""
+    filed = view.of_step(step) or view.of("plan")
+    return next((one.commit for one in reversed(filed) if one.commit), "")
+
+
+def _has_begun(view: View, step: Step) -> bool:
+    if step.key == "design_review":
+        return any(task.get("spec") for plan in view.plan_files for task in plan.tasks)
+    if step.key == "implementation":
+        return any(plan.standing is not PlanStanding.PENDING for plan in view.plans)
+    return bool(view.of_step(step))
+
+
+def passed_steps(steps: Iterable[StepStatus]) -> Passed:
+    """Return the keys of the steps that hold nobody up any more."""
+    return frozenset(one.step.key for one in steps if one.is_passed)
+
+
+def _blockers(
+    view: View, steps: Iterable[StepStatus], plans: Iterable[PlanStatus]
+) -> Iterator[str]:
+    for one in steps:
+        if one.step.key == "security" and any("FAIL" in lack for lack in one.missing):
+            yield "security FAIL: hard stop, only the user decides"
+    for plan in plans:
+        if plan.blocked_by and plan.standing is PlanStanding.PENDING:
+            yield f"plan {plan.id} waits for {', '.join(plan.blocked_by)}"
+        if plan.standing is PlanStanding.FAILED:
+            yield f"plan {plan.id} failed"
+    header = next(iter(view.lines("security-audit")), {})
+    if header.get("r") == "WARN" and view.config.approval_gates.security_warn:
+        yield "security WARN: a person is asked"
+
+
+def _next_of_department(
+    view: View, steps: tuple[StepStatus, ...], plans: tuple[PlanStatus, ...]
+) -> Next | None:
+    """Return the agent of the first open step; who works on request alone is asked by a person."""
+    on_request = view.config.documenter == "on_request"
+    for one in steps:
+        if one.step.key == "documentation" and on_request:
+            continue
+        if one.standing in (StepStanding.READY, StepStanding.RUNNING):
+            department = view.department or DEFAULT_DEPARTMENT
+            if one.step.key == "implementation":
+                task, why = _task(plans)
+                return _asked(one.step, department)._replace(task=task, why=why)
+            return _asked(
+                one.step, department, _owing(view, one.step), _reopened_by(view, one.step)
+            )
+    return None
+
+
+def _owing(view: View, step: Step) -> Role:
+    """Return who that does a step has not written its part, or has to again; the first while all
+    or none have.
+    """
+    made = {name.partition(".")[0] for name in step.outputs}
+    for role in step.agents:
+        own = {name.partition(".")[0] for name in AGENT_BY_NAME[role].produces} & made
+        if any(not view.of(kind) or _is_older(view, kind) for kind in own):
+            return role
+    return step.agents[0]
+
+
+def _is_older(view: View, kind: str) -> bool:
+    return kind in JUDGED_BY and any(came_later(view.facts, kind, view.department))
+
+
+def _reopened_by(view: View, step: Step) -> str:
+    """Return what came after the verdict of a step that judges it; empty for nothing."""
+    kinds = [name.partition(".")[0] for name in step.outputs]
+    judging = (kind for kind in kinds if kind in JUDGED_BY)
+    return next(
+        (why for kind in judging for why in came_later(view.facts, kind, view.department)), ""
+    )
+
+
+def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
+    """Return who is to act: at the delivery, whoever the last verdict sends the work to; at the
+    sign-off, by which command.
+    """
+    if asked and asked.step == "signoff":
+        number = int(facts.phase.number)
+        return asked._replace(command=SIGN_OFF_COMMAND.format(number=number))
+    routed = route_of_verdict(facts) if asked and asked.step == "delivery" else None
+    return Next("delivery", routed.agent, routed.inputs) if routed else asked
+
+
+_TAKE_OVER = frozenset({"critique", "architecture"})
+"""Steps that receive the handoff of the phase before."""
+
+
+def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:
+    if asked is None or not facts.handed_over or asked.step not in _TAKE_OVER:
+        return asked
+    return asked._replace(inputs=(*asked.inputs, facts.handed_over))
+
+
+def _next_of_phase(
+    departments: tuple[DepartmentStatus, ...],
+    before: tuple[StepStatus, ...],
+    after: tuple[StepStatus, ...],
+) -> Next | None:
+    for one in before:
+        if one.standing is StepStanding.PENDING:
+            return _asked(one.step, DEFAULT_DEPARTMENT, role=Role.ANALYZE)
+        if not one.is_passed:
+            return _asked(one.step, DEFAULT_DEPARTMENT)
+    first = next((one.next for one in departments if one.next), None)
+    if first:
+        return first
+    return next(
+        (_asked(one.step, DEFAULT_DEPARTMENT) for one in after if one.standing in _OPEN), None
+    )
+
+
+_OPEN = (StepStanding.READY, StepStanding.RUNNING)
+
+
+def _asked(step: Step, department: Dept, role: Role | None = None, why: str = "") -> Next:
+    return Next(step.key, name_in(role or step.agents[0], department), step.inputs, why=why)
+
+
+def _task(plans: tuple[PlanStatus, ...]) -> tuple[str, str]:
+    """Return the first task without a commit of the lowest open wave, and its summary's lacks."""
+    for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
+        if plan.is_done or plan.blocked_by:
+            continue
+        for task in sorted(plan.tasks, key=lambda task: (task.layer, task.ref)):
+            if not task.commit:
+                return str(task.ref), "; ".join(plan.missing)
+        return f"{plan.id} summary", "; ".join(plan.missing)
+    return "", ""

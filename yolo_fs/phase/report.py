@@ -1,0 +1,404 @@
+"""A brief, and the phase that the team is at, as whoever asks sees it: who goes on, what can be
+done, what waits for what. Pure.
+
+A brief has sections in the order of their weight, and is cut whole to a budget. What does not fit
+is left out and named. Nothing in it is an age or a clock's time, so the same state gives the same
+bytes. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from yolo_fs.core.ids import EscalationId
+from yolo_fs.core.reasons import safe
+from yolo_fs.escalations.log import role_of
+from yolo_fs.evidence.facts import PhaseFacts, PlanStanding, PlanStatus, TaskProgress, texts
+from yolo_fs.phase.acts import Act, act_for
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.progress import DepartmentStatus, Next
+from yolo_fs.phase.view import View
+from yolo_fs.phase.waits import Wait
+from yolo_fs.protocol.departments import Dept
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+
+BUDGET = 2000
+"""Tokens of a brief unless somebody asks for others."""
+
+_MOST = 20
+"""Lines of one section; a phase has at most 99 plans, a session needs the first of them."""
+_BYTES_PER_TOKEN = 4
+_STEP = 500
+"""The budget that is advised is a multiple of this."""
+
+
+class ReportSection(NamedTuple):
+    """One part of the brief, kept or left out as a whole."""
+
+    key: str
+    """Name for machines, and in the line that tells what was left out."""
+    title: str
+    """Heading for people; empty for the first lines, which need none."""
+    lines: tuple[str, ...]
+    data: Any
+    more: int = 0
+    """Entries beyond the longest list that is shown."""
+    is_vital: bool = False
+    """Kept whatever the budget: without it nobody can go on."""
+
+
+Brief = tuple[ReportSection, ...]
+_Found = TypeVar("_Found")
+Item = tuple[str, Mapping[str, Any]]
+"""One entry of a list: its line, and the same for machines."""
+
+
+def tokens(text: str) -> int:
+    """Return the estimated tokens of a text: one for every four bytes of UTF-8, rounded up."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN)
+
+
+def cut(brief: Brief, budget: int, render: Callable[[Brief], str]) -> Brief:
+    """Return the brief without the least weighty sections beyond the budget, as rendered."""
+    size = tokens(render(brief))
+    if size <= budget or not brief:
+        return brief
+    needed = -(-size // _STEP) * _STEP
+    kept = tuple(one for one in brief if one.is_vital)
+    for one in brief:
+        trial = tuple(each for each in brief if each in kept or each is one)
+        if tokens(render((*trial, _left_out(brief, trial, needed)))) <= budget:
+            kept = trial
+    return (*kept, _left_out(brief, kept, needed))
+
+
+def _left_out(brief: Brief, kept: Sequence[ReportSection], needed: int) -> ReportSection:
+    names = [one.key for one in brief if one not in kept]
+    line = f"left out: {', '.join(names)} (yolo-fs resume --budget {needed} shows all)"
+    return ReportSection("left_out", "", (line,), {"sections": names, "budget": needed})
+
+
+def as_text(brief: Brief) -> str:
+    """Return the brief for people and for a model's context."""
+    return "".join(f"{line}\n" for one in brief for line in _lines(one))
+
+
+def _lines(one: ReportSection) -> Iterator[str]:
+    if one.title:
+        yield f"## {one.title}"
+    yield from one.lines
+    if one.more:
+        yield f"and {one.more} more (yolo-fs status -v)"
+
+
+def as_data(brief: Brief) -> dict[str, Any]:
+    """Return the brief for machines: one key for each section."""
+    more = {one.key: one.more for one in brief if one.more}
+    return {one.key: one.data for one in brief} | ({"more": more} if more else {})
+
+
+def listed(key: str, title: str, items: Iterable[Item]) -> ReportSection | None:
+    """Return the section of a list, or None when it is empty."""
+    return listed_as(key, title, tuple(items), lambda item: item)
+
+
+def listed_as(
+    key: str, title: str, found: Sequence[_Found], as_item: Callable[[_Found], Item]
+) -> ReportSection | None:
+    """Return the same of what becomes an entry where it is shown."""
+    items = [as_item(one) for one in found[:_MOST]]
+    lines = tuple(f"- {line}" for line, _ in items)
+    data, more = [dict(data) for _, data in items], len(found) - len(items)
+    return ReportSection(key, title, lines, data, more) if found else None
+
+
+SHORT = 12
+"""Letters of a commit's name: enough for any history, and what a summary may quote."""
+_FEW = 5
+
+
+class Asker(NamedTuple):
+    """For whom the brief is."""
+
+    role: str = ""
+    """A role such as `dev`, or an agent such as `fe-dev`; empty for whoever leads the session."""
+    department: Dept | None = None
+    """The only department that is shown."""
+
+
+class PhaseReport(NamedTuple):
+    """The phase that the team is at, as the asker sees it."""
+
+    phase: Phase
+    asker: Asker
+
+    @property
+    def departments(self) -> tuple[DepartmentStatus, ...]:
+        """The departments that the asker is shown."""
+        return tuple(
+            one
+            for one in self.phase.progress.departments
+            if self.asker.department in (None, one.department)
+        )
+
+    @property
+    def plans(self) -> tuple[PlanStatus, ...]:
+        return tuple(plan for one in self.departments for plan in one.plans)
+
+    def waits_at(self, department: Dept) -> Wait | None:
+        """Return the gate that a department's wave begins behind, while it is closed."""
+        return next(
+            (
+                wait
+                for wait in self.phase.waits
+                if wait.waiter == department and wait.on.startswith("gate:")
+            ),
+            None,
+        )
+
+    def next(self) -> tuple[Next | None, DepartmentStatus | None]:
+        """Return who goes on now, in which department; nobody behind a gate."""
+        asked, departments = self.phase.progress.next, self.phase.progress.departments
+        own = (
+            one for one in self.departments if one.next and _is_of(one.next.agent, self.asker.role)
+        )
+        mine = next((one for one in own if not self.waits_at(one.department)), None)
+        if mine:
+            return mine.next, mine
+        if self.asker.department and any(one.next for one in departments):
+            chosen = next((one for one in self.departments if one.next), None)
+            return (chosen.next, chosen) if chosen else (None, None)
+        return asked, next((one for one in departments if one.next and one.next == asked), None)
+
+    @property
+    def status(self) -> str:
+        """Whether anybody can go on: `complete`, `running` or `waiting`."""
+        if self.phase.progress.is_complete:
+            return "complete"
+        return "running" if self.phase.progress.next else "waiting"
+
+    def sections(self) -> Iterator[ReportSection | None]:
+        """Yield what is told of the phase."""
+        yield _next(self)
+        yield listed("stops", "What stops the team", _stops(self))
+        yield listed("escalations", "Open escalations", _escalations(self))
+        yield listed("team", "The team", _team(self))
+        yield listed("in_progress", "Plans that can be worked on", _plans(self, _can_go_on))
+        yield listed("blocked", "Plans and tasks that wait", _blocked(self))
+        yield listed("gates", "Gates", _gates(self))
+        yield listed("done", "Plans that are done", _plans(self, lambda plan: plan.is_done))
+
+
+def _is_of(agent: str, role: str) -> bool:
+    row = AGENT_BY_NAME.get(agent)
+    return bool(role) and (role == agent or (row is not None and role == row.role))
+
+
+def _next(report: PhaseReport) -> ReportSection:
+    following, department = report.next()
+    if following is None:
+        nobody = (f"next: nobody; {_why_nobody(report)}",)
+        return ReportSection("next", "", nobody, None, is_vital=True)
+    files = input_files(report.phase.facts, following, department)
+    tasks = (task for plan in report.plans for task in plan.tasks)
+    task = next((task for task in tasks if str(task.ref) == following.task), None)
+    waits = [wait for wait in report.phase.waits if wait.waiter == following.task]
+    act = act_for(report.phase, following, department.department if department else None)
+    data = {
+        **{key: each for key, each in act.as_json().items() if key != "sentence"},
+        "department": department.department.value if department else None,
+        "action": safe(task.action) if task else "",
+        "why": safe(following.why, 300),
+        "files": files,
+        "waits_for": [wait.on for wait in waits],
+    }
+    lines = tuple(_next_lines(report, act, task, waits, files))
+    return ReportSection("next", "", lines, data, is_vital=True)
+
+
+def _next_lines(
+    report: PhaseReport,
+    act: Act,
+    task: TaskProgress | None,
+    waits: Sequence[Wait],
+    files: Sequence[str],
+) -> Iterator[str]:
+    following = act.turn
+    yield f"next: {following.sentence}"
+    if following.why:
+        yield f"because: {safe(following.why, 300)}"
+    if following.command:
+        yield f"run: {following.command}"
+    if task:
+        yield f"task: {safe(task.action)} (plan {following.task[:5]})"
+    yield from (f"but first: {wait}" for wait in waits)
+    yield f"inputs: {', '.join(map(safe, following.inputs))}"
+    if files:
+        yield f"read: {', '.join(map(safe, files))}"
+    if act.writes:
+        example = f" ('{act.example}' prints a valid one)" if act.example else ""
+        yield f"write: {', '.join(map(safe, act.writes))}{example}"
+    role = report.asker.role
+    if role and role_of(role) is None:
+        yield f"you: {safe(role)} is no agent of this company"
+    elif role and not _is_of(following.agent, role):
+        yield f"you: {safe(role)} has nothing to do now"
+
+
+def _why_nobody(report: PhaseReport) -> str:
+    if report.phase.progress.is_complete:
+        return "the phase is complete"
+    if not report.departments:
+        return f"department {report.asker.department} takes no part in this phase"
+    if all(one.is_complete for one in report.departments):
+        return "this part of the phase is done"
+    return "all that is left waits, see below"
+
+
+def input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | None) -> list[str]:
+    """Return the committed files that the printed inputs mean: of a task only its own plan."""
+    view = View(facts, department.department if department else None)
+    words = [word.lower().replace(" ", "-") for word in asked.inputs]
+    kinds = sorted({one.place.artifact.kind for one in facts.filed} - {"handoff"})
+    meant = (kind for kind in kinds if any(kind in word for word in words))
+    files = [one for kind in meant for one in view.of(kind)]
+    plan = asked.task[:5]
+    found = [
+        one.place.path
+        for one in files
+        if not (plan and one.place.plan and str(one.place.plan) != plan)
+    ]
+    handed = [word for word in asked.inputs if word == facts.handed_over and word]
+    return [*found[:_FEW], *handed]
+
+
+def _stops(report: PhaseReport) -> Iterator[Item]:
+    for one in report.departments:
+        for blocker in one.blockers:
+            if not blocker.startswith("plan "):
+                yield (
+                    f"{one.department}: {safe(blocker)}",
+                    {"department": one.department.value, "why": blocker},
+                )
+    for alarm in report.phase.alarms:
+        yield safe(str(alarm), 500), {"department": None, "why": str(alarm)}
+
+
+def _team(report: PhaseReport) -> Iterator[Item]:
+    if len(report.phase.progress.departments) < 2:
+        return
+    for one in report.departments:
+        gate = report.waits_at(one.department)
+        step = one.current.step.key if one.current else "done"
+        plans = f"{one.plans_complete} of {len(one.plans)} plans"
+        yield (
+            f"{one.department}: {step}, {plans}, {_turn(one, gate)}",
+            {
+                "department": one.department.value,
+                "step": step,
+                "plans_done": one.plans_complete,
+                "plans": len(one.plans),
+                "next": {"agent": one.next.agent, "step": one.next.step, "task": one.next.task}
+                if one.next
+                else None,
+                "waits_for": gate.on if gate else None,
+            },
+        )
+
+
+def _turn(one: DepartmentStatus, gate: Wait | None) -> str:
+    behind = f" behind {safe(gate.need)}" if gate else ""
+    if one.next is None:
+        return f"waits{behind}" if one.current else "complete"
+    return f"next: {one.next.agent}{f' {safe(one.next.task)}' if one.next.task else ''}{behind}"
+
+
+def _escalations(report: PhaseReport) -> Iterator[Item]:
+    since = {
+        str(line.get("id")): str(line.get("dt"))
+        for line in reversed(report.phase.facts.lines_of("escalation"))
+    }
+    asked: dict[str, dict[str, Any]] = {}
+    for line in report.phase.facts.lines_of("escalation"):
+        asked.setdefault(str(line.get("id")), {}).update(line)
+    for wait in report.phase.waits:
+        if EscalationId.parse(wait.waiter):
+            blocks = sorted(one.waiter for one in report.phase.waits if one.on == wait.waiter)
+            begun = since.get(wait.waiter, "")
+            yield (
+                f"{wait.waiter}: {safe(wait.on)} is to answer, since {safe(begun) or 'some time'}"
+                f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}"
+                f"{_question(asked.get(wait.waiter, {}))}",
+                {
+                    "id": wait.waiter,
+                    "holder": wait.on,
+                    "since": begun,
+                    "where": wait.where,
+                    "question": safe(str(asked.get(wait.waiter, {}).get("reason", "")), 300),
+                    "options": [
+                        safe(one, 300) for one in texts(asked.get(wait.waiter, {}).get("opts"))
+                    ],
+                    "blocks": blocks,
+                },
+            )
+
+
+def _question(line: Mapping[str, Any]) -> str:
+    """Return what an escalation asks, with the options and what is recommended."""
+    options = "; ".join(safe(one, 200) for one in texts(line.get("opts")))
+    parts = (
+        ("asks", safe(str(line.get("reason", "")), 300)),
+        ("options", options),
+        ("recommended", safe(str(line.get("rec") or ""), 300)),
+    )
+    return "".join(f"; {name}: {text}" for name, text in parts if text)
+
+
+def _gates(report: PhaseReport) -> Iterator[Item]:
+    for gate in report.phase.gates:
+        lacks = [str(lack) for lack in gate.missing]
+        more = f" and {len(lacks) - 2} more" if len(lacks) > 2 else ""
+        why = f"closed: {safe('; '.join(lacks[:2]), 300)}{more}"
+        yield (
+            f"{gate.name}: {'open' if gate.is_open else why}",
+            {"gate": gate.name, "open": gate.is_open, "lacks": lacks[:_FEW]},
+        )
+
+
+def _can_go_on(plan: PlanStatus) -> bool:
+    return not plan.is_done and not (plan.blocked_by and plan.standing is PlanStanding.PENDING)
+
+
+def _plans(report: PhaseReport, is_wanted: Callable[[PlanStatus], bool]) -> Iterator[Item]:
+    for plan in report.plans:
+        if is_wanted(plan):
+            done = (f"T{one.ref.number} {one.commit[:SHORT] or 'open'}" for one in plan.tasks)
+            lacks = f"; lacks {safe('; '.join(plan.missing), 300)}" if plan.missing else ""
+            head = f"{plan.id} {plan.department} {plan.standing}"
+            yield f"{head}: {', '.join(done)}{lacks}", _plan_data(plan)
+
+
+def _plan_data(plan: PlanStatus) -> dict[str, Any]:
+    return {
+        "plan": str(plan.id),
+        "department": plan.department.value,
+        "title": safe(plan.title),
+        "standing": plan.standing.value,
+        "commit": plan.commit[:SHORT],
+        "tasks": [
+            {"task": str(task.ref), "commit": task.commit[:SHORT] or None} for task in plan.tasks
+        ],
+        "lacks": list(plan.missing),
+        "blocked_by": list(plan.blocked_by),
+    }
+
+
+def _blocked(report: PhaseReport) -> Iterator[Item]:
+    for plan in report.plans:
+        if not plan.is_done and plan.blocked_by:
+            yield f"{plan.id} waits for {safe(', '.join(plan.blocked_by))}", _plan_data(plan)
+    shown = {str(task.ref) for plan in report.plans for task in plan.tasks}
+    for wait in report.phase.waits:
+        if wait.waiter in shown:
+            yield str(wait), {"task": wait.waiter, "blocked_by": [wait.on], "why": wait.why}

@@ -1,0 +1,157 @@
+"""What a phase waits for in the end, of all that waits: one thing, who is to do it, and everything
+that stands behind it. Pure.
+
+See docs/dev/sources.md#document-000.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from yolo_fs.core.ids import EscalationId, PlanId, TaskRef
+from yolo_fs.core.reasons import safe
+from yolo_fs.phase.phase import Phase, act_of
+from yolo_fs.phase.progress import DepartmentStatus
+from yolo_fs.phase.waits import Wait, shown
+from yolo_fs.protocol.roster import AGENT_BY_NAME
+
+MOST_NAMES = 3
+"""Names of one level that a sentence has room for."""
+MOST_WAITERS = 200
+
+
+class WaitTree(NamedTuple):
+    """One name of the graph, and whom it keeps waiting; each name stands once, nearest the root."""
+
+    name: str
+    why: str
+    """What the waiting one needs from its parent; of the root, what is to be done."""
+    where: str
+    """File that says so, `name:line`."""
+    waiters: tuple[WaitTree, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "waiters": [one.as_json() for one in self.waiters]}
+
+
+class RootCause(NamedTuple):
+    """The one thing that keeps most of a phase waiting."""
+
+    sentence: str
+    """Who is to do what, and whom that holds up, level by level."""
+    command: str
+    """What settles it; empty where an agent writes what is missing."""
+    tree: WaitTree
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `status --json` shows it."""
+        return {"sentence": self.sentence, "command": self.command, "tree": self.tree.as_json()}
+
+
+def root_cause(phase: Phase) -> RootCause | None:
+    """Return what most of a phase waits for; None while nobody waits for another's work."""
+    waits = () if phase.is_complete else phase.waits
+    if not any(_holds_up(phase, wait) for wait in waits):
+        return None
+    behind: dict[str, list[Wait]] = {}
+    for wait in waits:
+        behind.setdefault(wait.on, []).append(wait)
+    waiting = {wait.waiter for wait in waits}
+    # Who only speaks for an escalation, or writes for a gate, is not what is waited for.
+    roots = [name for name in behind if name not in waiting] or sorted(behind)
+    found = {name: _levels(name, behind) for name in roots}
+    held = {name: _held_up(phase, levels) for name, levels in found.items()}
+    root = min(roots, key=lambda name: (-held[name], -sum(map(len, found[name])), name))
+    does, command = _act_at(phase, root, behind[root])
+    levels = ([name for name in each if _is_told(name, behind)] for each in found[root])
+    blocked = [_listed(level) for level in levels if level]
+    tail = f"; that blocks {' → '.join(blocked)}" if blocked else ""
+    return RootCause(f"{does}{tail}", command, _tree(root, does, behind))
+
+
+def _is_told(name: str, behind: Mapping[str, object]) -> bool:
+    """Return whether a sentence names it: no agent, no plan beside its task, no gate that nobody
+    waits at, and no escalation, which the act names.
+    """
+    if name.startswith("gate:"):
+        return name in behind
+    return not (name in AGENT_BY_NAME or EscalationId.parse(name) or PlanId.parse(name))
+
+
+def _holds_up(phase: Phase, wait: Wait) -> bool:
+    departments = {one.department.value for one in phase.behind}
+    is_at_gate = wait.waiter in departments and wait.on.startswith("gate:")
+    is_asked = EscalationId.parse(wait.on) or wait.on.startswith("research:")
+    return is_at_gate or bool(is_asked) or (wait.waiter in departments and wait.on in departments)
+
+
+def _levels(root: str, behind: Mapping[str, Iterable[Wait]]) -> list[list[str]]:
+    """Return the names that wait for a root, those that are as far from it together."""
+    levels, seen, now = [], {root}, [root]
+    while now := sorted(
+        {wait.waiter for name in now for wait in behind.get(name, ())} - seen, key=shown
+    ):
+        seen.update(now)
+        levels.append(now)
+    return levels
+
+
+def _held_up(phase: Phase, levels: Iterable[Iterable[str]]) -> int:
+    """Return how many departments stand behind a root."""
+    departments = {one.department.value for one in phase.behind}
+    return len(departments & {name for level in levels for name in level})
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    words = (shown(name).replace("gate:", "gate ") for name in names[:MOST_NAMES])
+    return f"{', '.join(words)}{more}"
+
+
+def _act_at(phase: Phase, root: str, waits: Iterable[Wait]) -> tuple[str, str]:
+    """Return who is to do what at a root, and the command for it."""
+    names = {wait.waiter for wait in waits}
+    for one in phase.escalations:
+        if one.is_open and (str(one.id) in names or str(one.id) == root):
+            does, command = act_of(one)
+            return f"{one.agent} {does}", command
+    for department in phase.progress.departments:
+        if department.next and root in _names_of(department):
+            return department.next.sentence, department.next.command
+    gate = next((one for one in phase.gates if f"gate:{one.name}" == root), None)
+    if gate and gate.missing:
+        return f"{shown(root)} lacks {gate.missing[0].what}", gate.missing[0].command
+    wait = next(iter(waits))
+    return f"{shown(root)}: {safe(wait.why, 200)}", ""
+
+
+def _names_of(one: DepartmentStatus) -> set[str]:
+    """Return what the graph calls a department, its plans, tasks and who acts in it."""
+    plans = {str(plan.id) for plan in one.plans}
+    tasks = {str(task.ref) for plan in one.plans for task in plan.tasks}
+    turn = one.next
+    asked = {turn.agent, turn.task} - {""} if turn else set()
+    own = {name for name in asked if TaskRef.parse(name) or (turn and name == turn.agent)}
+    return {one.department.value} | plans | tasks | own
+
+
+def _tree(root: str, does: str, behind: Mapping[str, Iterable[Wait]]) -> WaitTree:
+    order, waits_of = [root], {root: Wait("", root, does, "")}
+    children: dict[str, list[str]] = {}
+    queue = deque(order)
+    while queue and len(order) < MOST_WAITERS:
+        name = queue.popleft()
+        for wait in behind.get(name, ()):
+            if wait.waiter not in waits_of:
+                waits_of[wait.waiter] = wait
+                children.setdefault(name, []).append(wait.waiter)
+                order.append(wait.waiter)
+                queue.append(wait.waiter)
+    built: dict[str, WaitTree] = {}
+    for name in reversed(order):
+        below = tuple(built[each] for each in children.get(name, ()))
+        wait = waits_of[name]
+        built[name] = WaitTree(shown(name), wait.why, wait.where, below)
+    return built[root]

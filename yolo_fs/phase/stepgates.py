@@ -1,0 +1,346 @@
+"""When a step may begin and when it is complete: each member of `EntryGate` and `ExitGate` bound to
+its predicate.
+
+A predicate yields what is missing, sentence by sentence; nothing means met. See
+docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from yolo_fs.escalations.fold import open_of
+from yolo_fs.evidence.facts import PlanStanding, all_present, failures_of, owner_lacks
+from yolo_fs.evidence.judged import came_after_sign_off, came_later
+from yolo_fs.loops.repairs import unfinished_reviews
+from yolo_fs.phase.view import SHARED_KINDS, View
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME
+from yolo_fs.protocol.gates import Outcome
+from yolo_fs.protocol.workflow import EntryGate, ExitGate
+
+Passed = frozenset[str]
+"""Keys of the steps that are complete or skipped so far."""
+
+
+def entry_lacks(view: View, gate: EntryGate, passed: Passed) -> tuple[str, ...]:
+    """Return what keeps an entry gate closed."""
+    return tuple(ENTRY[gate](view, passed))
+
+
+def exit_lacks(view: View, gate: ExitGate) -> tuple[str, ...]:
+    """Return what keeps an exit gate closed."""
+    return tuple(EXIT[gate](view))
+
+
+def stage_outcome(view: View) -> Outcome:
+    """Return what the gate from Architect to Lead decides: open critique sends the design back."""
+    decided = str(
+        next((line.get("stage_gate", "") for line in view.lines("architecture")), "")
+    ).lower()
+    if decided == Outcome.KILL.lower():
+        return Outcome.KILL
+    return (
+        Outcome.RECYCLE
+        if any(line.get("st") == "open" for line in view.lines("critique"))
+        else Outcome.GO
+    )
+
+
+def _after(step: str) -> Callable[[View, Passed], Iterator[str]]:
+    def lacks(_: View, passed: Passed) -> Iterator[str]:
+        if step not in passed:
+            yield f"step {step} is neither complete nor skipped"
+
+    return lacks
+
+
+def _analysis(view: View, _: Passed) -> Iterator[str]:
+    if not view.facts.of_kind("analysis"):
+        yield "no analysis.json"
+
+
+def _stage_gate(view: View, _: Passed) -> Iterator[str]:
+    outcome = stage_outcome(view)
+    if outcome is Outcome.KILL:
+        yield "the Architect decided Kill"
+    for line in view.lines("critique"):
+        if line.get("st") == "open":
+            yield f"critique {line.get('id')} is open"
+
+
+def _some_plan(view: View, _: Passed) -> Iterator[str]:
+    if not view.plan_files:
+        yield "no plan"
+
+
+def _plans_have_spec(view: View, _: Passed) -> Iterator[str]:
+    yield from _specs(view)
+
+
+def _red_if_written(view: View, passed: Passed) -> Iterator[str]:
+    if "test_authoring" in passed and view.of("test-plan"):
+        yield from _red_tests(view)
+
+
+def _each_plan_summarised(view: View, _: Passed) -> Iterator[str]:
+    yield from _summaries(view)
+
+
+def _approved(view: View, passed: Passed) -> Iterator[str]:
+    if "code_review" not in passed:
+        yield from _review_approved(view)
+        yield from _after("code_review")(view, passed)
+
+
+def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
+    last = next(
+        (
+            line
+            for line in reversed(view.facts.lines_of("qa-gate-results"))
+            if line.get("gl") == "post-phase"
+        ),
+        None,
+    )
+    if last is not None and last.get("r") == "FAIL":
+        yield "the post-phase QA gate failed"
+
+
+def _after_security(view: View, passed: Passed) -> Iterator[str]:
+    """The audit may be switched off while QA has yet to pass."""
+    yield from _after("qa")(view, passed)
+    yield from _after("security")(view, passed)
+
+
+def _signed_off(_: View, passed: Passed) -> Iterator[str]:
+    """Document 002 puts it after security, the protocol after sign-off; both open it (10 #6)."""
+    if not (passed & {"security", "signoff"} and "code_review" in passed):
+        yield "neither security nor sign-off is done"
+
+
+def _integrated(view: View, passed: Passed) -> Iterator[str]:
+    """Where one department works, no gate stands between its last step and the delivery."""
+    yield from _after("integration_gate")(view, passed)
+    yield from _signed_off(view, passed)
+
+
+ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
+    EntryGate.ANALYSIS: _analysis,
+    EntryGate.SCOPE: _after("po"),
+    EntryGate.PHASE_DIRECTORY: lambda _view, _passed: iter(()),
+    EntryGate.CRITIQUE: _after("critique"),
+    EntryGate.RESEARCH: _after("research"),
+    EntryGate.ARCHITECTURE: _after("architecture"),
+    EntryGate.STAGE_GATE: _stage_gate,
+    EntryGate.PLANS: _some_plan,
+    EntryGate.SPECS: _plans_have_spec,
+    EntryGate.RED_TESTS: _red_if_written,
+    EntryGate.SUMMARIES: _each_plan_summarised,
+    EntryGate.REVIEW_APPROVED: _approved,
+    EntryGate.POST_PHASE_QA: _post_phase_qa,
+    EntryGate.QA_DONE: _after("qa"),
+    EntryGate.SECURITY_DONE: _after_security,
+    EntryGate.SIGNED_OFF: _signed_off,
+    EntryGate.INTEGRATION_DONE: _integrated,
+}
+
+
+def _present(kind: str, name: str) -> Callable[[View], Iterator[str]]:
+    def lacks(view: View) -> Iterator[str]:
+        if not view.of(kind):
+            yield f"no valid {_named(view, name)}"
+
+    return lacks
+
+
+def _named(view: View, name: str) -> str:
+    """Return how a file is called in the department; one that serves all needs no prefix."""
+    kind = name.partition(".")[0]
+    if view.department is None or kind in SHARED_KINDS:
+        return name
+    return f"{DEPARTMENT_BY_NAME[view.department].prefix}{name}"
+
+
+def _scope_approved(view: View) -> Iterator[str]:
+    if not any(
+        line.get("status") == "PO-APPROVED" for line in view.facts.lines_of("scope-document")
+    ):
+        yield "no scope-document.json with status PO-APPROVED"
+
+
+def _critique(view: View) -> Iterator[str]:
+    """Findings without ratings are a critique; half-rated ones are being written."""
+    lines = view.lines("critique")
+    rated = [line for line in lines if line.keys() & {"cf", "rd"}]
+    if not lines:
+        yield f"no valid {_named(view, 'critique.jsonl')}"
+    elif rated and not (all_present(lines, "cf") and all_present(lines, "rd")):
+        yield "critique entries without confidence and round"
+
+
+def _research(view: View) -> Iterator[str]:
+    """Findings end the step; questions that wait for the Scout do not."""
+    lines = view.lines("research")
+    if not lines:
+        yield "no valid research.jsonl"
+    elif all(line.get("src") == "pending" for line in lines):
+        yield "research.jsonl has questions and no finding"
+
+
+def _dependencies(view: View) -> Iterator[str]:
+    for plan in view.plan_files:
+        for item in plan.foreign:
+            name = f"{item.get('p')}-{item.get('n')}"
+            if not view.facts.earlier_plans.get(name, False):
+                yield f"plan {plan.id} needs plan {name} of an earlier phase, which is not complete"
+
+
+def _specs(view: View) -> Iterator[str]:
+    if not view.plan_files:
+        yield "no plan"
+    for plan in view.plan_files:
+        for task in plan.tasks:
+            if not task.get("spec"):
+                yield f"task {plan.id}/{task.get('id')} has no spec"
+
+
+def _red_tests(view: View) -> Iterator[str]:
+    lines = view.lines("test-plan")
+    if not lines:
+        yield f"no valid {_named(view, 'test-plan.jsonl')}"
+    for line in lines:
+        if line.get("red") is not True:
+            yield f"the tests of {line.get('id')} are not red"
+    tested = {str(line.get("plan")) for line in lines}
+    for plan in view.plan_files if all_present(lines, "plan") else ():
+        if str(plan.id) not in tested and any(task.get("ts") for task in plan.tasks):
+            yield f"{_named(view, 'test-plan.jsonl')} has no test of plan {plan.id}"
+
+
+def _summaries(view: View) -> Iterator[str]:
+    if not view.plans:
+        yield "no plan"
+    for plan in view.plans:
+        if plan.standing is PlanStanding.CLAIMED:
+            yield f"plan {plan.id} is claimed: {'; '.join(plan.missing)}"
+        elif not plan.is_done:
+            yield f"plan {plan.id} is {plan.standing.value}"
+
+
+def _no_pending_escalation(view: View) -> Iterator[str]:
+    """What anybody writes ends none: the task has to go on, as the log of escalations shows."""
+    for one in open_of(view.facts, view.department):
+        yield f"escalation {one.id} is {one.standing}: {one.agent} holds it"
+
+
+def _review_approved(view: View) -> Iterator[str]:
+    if not any("r" in line for line in view.lines("code-review")):
+        yield f"no valid {_named(view, 'code-review.jsonl')}"
+    lines = view.lines("code-review")
+    reviewed = {str(line.get("plan")) for line in lines if "r" in line}
+    for each in view.plan_files if lines else ():
+        if str(each.id) not in reviewed:
+            yield f"plan {each.id} is not reviewed"
+    for plan, verdict, state in unfinished_reviews(view.facts, view.department):
+        yield f"the review of plan {plan} says {verdict}: {state}"
+
+
+def _qa(view: View) -> Iterator[str]:
+    yield from _present("verification", "verification.jsonl")(view)
+    yield from _present("qa-code", "qa-code.jsonl")(view)
+    yield from _failing(view, "qa")
+    for kind in ("verification", "qa-code"):
+        yield from came_later(view.facts, kind, view.department)
+
+
+def _security(view: View) -> Iterator[str]:
+    yield from _present("security-audit", "security-audit.jsonl")(view)
+    yield from came_later(view.facts, "security-audit", view.department)
+
+
+def _security_fail(view: View) -> Iterator[str]:
+    yield from _failing(view, "security")
+
+
+def _failing(view: View, step: str = "") -> Iterator[str]:
+    yield from dict.fromkeys(map(str, failures_of(view.facts, step, view.department)))
+
+
+def _security_may_pause(_: View) -> Iterator[str]:
+    """A WARN pauses for a person where configured; it closes no gate (see `progress.pauses`)."""
+    yield from ()
+
+
+def _state_complete(view: View) -> Iterator[str]:
+    """A sign-off counts for what there was to sign when it was given."""
+    facts, number = view.facts, int(view.facts.phase.number)
+    states = [
+        filed.position
+        for filed in facts.of_kind("state")
+        if any(line.get("st") == "complete" and line.get("ph") == number for line in filed.lines)
+    ]
+    executions = [
+        filed.position
+        for filed in facts.of_kind("execution-state")
+        if any(_says_complete(line) and line.get("phase") == number for line in filed.lines)
+    ]
+    signed = [*states, *executions, *([facts.signed_off_at] if facts.signed_off else ())]
+    unsigned = [tuple(came_after_sign_off(facts, position)) for position in signed]
+    if not signed:
+        yield f"no state.json that says phase {number} is complete"
+    elif all(unsigned):
+        yield f"the sign-off is older than {unsigned[-1][0]}, which came after it"
+    yield from _failing(view)
+
+
+def _says_complete(execution: Mapping[str, Any]) -> bool:
+    """Return whether the phase is called complete: by evidence, or until then by a Lead."""
+    declared = execution.get("declared")
+    return "complete" in (
+        execution.get("status"),
+        declared.get("status") if isinstance(declared, dict) else None,
+    )
+
+
+def _delivery(view: View) -> Iterator[str]:
+    last = next(reversed(view.facts.lines_of("po-qa-verdict")), None)
+    if last is None:
+        yield "no po-qa-verdict.jsonl"
+    elif last.get("verdict") != "approve":
+        yield f"the Product Owner says {last.get('verdict')}"
+    later = [*came_later(view.facts, "po-qa-verdict", None)]
+    yield from later
+    if last and last.get("verdict") == "approve" and not later:
+        yield from filter(None, [owner_lacks(view.facts)])
+
+
+def _integration(view: View) -> Iterator[str]:
+    last = next(reversed(view.facts.lines_of("integration-gate-result")), None)
+    if last is None:
+        yield "no integration-gate-result.jsonl"
+    yield from _failing(view, "integration_gate")
+    yield from came_later(view.facts, "integration-gate-result", None)
+
+
+EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
+    ExitGate.SCOPE_APPROVED: _scope_approved,
+    ExitGate.CRITIQUE: _critique,
+    ExitGate.RESEARCH: _research,
+    ExitGate.ARCHITECTURE: _present("architecture", "architecture.toon"),
+    ExitGate.EXECUTION_RUNNING: lambda view: _some_plan(view, frozenset()),
+    ExitGate.DEPENDENCIES: _dependencies,
+    ExitGate.SPECS: _specs,
+    ExitGate.RED_TESTS: _red_tests,
+    ExitGate.SUMMARIES: _summaries,
+    ExitGate.NO_PENDING_ESCALATION: _no_pending_escalation,
+    ExitGate.REVIEW_APPROVED: _review_approved,
+    ExitGate.DOCS: _present("docs", "docs.jsonl"),
+    ExitGate.QA: _qa,
+    ExitGate.SECURITY_AUDIT: _security,
+    ExitGate.SECURITY_FAIL_STOPS: _security_fail,
+    ExitGate.SECURITY_WARN_PAUSES: _security_may_pause,
+    ExitGate.STATE_COMPLETE: _state_complete,
+    ExitGate.ROADMAP_UPDATED: _present("roadmap", "ROADMAP.md"),
+    ExitGate.INTEGRATION_RESULT: _integration,
+    ExitGate.DELIVERY_VERDICT: _delivery,
+}

@@ -1,0 +1,179 @@
+"""A phase as one department sees it: its own artifacts, the shared ones, and the steps that a rule
+skips.
+
+See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from yolo_fs.evidence.facts import (
+    Filed,
+    PhaseFacts,
+    Plan,
+    PlanStatus,
+    failures_of,
+    plan_progress,
+    plans_of,
+    texts,
+)
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.protocol.workflow import (
+    COMPLEXITIES,
+    TEAM_SIZE_BY_NAME,
+    TEAM_SIZES,
+    Skip,
+    Step,
+)
+from yolo_fs.schemas.config import Config
+
+SHARED_KINDS = frozenset({"critique", "research"})
+"""Kinds of which the unprefixed file serves every department that has none of its own: Critic and
+Scout are shared agents."""
+
+PHASE_STEPS = frozenset({"po", "signoff", "integration_gate", "delivery"})
+"""Steps that a phase has once, however many departments work on it."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What the rules of a step look at."""
+
+    facts: PhaseFacts
+    department: Dept | None
+    """None: the phase as a whole."""
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force."""
+        return self.facts.switches.config
+
+    @cached_property
+    def plan_files(self) -> tuple[Plan, ...]:
+        """The plans, as their files say."""
+        return plans_of(self.facts, self.department)
+
+    @cached_property
+    def plans(self) -> tuple[PlanStatus, ...]:
+        """The plans, as the evidence says."""
+        return plan_progress(self.facts, self.department)
+
+    def of(self, kind: str) -> tuple[Filed, ...]:
+        """Return the valid artifacts of a kind that count for this view."""
+        own = self.facts.of_kind(kind, self.department)
+        if not own and kind in SHARED_KINDS:
+            return self.facts.of_kind(kind, DEFAULT_DEPARTMENT)
+        return own
+
+    def lines(self, kind: str) -> tuple[Mapping[str, Any], ...]:
+        """Return the records of a kind."""
+        return tuple(line for filed in self.of(kind) for line in filed.lines)
+
+    def of_step(self, step: Step) -> tuple[Filed, ...]:
+        """Return the artifacts that a step produces."""
+        kinds = {
+            filed.place.artifact.kind
+            for filed in self.facts.filed
+            if filed.place.artifact.step == step.key
+        }
+        return tuple(filed for kind in sorted(kinds) for filed in self.of(kind))
+
+
+DECLARED_SKIP = "declared: "
+"""Begins the rule of a skip that no table decides, such as `--skip-qa` of one run: only the
+execution state tells."""
+BY_RULE = "rule: "
+"""Begins the reason that the execution state gives for a skip by the tables."""
+
+
+def skip_rule(view: View, step: Step) -> str:
+    """Return the rule that skips the step, as the tables print it; empty when none does."""
+    if step.mandatory and not _outside_route(view, step):
+        return ""
+    if any(failures_of(view.facts, step.key, view.department)):
+        return ""
+    by_row = next((skip for skip in step.skips if SKIPS[skip](view, step)), None)
+    if by_row is not None:
+        return by_row.value
+    if not step.mandatory and (reason := _declared(view, step)) is not None:
+        return DECLARED_SKIP + reason
+    if _outside_route(view, step):
+        return f"complexity {view.facts.switches.complexity}"
+    return _too_small_for(view, step)
+
+
+def _too_small_for(view: View, step: Step) -> str:
+    """Return which team leaves the step out; empty when it runs."""
+    rules = view.config.company
+    if step.mandatory or step.key in rules.steps:
+        return ""
+    if step.key not in TEAM_SIZE_BY_NAME[rules.team].runs:
+        return f"team {rules.team}"
+    is_left_out = step.key not in TEAM_SIZES[0].runs and is_trivial(view.facts)
+    return "trivial work" if is_left_out else ""
+
+
+def is_trivial(facts: PhaseFacts) -> bool:
+    """Return whether the phase is trivial work: its analysis says so, surely enough, and its plans
+    touch no more files than such work may.
+    """
+    rules = facts.switches.config.complexity_routing
+    if not rules.enabled:
+        return False
+    lines = [line for filed in facts.of_kind("analysis") for line in filed.lines]
+    if not lines or lines[-1].get("complexity") != "trivial":
+        return False
+    sureness = lines[-1].get("confidence")
+    is_sure = isinstance(sureness, int | float) and sureness >= rules.trivial_confidence_threshold
+    files = {file for plan in facts.plans for task in plan.tasks for file in texts(task.get("f"))}
+    return is_sure and len(files) <= rules.max_trivial_files
+
+
+def _outside_route(view: View, step: Step) -> bool:
+    """Return whether the complexity routing of this phase leaves the step out."""
+    complexity = view.facts.switches.complexity
+    route = next((row for row in COMPLEXITIES if row.name == complexity), None)
+    return route is not None and step.key not in route.runs + route.inline
+
+
+def _declared(view: View, step: Step) -> str | None:
+    """Return why the committed execution state skips the step, where somebody decided so."""
+    steps = view.facts.execution_state().get("steps")
+    entry = steps.get(step.key) if isinstance(steps, dict) else None
+    if not isinstance(entry, dict) or entry.get("status") != "skipped":
+        return None
+    reason = str(entry.get("reason", ""))
+    return None if reason.startswith(BY_RULE) else reason
+
+
+def _output_exists(view: View, step: Step) -> bool:
+    """What the step ends with is there, but not its exit gate (`critique.jsonl` without `cf`)."""
+    kinds = {name.partition(".")[0] for name in step.outputs}
+    return any(filed.place.artifact.kind in kinds for filed in view.of_step(step))
+
+
+def _no_task_has_ts(view: View, _: Step) -> bool:
+    tasks = [task for plan in view.plan_files for task in plan.tasks]
+    is_specified = bool(tasks) and all(task.get("spec") for task in tasks)
+    return is_specified and not any(task.get("ts") for task in tasks)
+
+
+SKIPS: Mapping[Skip, Callable[[View, Step], bool]] = {
+    Skip.TURBO: lambda view, _: view.config.effort == "turbo",
+    Skip.FAST: lambda view, _: view.config.effort == "fast",
+    Skip.EXISTS: _output_exists,
+    Skip.NO_TS: _no_task_has_ts,
+    Skip.SKIP_QA: lambda view, _: view.facts.switches.skip_qa,
+    Skip.SKIP_SECURITY: lambda view, _: view.facts.switches.skip_security,
+    Skip.CONFIG: lambda view, _: view.config.documenter == "never",
+    Skip.PO_OFF: lambda view, _: not view.config.po.enabled,
+    Skip.CRITIQUE_OFF: lambda view, _: not view.config.critique.enabled,
+    Skip.SECURITY_OFF: lambda view, _: not view.config.security_audit,
+    Skip.INTEGRATION_OFF: lambda view, _: (
+        not view.facts.switches.several_departments and not view.config.integration_gate.enabled
+    ),
+}

@@ -1,0 +1,524 @@
+"""Who waits for whom in a phase, as a graph: every circle is a deadlock and is named, and so is
+every wait for something that nobody will supply.
+
+Names of the graph: departments (`frontend`: its part is done), plans (`01-02`), tasks (`01-02/T3`),
+gates (`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests
+(`research:fe-research.jsonl:3`) and agents (`fe-lead`: somebody of that name is there and free to
+answer). A wait is met only when what it waits for is there. The graph work is linear but for one
+sort, without recursion. See docs/dev/sources.md#document-000 and #document-002.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise, product
+from operator import attrgetter
+from typing import Any
+
+from yolo_fs.core.ids import PlanId, TaskRef
+from yolo_fs.core.reasons import safe
+from yolo_fs.escalations.log import ENTRIES, LOG, EscalationProgress, EscalationStage
+from yolo_fs.evidence.facts import (
+    Filed,
+    PhaseFacts,
+    Plan,
+    PlanStanding,
+    PlanStatus,
+    plans_of,
+    texts,
+)
+from yolo_fs.phase.gate_status import GateSource, MissingEvidence
+from yolo_fs.phase.progress import DepartmentStatus
+from yolo_fs.phase.waves import dispatched, waves
+from yolo_fs.protocol.departments import (
+    DEFAULT_DEPARTMENT,
+    SHARED_NAMES,
+    WORKING,
+    Dept,
+    Role,
+    name_in,
+)
+from yolo_fs.protocol.gates import GATE_BY_NAME, WAVE_GATES, Owed, WaveGate
+from yolo_fs.protocol.roster import AGENT_BY_NAME, plain_name
+
+CONFIG = "config.json"
+"""Where the waves are configured."""
+
+
+def waits_of(phase: GateSource) -> tuple[Wait, ...]:
+    """Return who waits for what, sorted, in whatever order artifacts arrived."""
+    sources = _WaitSources(phase)
+    found = {
+        *sources.of_departments(),
+        *sources.of_plans(),
+        *sources.of_gates(),
+        *sources.of_escalations(),
+        *sources.of_research(),
+        *sources.of_handoffs(),
+    }
+    found |= {*sources.of_stuck_plans(found), *sources.of_agents_to_come(found)}
+    return tuple(sorted(found, key=BY_NAME))
+
+
+def suppliers(phase: GateSource) -> frozenset[str]:
+    """Return the names that somebody supplies, now or when their turn comes."""
+    facts = phase.facts
+    active = facts.switches.departments
+    plans = {str(plan.id) for plan in phase.folded.plans}
+    gates = {f"gate:{gate.name}" for gate in phase.gates}
+    agents = {
+        name
+        for name, row in AGENT_BY_NAME.items()
+        if row.department in (None, *SHARED_NAMES, *active)
+    }
+    if not facts.switches.config.research_requests.enabled:
+        agents.discard(Role.SCOUT)
+    return frozenset({*active, *plans, *_plans_elsewhere(facts), *gates, *agents, *_OUTSIDERS})
+
+
+_OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
+"""Who answers without being in the roster."""
+
+
+def _plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
+    """Yield the plans of other phases that are asked for: the facts of one do not tell them."""
+    for plan in plans_of(facts):
+        yield from (
+            f"{item.get('p')}-{item.get('n')}"
+            for item in plan.foreign
+            if item.get("p") != plan.id.phase
+        )
+
+
+@dataclass(frozen=True)
+class _WaitSources:
+    """Yields the waits of a phase, one method for each kind of evidence."""
+
+    phase: GateSource
+
+    @cached_property
+    def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:
+        """Plans of active departments that are incomplete: how far, what they say, where."""
+        files = {filed.place.plan: filed.place.name for filed in self.phase.facts.of_kind("plan")}
+        written = {plan.id: plan for plan in plans_of(self.phase.facts)}
+        plans = (plan for plan in self.phase.folded.plans if not plan.is_done)
+        return tuple((plan, written[plan.id], files[plan.id]) for plan in plans)
+
+    @cached_property
+    def department_of(self) -> Mapping[PlanId, Dept]:
+        """Plan → its department."""
+        return {plan.id: plan.department for plan in plans_of(self.phase.facts)}
+
+    @cached_property
+    def closed(self) -> Mapping[str, tuple[MissingEvidence, ...]]:
+        """Gates of the phase that are closed → what they lack."""
+        return {gate.name: gate.missing for gate in self.phase.gates if not gate.is_open}
+
+    @cached_property
+    def entrances(self) -> Mapping[Dept, WaveGate]:
+        """Departments that have not begun to implement → the closed gate in front of their wave."""
+        begun = {one.department for one in self.phase.folded.departments if _has_begun(one)}
+        return {
+            dept: gate
+            for dept, gate in _wave_gates(self.phase.facts)
+            if dept not in begun and self._is_closed(gate)
+        }
+
+    def _is_closed(self, gate: WaveGate) -> bool:
+        return (
+            gate.gate in self.closed
+            if gate.gate
+            else any(one.department is gate.department for one in self.phase.behind)
+        )
+
+    def of_departments(self) -> Iterator[Wait]:
+        for one in self.phase.behind:
+            if gate := self.entrances.get(one.department):
+                yield Wait(one.department, _gate_name(gate), "its wave begins behind it", CONFIG)
+        for plan, _, file in self.unfinished:
+            yield Wait(plan.department, str(plan.id), "its plan is not complete", file)
+
+    def of_plans(self) -> Iterator[Wait]:
+        for plan, written, file in self.unfinished:
+            name = str(plan.id)
+            if gate := self.entrances.get(plan.department):
+                yield Wait(name, _gate_name(gate), f"{plan.department} begins behind it", CONFIG)
+            for need in plan.blocked_by:
+                key = "d" if need in written.needs else "xd"
+                yield Wait(
+                    name,
+                    need,
+                    f"`{key}` names it",
+                    f"{file}:1",
+                    f"take {shown(need)} out of `{key}` in {file}",
+                )
+            yield from _of_tasks(plan, written, file)
+
+    def of_gates(self) -> Iterator[Wait]:
+        """Yield which departments, or which of their Leads, owe a closed gate its evidence."""
+        for name, missing in self.closed.items():
+            row = GATE_BY_NAME.get(name)
+            yield from OWING[row.owed_by if row else Owed.BEHIND](self, name, missing)
+        for gate in self.entrances.values():
+            yield from (
+                _owed(_gate_name(gate), one)
+                for one in self.phase.behind
+                if not gate.gate and one.department is gate.department
+            )
+
+    def owed_behind(self, gate: str, _: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
+        yield from (_owed(f"gate:{gate}", one) for one in self.phase.behind)
+
+    def owed_by_required(self, gate: str, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
+        for department in GATE_BY_NAME[gate].requires:
+            yield Wait(f"gate:{gate}", department, missing[0].what, missing[0].file)
+
+    def owed_by_unanswered(self, gate: str, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
+        """Yield whose word is missing: the side that was spoken to, or both if none is named."""
+        lines = self.phase.facts.lines_of("api-contracts")
+        for lack in missing:
+            if lack.line or not lines:
+                direction = lines[lack.line - 1].get("direction") if lack.line else None
+                where = f"{lack.file}:{lack.line}" if lack.line else lack.file
+                receiver = str(direction).partition("_to_")[2]
+                sides = [row.name for row in WORKING if row.name == receiver]
+                for side in sides or reversed(GATE_BY_NAME[gate].requires):
+                    lead = name_in(Role.LEAD, side)
+                    remedy = f"agree on it in {lack.file}"
+                    yield Wait(f"gate:{gate}", lead, lack.what, where, remedy)
+
+    def of_escalations(self) -> Iterator[Wait]:
+        """Yield who waits for an escalation that is open, and whom it waits for."""
+        behind = {one.department for one in self.phase.behind}
+        for one in self.phase.escalations:
+            if not one.is_open or one.id.task.plan.phase != self.phase.facts.phase.number:
+                continue
+            department, last = (
+                self.department_of.get(one.id.task.plan, DEFAULT_DEPARTMENT),
+                one.history[-1],
+            )
+            where = f"{LOG}:{last.number}" if last.number else ENTRIES
+            waiters = {str(one.id.task): "it is blocked until that is resolved"}
+            if one.is_told:  # who goes on with it waits for nobody
+                waiters = {}
+            if department in behind:
+                waiters[department] = "no escalation may be pending at the end of implementation"
+            if (
+                one.severity == "blocking"
+                and one.standing is EscalationStage.RISING
+                and last.number
+            ):
+                waiters[_agent(last.agent, department)] = "it escalated that and cannot go on"
+            yield from (Wait(waiter, str(one.id), why, where) for waiter, why in waiters.items())
+            remedy = f"resolve it: 'yolo-fs escalate resolve {one.id}'"
+            yield Wait(
+                str(one.id), _spoken_to(one, department), "it holds the escalation", where, remedy
+            )
+
+    def of_research(self) -> Iterator[Wait]:
+        """Yield blocking requests without an answer: whom they pause, and the Scout."""
+        asked = self.phase.facts.of_kind("research")
+        lines = self.phase.facts.lines_of("research")
+        answered = {line.get("q") for line in lines if line.get("src") != "pending"}
+        for filed in asked:
+            for number, line in enumerate(filed.lines, 1):
+                if (
+                    line.get("src") != "pending"
+                    or line.get("rt") != "blocking"
+                    or line.get("q") in answered
+                ):
+                    continue
+                file = filed.place.name
+                name, where = f"research:{file}:{number}", f"{file}:{number}"
+                yield from (
+                    Wait(waiter, name, "it asked, and cannot go on", where)
+                    for waiter in self._paused(filed, line)
+                )
+                remedy = f"write the finding into {file}, or make the request informational"
+                yield Wait(name, Role.SCOUT, "it is to be answered", where, remedy)
+
+    def _paused(self, filed: Filed, line: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the agent that asked, and the task or plan that it asked for, if named."""
+        named = [str(line.get(key, "")) for key in ("task", "plan_id", "brief_for")]
+        tasks = [found for name in named if (found := TaskRef.parse(name))]
+        plans = [task.plan for task in tasks] or [
+            plan for name in named if (plan := PlanId.parse(name))
+        ]
+        own = Dept(filed.place.department)
+        yield _agent(str(line.get("ra")), self.department_of.get(plans[0], own) if plans else own)
+        yield from map(str, tasks or plans)
+
+    def of_handoffs(self) -> Iterator[Wait]:
+        """Yield departments that were handed blockers; a later handoff replaces an earlier one."""
+        latest = {
+            (str(line.get("from_dept")), str(line.get("to_dept"))): (
+                f"{filed.place.name}:{number}",
+                line,
+            )
+            for filed in self.phase.facts.of_kind("dept-handoff")
+            for number, line in enumerate(filed.lines, 1)
+        }
+        behind = {one.department.value for one in self.phase.behind}
+        for (giver, taker), (where, line) in latest.items():
+            if line.get("blockers") and taker in behind:
+                remedy = f"hand over from {giver} to {taker} again, without blockers"
+                yield Wait(taker, giver, "its handoff has blockers", where, remedy)
+
+    def of_stuck_plans(self, found: Collection[Wait]) -> Iterator[Wait]:
+        """Yield plans that wait for a task of theirs because that waits for more than its turn."""
+        stuck = {task for wait in found if (task := TaskRef.parse(wait.waiter))}
+        files = {plan.id: file for plan, _, file in self.unfinished}
+        yield from (
+            Wait(str(task.plan), str(task), "its task cannot go on", files[task.plan])
+            for task in stuck
+            if task.plan in files
+        )
+
+    def of_agents_to_come(self, found: Collection[Wait]) -> Iterator[Wait]:
+        """Yield agents whom somebody waits for and who come when their department's wave begins."""
+        present = set(self.department_of.values())
+        for name in {wait.on for wait in found} & AGENT_BY_NAME.keys():
+            department = AGENT_BY_NAME[name].department
+            gate = self.entrances.get(department) if department else None
+            if gate and department not in present:
+                yield Wait(name, _gate_name(gate), f"{department} begins behind it", CONFIG)
+
+
+def _has_begun(one: DepartmentStatus) -> bool:
+    return any(plan.standing is not PlanStanding.PENDING for plan in one.plans)
+
+
+def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
+    """Yield each department of a later wave with the gates behind the wave before."""
+    route = dispatched(facts.switches)
+    for before, after in pairwise(waves(route)):
+        gates = [row for row in WAVE_GATES if row.department in before.departments]
+        behind = [dept for dept in after.departments if dept in facts.switches.departments]
+        yield from product(behind, gates)
+
+
+def _gate_name(row: WaveGate) -> str:
+    return f"gate:{row.gate or row.name}"
+
+
+def _of_tasks(plan: PlanStatus, written: Plan, file: str) -> Iterator[Wait]:
+    """Yield what tasks wait for that run in a circle; the order of all others is no news."""
+    stuck = {f"T{task.ref.number}" for task in plan.tasks if not task.layer and not task.commit}
+    for line, task in enumerate(written.tasks, 2):
+        for need in texts(task.get("td")):
+            if {name := str(task.get("id")), need} <= stuck:
+                remedy = f"take {need} out of `td` of {name} in {file}"
+                yield Wait(
+                    f"{plan.id}/{name}",
+                    f"{plan.id}/{need}",
+                    "`td` names it",
+                    f"{file}:{line}",
+                    remedy,
+                )
+
+
+def _owed(gate: str, one: DepartmentStatus) -> Wait:
+    assert one.current is not None
+    return Wait(
+        gate,
+        one.department,
+        f"{one.department} is at {one.current.step.key}",
+        one.current.step.outputs[-1],
+    )
+
+
+OWING: Mapping[Owed, Callable[[_WaitSources, str, tuple[MissingEvidence, ...]], Iterator[Wait]]] = {
+    Owed.BEHIND: _WaitSources.owed_behind,
+    Owed.REQUIRED: _WaitSources.owed_by_required,
+    Owed.UNANSWERED: _WaitSources.owed_by_unanswered,
+}
+
+
+def _spoken_to(one: EscalationProgress, department: Dept) -> str:
+    """Return whose answer is awaited: the holder; while it rises, whoever was asked, if any."""
+    asked = one.history[-1].target
+    return (
+        _agent(asked, department) if asked and one.standing is EscalationStage.RISING else one.agent
+    )
+
+
+def _agent(spelled: str, department: Dept) -> str:
+    """Return the agent whom a department means."""
+    return name_in(plain_name(spelled), department)
+
+
+_SHOWN_NAME = 80
+"""Characters of a name that an alarm shows; agents choose some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One edge: somebody or something cannot go on before something else is there."""
+
+    waiter: str
+    """Name of what waits."""
+    on: str
+    """Name of what it waits for."""
+    why: str
+    """What it needs from there."""
+    where: str
+    """File of the phase that says so, with the line where one line does: `name:line`."""
+    remedy: str = ""
+    """What a person may do to end it; empty where only what it waits for can."""
+
+    def __str__(self) -> str:
+        return f"{shown(self.waiter)} waits for {self.need}"
+
+    @property
+    def need(self) -> str:
+        """What it waits for, why, and where that stands."""
+        return f"{shown(self.on)} ({self.why}, {self.where})"
+
+
+BY_NAME = attrgetter("waiter", "on", "why", "where", "remedy")
+"""The one order of waits, so that no other makes a difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlock:
+    """Waits that run in a circle, from the smallest name on."""
+
+    waits: tuple[Wait, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who is in it, each waiting for the next, the last for the first."""
+        return tuple(wait.waiter for wait in self.waits)
+
+    def __str__(self) -> str:
+        ways = tuple(dict.fromkeys(wait.remedy for wait in self.waits if wait.remedy))
+        circle = ", that for ".join(wait.need for wait in self.waits)
+        return f"deadlock: {shown(self.names[0])} waits for {circle}{_advice(ways)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A wait for something that nobody will ever supply."""
+
+    wait: Wait
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who waits."""
+        return (self.wait.waiter,)
+
+    def __str__(self) -> str:
+        ways = (self.wait.remedy,) if self.wait.remedy else ()
+        return f"orphan wait: {self.wait}, but {_absence(self.wait.on)}{_advice(ways)}"
+
+
+Alarm = Deadlock | Orphan
+
+
+def shown(name: str) -> str:
+    """Return a name as an alarm shows it: escaped and cut."""
+    return safe(name, _SHOWN_NAME)
+
+
+def _advice(ways: tuple[str, ...]) -> str:
+    if not ways:
+        return ""
+    return f". To break it, {'do one of these: ' if len(ways) > 1 else ''}{'; or '.join(ways)}"
+
+
+def _absence(name: str) -> str:
+    """Return why nobody supplies what is named so."""
+    if name == Role.SCOUT:
+        return "research on demand is turned off in config.json"
+    if PlanId.parse(name):
+        return "no active department has a valid plan of that number committed"
+    if name in {row.name.value for row in WORKING}:
+        return "that department is not active"
+    if name in AGENT_BY_NAME:
+        return "no such agent works on this phase"
+    return "there is nobody and nothing of that name"
+
+
+def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:
+    """Return a shortest circle through the smallest name of each knot (of waits that all lead back
+    to each other).
+
+    Linear in the waits after sorting. Where circles share a knot, the next is named when the first
+    is broken.
+    """
+    edges: dict[tuple[str, str], Wait] = {}
+    for wait in sorted(waits, key=BY_NAME):
+        edges.setdefault((wait.waiter, wait.on), wait)
+    graph: dict[str, list[str]] = {name: [] for pair in edges for name in pair}
+    for waiter, on in edges:
+        graph[waiter].append(on)
+    found = sorted(_circle(graph, knot) for knot in _knots(graph) if _is_tied(graph, knot))
+    return tuple(Deadlock(tuple(edges[pair] for pair in _pairs(names))) for names in found)
+
+
+def orphans(waits: Iterable[Wait], known: Collection[str]) -> tuple[Orphan, ...]:
+    """Return the waits for a name that is not known and does not wait itself: a name that waits
+    says what it lacks.
+    """
+    listed = sorted(set(waits), key=BY_NAME)
+    there = {*known, *(wait.waiter for wait in listed)}
+    return tuple(Orphan(wait) for wait in listed if wait.on not in there)
+
+
+def _knots(graph: Mapping[str, list[str]]) -> Iterator[frozenset[str]]:
+    """Yield the strongly connected components, by Kosaraju's two walks, none of them recursive."""
+    back: dict[str, list[str]] = {name: [] for name in graph}
+    for waiter, following in graph.items():
+        for on in following:
+            back[on].append(waiter)
+    seen: set[str] = set()
+    finished = [name for root in graph for name in _walk(graph, root, seen)]
+    seen = set()
+    for root in reversed(finished):
+        if knot := frozenset(_walk(back, root, seen)):
+            yield knot
+
+
+def _walk(graph: Mapping[str, list[str]], root: str, seen: set[str]) -> Iterator[str]:
+    """Yield what is reached from `root` and was not seen, each name after all that it leads to."""
+    if root in seen:
+        return
+    seen.add(root)
+    path = [(root, iter(graph[root]))]
+    while path:
+        name, following = path[-1]
+        step = next((other for other in following if other not in seen), None)
+        if step is None:
+            path.pop()
+            yield name
+        else:
+            seen.add(step)
+            path.append((step, iter(graph[step])))
+
+
+def _is_tied(graph: Mapping[str, list[str]], knot: frozenset[str]) -> bool:
+    return len(knot) > 1 or any(name in graph[name] for name in knot)
+
+
+def _circle(graph: Mapping[str, list[str]], knot: frozenset[str]) -> tuple[str, ...]:
+    """Return a shortest way from the smallest name of a knot back to it."""
+    start = min(knot)
+    came_from: dict[str, str] = {}
+    ahead = deque([start])
+    while start not in came_from:
+        name = ahead.popleft()
+        for on in graph[name]:
+            if on in knot and on not in came_from:
+                came_from[on] = name
+                ahead.append(on)
+    names = [came_from[start]]
+    while names[-1] != start:
+        names.append(came_from[names[-1]])
+    return tuple(reversed(names))
+
+
+def _pairs(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    return zip(names, (*names[1:], names[0]), strict=True)

@@ -1,0 +1,187 @@
+"""What the work tree says of the team beside what history proves: declarations that drifted,
+sentinels that are forged.
+
+Only the present has a work tree, so `status --at` shows none of this. The disk is judged by the
+configuration in force, which the daemon writes by. See docs/dev/faults.md#f58.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from yolo_fs.artifacts.classify import PROJECT_STATE
+from yolo_fs.core.json_form import to_json
+from yolo_fs.evidence.facts import PhaseFacts, Switches, texts
+from yolo_fs.handoff_service.lifecycle import lifecycles_of
+from yolo_fs.handoff_service.reading import Reader
+from yolo_fs.handoffs.lifecycle import HandoffLifecycle, overdue
+from yolo_fs.history.team import Team
+from yolo_fs.phase.phase import Phase
+from yolo_fs.progress.board import Board
+from yolo_fs.progress.departments import Statuses, shown
+from yolo_fs.progress.state_files import forged_sentinels
+from yolo_fs.schemas.config import Config
+from yolo_fs.states.project import (
+    Drift,
+    claims,
+    declared_blockers,
+    drift_of_department,
+    drift_of_state,
+)
+from yolo_fs.system.store import ListedFolder, read_json
+from yolo_fs.workspace import CONFIG, Settings, phase_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What the work tree says of one phase, or of all of them."""
+
+    phase: str
+    """Directory name of the phase; empty for what concerns all."""
+    drifts: tuple[Drift, ...] = ()
+    forged: tuple[str, ...] = ()
+    """Sentinel files that the evidence does not bear out."""
+    blockers: tuple[tuple[str, str], ...] = ()
+    """(department, what its Lead says holds it up)."""
+    handoffs: tuple[str, ...] = ()
+    """Handoffs that nobody took up in time, sentence by sentence."""
+
+    def __bool__(self) -> bool:
+        return bool(self.drifts or self.forged or self.blockers or self.handoffs)
+
+
+def asides(
+    root: str,
+    settings: Settings,
+    found: Board,
+    team: Team,
+    lives: Sequence[HandoffLifecycle] | None = None,
+) -> tuple[Aside, ...]:
+    """Return what the work tree adds to a board of the present; empty when all agree.
+
+    `lives`: the lives of the handoffs, where somebody has looked already.
+    """
+    of_all = (*_of_config(found.config, settings.config), *_of_project(root, found))
+    known = _lives(root, settings, found, team) if lives is None else lives
+    late = tuple(str(one) for one in overdue(known, int(time.time())))
+    configured = Aside("", of_all, handoffs=late)
+    in_force = Switches(settings.config)
+    switches = {id(one.facts.switches): one.facts.switches for one in found.phases}
+    same = {key for key, one in switches.items() if one == in_force}
+    judged = (
+        one if id(one.facts.switches) in same else Phase(replace(one.facts, switches=in_force))
+        for one in found.phases
+    )
+    phases = (_of_phase(root, one, team, found.commit) for one in judged)
+    return tuple(one for one in (configured, *phases) if one)
+
+
+def as_json(found: Iterable[Aside]) -> dict[str, Any]:
+    """Return what the work tree says as `status --json` shows it."""
+    listed = tuple(found)
+    return {
+        "drift": [
+            {
+                "phase": one.phase,
+                "where": each.where,
+                "key": each.key,
+                "declared": each.declared,
+                "derived": each.derived,
+            }
+            for one in listed
+            for each in one.drifts
+        ],
+        "overdue": [said for one in listed for said in one.handoffs],
+        "forged": [{"phase": one.phase, "file": name} for one in listed for name in one.forged],
+        "declared_blockers": [
+            {"phase": one.phase, "department": department, "blocker": said}
+            for one in listed
+            for department, said in one.blockers
+        ],
+    }
+
+
+def drift_of_phase(folder: ListedFolder, phase: Phase, declared: Statuses) -> Iterator[Drift]:
+    """Yield where a status or state file in the folder of a phase disagrees with the evidence.
+
+    `declared`: department → its status file.
+    """
+    for department in phase.progress.departments if declared else ():
+        if status := declared.get(department.department.value):
+            yield from drift_of_department(department, status)
+    for name in (".execution-state.json", ".phase-orchestration.json"):
+        state = folder.read_json(name)
+        if isinstance(state, dict):
+            yield from drift_of_state(name, state)
+
+
+def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
+    folder = ListedFolder.at(phase_folder(root, phase.id))
+    declared = shown(folder)
+    missing_tests = team.derive_from(
+        (commit, phase), f"{phase.id} tests", lambda: tuple(_of_tests(phase, commit, team))
+    )
+    return Aside(
+        str(phase.id),
+        (*drift_of_phase(folder, phase, declared), *missing_tests),
+        forged_sentinels(folder, phase, team),
+        tuple(_declared_blockers(declared)),
+    )
+
+
+def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
+    """Yield the settings in force that history has not, which cannot tell who worked by them."""
+    if committed is None or committed == in_force:
+        return
+    proved = dict(_leaves(to_json(committed)))
+    for key, value in _leaves(to_json(in_force)):
+        if value != proved.get(key):
+            yield Drift(CONFIG, key, value, proved.get(key))
+
+
+def _leaves(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each setting under its whole name, such as `approval_gates.code_review`."""
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield above + key, value
+
+
+def _of_project(root: str, found: Board) -> Iterator[Drift]:
+    said = read_json(os.path.join(root, PROJECT_STATE))
+    if isinstance(said, dict) and found.phases:
+        for key, (declared, derived) in claims(found.phases, said).items():
+            yield Drift(PROJECT_STATE, key, declared, derived)
+
+
+def _lives(root: str, settings: Settings, found: Board, team: Team) -> tuple[HandoffLifecycle, ...]:
+    if not found.phases:
+        return ()
+    reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
+    deadline_s = settings.policy.handoff_deadline_s
+    return lifecycles_of(root, found.phases, team.history_index, reads, deadline_s)
+
+
+def _tests_named(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the name of each test plan, and the test files that it names."""
+    return tuple(
+        (one.place.name, tuple(path for line in one.lines for path in texts(line.get("tf"))))
+        for one in facts.of_kind("test-plan")
+    )
+
+
+def _of_tests(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
+    """Yield the test files that a test plan names and nobody has committed."""
+    for name, paths in phase.facts.ask(_tests_named):
+        for path in team.absent_at(commit, paths):
+            yield Drift(name, path, "written", "not committed")
+
+
+def _declared_blockers(declared: Statuses) -> Iterator[tuple[str, str]]:
+    for department, status in declared.items():
+        yield from ((department, str(said)) for said in declared_blockers(status))

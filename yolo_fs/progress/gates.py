@@ -1,0 +1,158 @@
+"""The gates of a phase: open or closed now, and why. `gate_wait` runs this as a process of its own.
+
+See docs/dev/faults.md#f58.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.core.ids import PhaseId
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.evidence.facts import Switches
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.phase.gate_status import GateStatus
+from yolo_fs.phase.phase import Phase, not_begun
+from yolo_fs.phase.progress import DepartmentStatus
+from yolo_fs.progress.departments import shown
+from yolo_fs.progress.drift import drift_of_phase
+from yolo_fs.progress.gate_wait import GateLook, read_notice
+from yolo_fs.progress.state_files import forged_sentinels
+from yolo_fs.progress.workflow import spelled_or_at_work
+from yolo_fs.protocol.gates import GATE_TIMEOUT_MINUTES, INTEGRATION
+from yolo_fs.states.project import Drift
+from yolo_fs.system.files import stamp_at
+from yolo_fs.system.store import Damaged, ListedFolder, read_json
+from yolo_fs.workspace import (
+    CONFIG,
+    Settings,
+    load,
+    lock_path,
+    notice_path,
+    phase_folder,
+    user_config_path,
+    waiters_path,
+)
+
+
+class Gates(NamedTuple):
+    """The gates of one phase, and what its files say otherwise."""
+
+    phase: Phase
+    forged: tuple[str, ...]
+    """Sentinel files that the evidence does not prove, and status files that cannot be read."""
+    drift: tuple[Drift, ...]
+    """What status files on disk say and the evidence does not."""
+
+    def named(self, name: str) -> GateStatus:
+        """Return one gate.
+
+        Raises:
+            YoloError: UNKNOWN_NAME; the phase may lack a gate that others have.
+        """
+        for gate in self.phase.gates:
+            if gate.name == name:
+                return gate
+        hint = f"This phase has: {', '.join(gate.name for gate in self.phase.gates)}."
+        raise YoloError(
+            Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
+        )
+
+
+def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:
+    """Return the gates of a phase as of a commit; all closed while nothing is committed."""
+    present = team.phases(commit)
+    empty = not_begun(phase, present, Switches(load(repository.root).config))
+    found = next((one for one in present if one.id == phase), empty)
+    folder = ListedFolder.at(phase_folder(repository.root, phase))
+    forged = (*forged_sentinels(folder, found, team), *_damaged(folder, found))
+    return Gates(found, forged, tuple(drift_of_phase(folder, found, shown(folder))))
+
+
+def _damaged(folder: ListedFolder, phase: Phase) -> Iterator[str]:
+    """Yield the status files that hold no JSON object, or are links, pipes or directories."""
+    for one in phase.progress.departments:
+        name = f".dept-status-{one.department}.json"
+        if isinstance(folder.read_json(name), Damaged):
+            yield name
+
+
+def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
+    """Look at gates for somebody who waits; what may change the answer is noted before."""
+    with Repository(start) as repository:
+        stamps = {path: stamp_at(path) for path in _sources(repository)}
+        judged, notice = stamp_at(notice_path(repository)), read_notice(notice_path(repository))
+        settings = load(repository.root)
+        team, commit = Team(repository, settings), repository.head().tip
+        phase = spelled_or_at_work(repository, settings, team, spelled)
+        found = gates_at(repository, team, phase, commit)
+        return GateLook(
+            phase=str(phase),
+            gates=[to_json(found.named(name)) for name in names],
+            departments=[_department(one) for one in found.phase.progress.departments],
+            commit=commit or "",
+            stamps=stamps,
+            notice=notice.id,
+            notices=notice_path(repository),
+            judged=judged,
+            waiters=waiters_path(repository),
+            lock=lock_path(repository),
+            timeout_s=_timeout_s(repository.root, settings, phase, names),
+        )
+
+
+def _sources(repository: Repository) -> Iterator[str]:
+    """Yield the files of which one changes whenever gates may: branch and configuration."""
+    yield f"{repository.git_dir}/HEAD"
+    if ref := repository.head().ref:
+        yield f"{repository.common_dir}/{ref}"
+    yield f"{repository.common_dir}/packed-refs"
+    yield f"{repository.common_dir}/reftable/tables.list"
+    yield os.path.join(repository.root, CONFIG)
+    yield user_config_path()
+
+
+def _department(progress: DepartmentStatus) -> dict[str, Any]:
+    current = progress.current
+    return {
+        "department": progress.department.value,
+        "complete": progress.is_complete,
+        "step": current.step.key if current else "",
+        "missing": list(current.missing) if current else [],
+        "blockers": list(progress.blockers),
+    }
+
+
+def _timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[str]) -> float:
+    """Return how long these gates are waited for by default: the longest of them decides."""
+    said = read_json(os.path.join(phase_folder(root, phase), ".phase-orchestration.json"))
+    minutes = said.get("timeout_minutes") if isinstance(said, dict) else None
+    others_s = 60.0 * (minutes if type(minutes) is int and minutes > 0 else GATE_TIMEOUT_MINUTES)
+    integration_s = float(settings.config.integration_gate.timeout_seconds)
+    return max(integration_s if name == INTEGRATION else others_s for name in names)
+
+
+def _main(start: str, phase: str, *names: str) -> int:
+    """Print a look, or why there is none, for the process that waits."""
+    try:
+        print(json.dumps(look(start, phase, names)._asdict()))
+    except YoloError as error:
+        said = {
+            "reason": error.reason,
+            "message": error.message,
+            "hint": error.hint,
+            "exit": error.exit_code,
+        }
+        print(json.dumps(said))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(*sys.argv[1:]))

@@ -1,0 +1,183 @@
+"""The phase directories of the planning tree in force: which there are, and the next one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.files import stamp_of, walk
+from yolo_fs.system.lock import HeldLock, hold
+from yolo_fs.system.store import make_folders
+from yolo_fs.workspace import planning_home
+
+_NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
+_LAST = 99
+_LOCK_TRIES = 200
+"""Each takes `hold` 50 ms, so that another `phase new` has 10 s to end."""
+
+
+class PhaseDirectory(NamedTuple):
+    """One phase directory and how far its plans are."""
+
+    name: str
+    """Name of the directory, such as `01-auth`."""
+    path: str
+    """POSIX path relative to the repository."""
+    plans: int
+    summaries: int
+
+    @property
+    def status(self) -> str:
+        """`empty`, `planned`, `in progress` or `complete`."""
+        if not self.plans:
+            return "empty"
+        if self.summaries >= self.plans:
+            return "complete"
+        return "in progress" if self.summaries else "planned"
+
+
+class Made(NamedTuple):
+    """The answer to a wish for a phase."""
+
+    path: str
+    is_new: bool
+    """False when a phase with this slug was there."""
+    taken_by: tuple[str, ...] = ()
+    """The phases of other work trees and branches that have its number as well."""
+
+
+def planning_root(root: str) -> str:
+    """Return where phases live: the planning tree, or the milestone that its file `ACTIVE` names.
+
+    A milestone that does not exist falls back to the planning tree.
+
+    Raises:
+        YoloError: NOT_INITIALISED.
+    """
+    if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+        raise YoloError(
+            Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
+        )
+    return planning_home(root)
+
+
+def phases(root: str) -> tuple[PhaseDirectory, ...]:
+    """Return the phases in force, in order."""
+    folder = f"{planning_root(root)}/phases"
+    return tuple(
+        _phase(root, f"{folder}/{name}")
+        for name in _folders(root, folder)
+        if PHASE_DIRECTORY.fullmatch(name)
+    )
+
+
+def misnamed(root: str) -> tuple[Finding, ...]:
+    """Return directories that stand among the phases and whose artifacts nobody looks at."""
+    folder = f"{planning_root(root)}/phases"
+    return tuple(
+        Finding(
+            Reason.BAD_NAME,
+            f"{folder}/{name}",
+            message="not the name of a phase: no artifact is looked for in it",
+            expected="two digits, a hyphen and a slug, such as 01-auth",
+            level=Level.WARNING,
+        )
+        for name in _folders(root, folder)
+        if not PHASE_DIRECTORY.fullmatch(name)
+    )
+
+
+def make_phase(repository: Repository, slug: str) -> Made:
+    """Make the directory of the next phase; a phase that has this slug already is the answer
+    itself, and one that another work tree or branch has keeps its number here.
+
+    Raises:
+        YoloError: NOT_INITIALISED; OUT_OF_RANGE after phase 99; LOCK_TIMEOUT; STORAGE_FAILED.
+    """
+    folder = f"{planning_root(repository.root)}/phases"
+    with _alone(repository):  # two agents at once must not get the same number
+        here = _folders(repository.root, folder)
+        elsewhere = _folders_elsewhere(repository, folder)
+        for name in here:
+            phase = PhaseId.parse(name)
+            if phase and phase.slug == slug:
+                return Made(f"{folder}/{name}", is_new=False)
+        known = {phase.slug: phase for name in elsewhere if (phase := PhaseId.parse(name))}
+        name = str(known.get(slug) or f"{_next_number(here):02}-{slug}")
+        path = f"{folder}/{name}"
+        _make(repository.root, path)
+        same = [one for one in elsewhere if one != name and one.startswith(name[:3])]
+        return Made(path, is_new=True, taken_by=tuple(same))
+
+
+def _folders_elsewhere(repository: Repository, folder: str) -> tuple[str, ...]:
+    """Return the names that the phases of other work trees and of branches have, each once."""
+    found = [name for root in repository.work_trees()[1:] for name in _folders(root, folder)]
+    branches = ("refs/heads", "refs/remotes")
+    tips = repository.git.text("for-each-ref", "--format=%(objectname)", *branches).split()
+    for tip in dict.fromkeys(tips):
+        with contextlib.suppress(YoloError):  # a partial clone may lack what nobody checked out
+            there = repository.trees.folder_at(repository.root_tree(tip), folder)
+            names = repository.trees.get(there).keys if there else ()
+            found += [os.fsdecode(name[:-1]) for name in names if name.endswith(b"/")]
+    return tuple(dict.fromkeys(found))
+
+
+def _next_number(names: tuple[str, ...]) -> int:
+    numbers = [int(found["number"]) for name in names if (found := _NUMBERED.fullmatch(name))]
+    number = max(numbers, default=0) + 1
+    if number > _LAST:
+        raise YoloError(
+            Reason.OUT_OF_RANGE, f"phase {number} has no two digits", hint="Begin a milestone."
+        )
+    return number
+
+
+def _make(root: str, path: str) -> None:
+    there = stamp_of(root, path)
+    if isinstance(there, Finding) and there.reason is not Reason.FILE_MISSING:
+        raise YoloError(
+            there.reason, f"{path}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
+        )
+    make_folders(os.path.join(root, path), root=root)
+
+
+def _alone(repository: Repository) -> HeldLock:
+    repository.make_own_dir()
+    lock = os.path.join(repository.own_dir, "phases.lock")
+    for _ in range(_LOCK_TRIES):
+        if held := hold(lock):
+            return held
+    raise YoloError(
+        Reason.LOCK_TIMEOUT, f"{lock} was not free in time", exit_code=Exit.LOCK_TIMEOUT
+    )
+
+
+def _folders(root: str, folder: str) -> tuple[str, ...]:
+    try:
+        with os.scandir(os.path.join(root, folder)) as entries:
+            return tuple(
+                sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+            )
+    except FileNotFoundError:
+        return ()
+
+
+def _phase(root: str, path: str) -> PhaseDirectory:
+    # An empty file is no artifact yet.
+    files = [
+        os.path.split(entry.path)
+        for entry in walk(root, path)
+        if entry.refused is None and entry.stamp.size
+    ]
+    names = [name for folder, name in files if folder == path]
+    plans, summaries = (
+        sum(name.endswith(suffix) for name in names) for suffix in (".plan.jsonl", ".summary.jsonl")
+    )
+    return PhaseDirectory(os.path.basename(path), path, plans, summaries)

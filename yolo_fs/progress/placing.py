@@ -1,0 +1,175 @@
+"""Puts files into the work tree in the moment in which the branch gets them, and makes the commits
+of our own verbs that way.
+
+Branch and index are locked meanwhile: whoever looks sees both without the files, or both with them,
+so that no daemon commits one by itself, and none has to run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.naming import subject_of, trailers_of
+from yolo_fs.artifacts.table import HIDDEN, IGNORED_STATES
+from yolo_fs.checking.checker import Checker, previous_records
+from yolo_fs.checking.snapshots import WorkTree
+from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.git.commit import CommitRequest, Committer
+from yolo_fs.git.index import IndexSync
+from yolo_fs.git.obstacles import Obstacles, PathRules
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import locked, place_file, remove, sync_file
+from yolo_fs.workspace import Settings, lock_path, states_lock
+
+TRIES = 20
+TRY_EVERY_S = 0.1
+"""A daemon may move the branch, or hold the index, in the same moment."""
+_PATIENCE_S = 10.0
+_PASSING = (Reason.BRANCH_MOVED, Reason.INDEX_LOCKED, Reason.REF_LOCKED, Reason.BEING_WRITTEN)
+_Result = TypeVar("_Result")
+
+Files = Sequence[tuple[str, bytes]]
+"""Path and content of each."""
+
+
+@contextlib.contextmanager
+def placed(root: str, files: Files, before: Mapping[str, bytes | None]) -> Iterator[None]:
+    """Give files their content; where the branch does not move, they are as they were.
+
+    `before`: path → what it has to hold now; None where there must be no file.
+
+    Raises:
+        YoloError: BEING_WRITTEN, or why one cannot be replaced; NO_SPACE, STORAGE_FAILED.
+    """
+    with contextlib.ExitStack() as undo:
+        for path, data in files:
+            if reason := place_file(root, path, data, before[path]):
+                message = f"{safe(path)}: {reason.sentence}"
+                raise YoloError(reason, message, exit_code=Exit.TRY_AGAIN)
+            undo.callback(_take_back, root, path, data, before[path])
+        yield
+        undo.pop_all()
+
+
+def _take_back(root: str, path: str, data: bytes, former: bytes | None) -> None:
+    with contextlib.suppress(OSError, YoloError):
+        if former is not None:
+            place_file(root, path, former, data)
+        else:
+            remove(os.path.join(root, path), root=root)
+
+
+def tried(act: Callable[[], _Result]) -> _Result:
+    """Return what an act returns, done again while somebody else is about to end.
+
+    Raises:
+        YoloError: as the act.
+    """
+    for _ in range(TRIES - 1):
+        try:
+            return act()
+        except YoloError as error:
+            if error.reason not in _PASSING:
+                raise
+        time.sleep(TRY_EVERY_S)
+    return act()
+
+
+class FileCommitter:
+    """Makes the commits of a verb of ours in one repository."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+
+    def content(self, path: str) -> bytes | None:
+        """Return what a valid artifact of the work tree holds; None where there is none.
+
+        Raises:
+            YoloError: what is wrong with it.
+        """
+        found = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if isinstance(found, Content):
+            self._request(path, found.data, None)
+            return found.data
+        if found.reason is Reason.FILE_MISSING:
+            return None
+        raise YoloError(found.reason, f"{path}: {found.message}", exit_code=Exit.UNREADABLE)
+
+    def requests(self, files: Mapping[str, bytes], head: Head) -> tuple[CommitRequest, ...]:
+        """Return the commit of each of the files that the branch does not have like this.
+
+        Raises:
+            YoloError: what is wrong with one, or which rule of git's keeps it from being committed.
+        """
+        policy, repository = self._settings.policy, self._repository
+        hidden = (*HIDDEN, *IGNORED_STATES)
+        rules = PathRules(repository, commit_ignored=policy.commit_ignored, hidden=hidden)
+        found = []
+        try:
+            for path, data in files.items():
+                there = repository.blob_at(head.tip, path)
+                if reason := rules.reason_to_hold(path, in_head=there is not None):
+                    raise YoloError(reason, f"{path}: {reason.sentence}", exit_code=Exit.FINDINGS)
+                if there != repository.object_format.hash_object("blob", data).oid:
+                    found.append(self._request(path, data, there))
+        finally:
+            rules.close()
+        return tuple(found)
+
+    def commit(self, request: CommitRequest, head: Head, before: Mapping[str, bytes | None]) -> str:
+        """Commit the files of a request, put them into the work tree, and return the commit.
+
+        `before`: as `placed` takes it.
+
+        Raises:
+            YoloError: what stands in the way of any commit, or of this one.
+        """
+        repository, policy = self._repository, self._settings.policy
+        obstacles = Obstacles(
+            repository,
+            protected=policy.protected,
+            allow_detached=policy.allow_detached,
+            committer_lock=lock_path(repository),
+            folders=self._settings.roots,
+        )
+        if obstacle := obstacles.find(head):
+            hint = "'yolo-fs status' says what stands in the way."
+            raise YoloError(obstacle, obstacle.sentence, hint=hint, exit_code=Exit.TRY_AGAIN)
+        repository.make_own_dir()
+        durable = policy.durability == "fsync"
+        repository.objects.is_durable = durable
+        branches, index = RefUpdater(repository, durable=durable), IndexSync(repository)
+        committer = Committer(repository, branches, index, lambda: datetime.now(UTC))
+        files = ((request.path, request.data), *request.beside)
+        within = placed(repository.root, files, before)
+        try:
+            with locked(states_lock(repository), _PATIENCE_S):
+                made = committer.commit([request], head, within=within)
+        finally:
+            index.close()
+            branches.close()
+        for path, _ in files:
+            sync_file(repository.root, path)
+        return str(made[0].commit)
+
+    def _request(self, path: str, data: bytes, there: str | None) -> CommitRequest:
+        place = classify(path)
+        assert place is not None, path
+        limit, exist = self._settings.policy.max_file_bytes, self._repository.commits_may_exist
+        around = WorkTree(self._repository.root, limit, exist)
+        checked = Checker(self._settings).check(place, data, around)
+        if wrong := (*errors(checked.faults), *checked.secrets):
+            hint = f"'yolo-fs validate {path}' shows all its faults."
+            raise YoloError(wrong[0].reason, str(wrong[0]), hint=hint, exit_code=Exit.UNREADABLE)
+        before = previous_records(self._repository, place, there)
+        trailers = trailers_of(place, len(checked.faults))
+        return CommitRequest(path, data, subject_of(place, checked.records, before), trailers)

@@ -1,0 +1,119 @@
+"""Signs a phase off: `state.json` and `ROADMAP.md` in one commit, if the evidence allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PROJECT_STATE
+from yolo_fs.authority.actors import Actor
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.phase.phase import Phase, Phases
+from yolo_fs.progress.placing import FileCommitter, tried
+from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
+from yolo_fs.states.signoff import (
+    SIGN_OFF,
+    is_signed_off,
+    lacks_of_sign_off,
+    marked,
+    may_sign_off,
+    roadmap_of,
+    signed_state,
+)
+from yolo_fs.system.store import json_text
+from yolo_fs.workspace import Settings
+
+
+class SignedOff(NamedTuple):
+    """What became of the wish to sign a phase off."""
+
+    phase: str
+    state: str
+    """`signed_off`, `already`, `lacking`, or `would_sign_off` where nothing is to be changed."""
+    commit: str = ""
+    subject: str = ""
+    paths: tuple[str, ...] = ()
+    """What the commit changes."""
+    missing: tuple[str, ...] = ()
+    """What the evidence lacks."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is missing, and the command that helps."""
+        hint = f"'yolo-fs workflow next --phase {self.phase[:2]}' says who writes what."
+        return tuple(
+            Finding(Reason.STATE_CONFLICT, message=safe(lack, 400), hint=hint)
+            for lack in self.missing
+        )
+
+
+class PhaseSignOff:
+    """Signs off the phases of one repository."""
+
+    def __init__(self, repository: Repository, settings: Settings, team: Team):
+        self._repository = repository
+        self._settings = settings
+        self._team = team
+        self._files = FileCommitter(repository, settings)
+
+    def sign(self, named: Phase, by: Actor | None, *, dry_run: bool = False) -> SignedOff:
+        """Sign a phase off, or return what it lacks. `by`: None for a person at a terminal.
+
+        Raises:
+            YoloError: OUT_OF_LANE for an agent whose act it is not; what stands in the way of any
+                commit; what is wrong with a file that is there.
+        """
+        if by is not None and not may_sign_off(by.role):
+            message = f"{by.name} does not sign a phase off: that is the Lead's step"
+            command = SIGN_OFF_COMMAND.format(number=int(named.id.number))
+            hint = f"Tell the Lead: {command} --as lead"
+            raise YoloError(Reason.OUT_OF_LANE, message, hint=hint, exit_code=Exit.FINDINGS)
+        return tried(lambda: self._sign(named, dry_run=dry_run))
+
+    def _sign(self, named: Phase, *, dry_run: bool) -> SignedOff:
+        head = self._repository.head()
+        phases = self._team.phases(head.tip)
+        phase = next((one for one in phases if one.id == named.id), named)
+        name = str(phase.id)
+        if is_signed_off(phase):
+            commit = phase.facts.signed_off or next(
+                one.by for one in phase.progress.steps if one.step.key == SIGN_OFF
+            )
+            return SignedOff(name, "already", commit)
+        if missing := lacks_of_sign_off(phase):
+            return SignedOff(name, "lacking", missing=missing)
+        before = {path: self._files.content(path) for path in (PROJECT_STATE, roadmap_of(phase))}
+        after = self._after(phases, phase, before)
+        if not (requests := self._files.requests(after, head)):
+            lack = "both files are as an earlier sign-off left them, and this one changes neither"
+            return SignedOff(name, "lacking", missing=(lack,))
+        first, *others = requests
+        request = replace(first, beside=tuple((one.path, one.data) for one in others))
+        paths = (request.path, *(path for path, _ in request.beside))
+        if dry_run:
+            return SignedOff(name, "would_sign_off", subject=request.subject, paths=paths)
+        commit = self._files.commit(request, head, before)
+        return SignedOff(name, "signed_off", commit, request.subject, paths)
+
+    def _after(
+        self, phases: Phases, phase: Phase, before: Mapping[str, bytes | None]
+    ) -> dict[str, bytes]:
+        """Return what both files say once the phase is signed off."""
+        state, roadmap = before[PROJECT_STATE], before[roadmap_of(phase)]
+        said = _object(state) if state else None
+        text = roadmap.decode("utf-8") if roadmap else "# Roadmap\n\n"
+        today = datetime.now(UTC).date().isoformat()
+        return {
+            PROJECT_STATE: json_text(signed_state(phases, phase, said)),
+            roadmap_of(phase): marked(text, phase, today).encode(),
+        }
+
+
+def _object(data: bytes) -> Mapping[str, object]:
+    said = parse(data, len(data))
+    return said if isinstance(said, dict) else {}

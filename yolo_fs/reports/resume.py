@@ -1,0 +1,210 @@
+"""Gathers what a new session is told, from files and git alone, whether or not a daemon runs.
+
+Whatever cannot be looked at is said and leaves the rest as it is: a session must begin even beside
+half-written state, a rewritten history or no git at all.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.artifacts.verdicts import Committed, Ignored, Verdict
+from yolo_fs.contexts.store import ContextStore
+from yolo_fs.core.reasons import Reason, YoloError, errors
+from yolo_fs.daemon.health import health
+from yolo_fs.evidence.facts import Switches
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.handoff_service.accept import DirectiveHandoffs, is_handoff
+from yolo_fs.handoff_service.lifecycle import lifecycles_of
+from yolo_fs.handoff_service.reading import Reader
+from yolo_fs.handoffs.lifecycle import HandoffLifecycle
+from yolo_fs.history.team import Team
+from yolo_fs.install.doctor import standing_troubles
+from yolo_fs.phase.phase import Phases, not_begun
+from yolo_fs.phase.report import Asker, Brief
+from yolo_fs.progress.board import Board, board
+from yolo_fs.progress.drift import asides
+from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
+from yolo_fs.schemas.config import Config, Policy
+from yolo_fs.survey.surveyor import Surveyor
+from yolo_fs.team.overview import TeamObserver
+from yolo_fs.workspace import Settings, load, phases_in
+
+_Answer = TypeVar("_Answer")
+_Seen = tuple[dict[str, Verdict], Head, Reason | None]
+
+
+def resume(start: str, asker: Asker = Asker(), *, keep: bool = True) -> Brief:
+    """Return the brief of the work tree that `start` lies in; empty where nobody works by the
+    protocol.
+
+    `keep`: leave what was read of the log to the next process, and compile the contexts that exist
+    anew.
+    """
+    try:
+        repository = Repository(start)
+    except YoloError as error:
+        is_ours = error.reason is not Reason.BARE_REPOSITORY and _has_planning_tree_above(start)
+        return resume_report(Situation(trouble=(_told(error),)), asker) if is_ours else ()
+    with repository:
+        if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
+            return ()
+        return resume_report(_Look(repository).situation(keep=keep), asker)
+
+
+def _has_planning_tree_above(start: str) -> bool:
+    folder = os.path.abspath(start)
+    while not os.path.isdir(os.path.join(folder, PLANNING_ROOT)):
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
+def _told(error: YoloError) -> str:
+    hint = f" {error.hint}" if error.hint else ""
+    return f"{error.reason.value}: {error.message}.{hint}"
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look at a work tree, which goes on where a part of it cannot be read."""
+
+    repository: Repository
+    trouble: list[str] = field(default_factory=list)
+    is_handed: bool = True
+    """Whether a HANDOFF.md may be there."""
+
+    def situation(self, *, keep: bool) -> Situation:
+        settings = self._tried(lambda: load(self.repository.root), None)
+        in_force = settings or Settings(Config(), Policy())
+        unseen: _Seen = ({}, Head(None, None), None)
+        verdicts, head, obstacle = self._tried(lambda: self._verdicts(in_force), unseen)
+        team = Team(self.repository, in_force)
+        found = self._tried(lambda: board(self.repository, in_force, head.tip, team), None)
+        seen = Situation(
+            branch=head.branch or "",
+            commit=head.tip or "",
+            obstacle=obstacle,
+            verdicts=verdicts,
+            is_cut_off=bool(self.repository.cut_off()),
+            is_daemon_running=self._tried(lambda: health(self.repository).is_running, False),
+        )
+        if obstacle is Reason.BRANCH_BROKEN:
+            self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
+        elif found and (
+            settings or found.config
+        ):  # who works on it is not guessed: nobody is sent anywhere
+            seen = self._with_team(seen, in_force, team, found)
+            seen = replace(
+                seen,
+                contexts=self._contexts(
+                    ContextStore(self.repository, in_force, team), seen, keep=keep
+                ),
+            )
+        observer = TeamObserver(self.repository, in_force)
+        seen = replace(seen, machines=self._tried(lambda: observer.look(obstacle), None))
+        if keep:
+            team.history_index.keep()
+            team.keep()
+        standing = standing_troubles(self.repository) if settings else ()
+        self.trouble += [f"{one}." for one in standing if one.reason is not obstacle]
+        handoff = self._tried(lambda: self._handoff(in_force), None)
+        return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
+
+    def _with_team(
+        self, seen: Situation, settings: Settings, team: Team, found: Board
+    ) -> Situation:
+        none: tuple[HandoffLifecycle, ...] = ()
+        lives = self._tried(lambda: self._lives(settings, team, found.phases), none)
+        return replace(
+            seen,
+            phases=self._with_empty(found.phases, settings),
+            drift=self._tried(lambda: tuple(self._drift(settings, found, team, lives)), ()),
+            steps_said=team.steps_said(),
+            lives=lives,
+        )
+
+    def _tried(self, look: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+        try:
+            return look()
+        except YoloError as error:
+            self.trouble.append(_told(error))
+            return otherwise
+
+    def _verdicts(self, settings: Settings) -> _Seen:
+        with Surveyor(self.repository, settings.without_patience) as surveyor:
+            head, obstacle, seen, others = surveyor.survey_all(is_handoff)
+        self.is_handed = bool(others) or any(map(is_handoff, seen))
+        verdicts: dict[str, Verdict] = {
+            path: verdict
+            for path, look in seen.items()
+            if not isinstance(verdict := look.seen.verdict, (Committed, Ignored))
+        }
+        return verdicts, head, obstacle
+
+    def _with_empty(self, phases: Phases, settings: Settings) -> Phases:
+        """Return the phases with those that are only a directory: somebody is to begin them."""
+        known = {phase.id for phase in phases}
+        begun = phases[0].facts.switches if phases else Switches(settings.config)
+        empty = (phase for phase in phases_in(self.repository.root) if phase not in known)
+        fresh = (not_begun(phase, phases, begun) for phase in empty)
+        return sorted((*phases, *fresh), key=lambda one: one.id)
+
+    def _drift(
+        self, settings: Settings, found: Board, team: Team, lives: tuple[HandoffLifecycle, ...]
+    ) -> Iterator[str]:
+        """Yield what the work tree declares, but how late a handoff is, which changes by itself."""
+        for one in asides(self.repository.root, settings, found, team, lives):
+            place = f"{one.phase}: " if one.phase else ""
+            yield from (f"{place}{each}" for each in one.drifts)
+            yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
+            yield from (
+                f"{place}{department} says that it is held up by {said}"
+                for department, said in one.blockers
+            )
+
+    @staticmethod
+    def _contexts(contexts: ContextStore, seen: Situation, *, keep: bool) -> tuple[str, ...]:
+        """Compile the contexts that exist anew; where that fails, nobody is stopped for it."""
+        try:
+            return contexts.keep(seen.commit or None, seen.verdicts, writes=keep)
+        except (OSError, YoloError):
+            return ()
+
+    def _handoff(self, settings: Settings) -> LastHandoff | None:
+        handoffs = DirectiveHandoffs(self.repository, settings)
+        path = handoffs.latest() if self.is_handed else ""
+        if not path:
+            return None
+        handed = handoffs.check(handoffs.sessions.open(path), datetime.now(UTC))
+        if handed.over:
+            return None
+        wrong = () if handed.is_accepted else tuple(str(one) for one in errors(handed.findings))
+        packet = handed.packet
+        orders = (
+            (
+                ("required_reading", packet.required_reading),
+                ("task", handed.task_file),
+                ("objective", packet.objective),
+            )
+            if packet and handed.role
+            else ()
+        )
+        return LastHandoff(path, handed.role, wrong, packet.from_role if packet else "", orders)
+
+    def _lives(
+        self, settings: Settings, team: Team, phases: Phases
+    ) -> tuple[HandoffLifecycle, ...]:
+        log = Reader(
+            self.repository.root, self.repository.root, settings.limits, lambda *_: None
+        ).log()
+        deadline_s = settings.policy.handoff_deadline_s
+        return lifecycles_of(
+            self.repository.root, phases, team.history_index, log.reads, deadline_s
+        )

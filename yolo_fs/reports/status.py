@@ -1,0 +1,234 @@
+"""Where everything stands, computed afresh from files and git; a running daemon is only asked for
+its health.
+
+Every candidate is in exactly one of committed, pending, held, rejected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.classify import classify, misnamed
+from yolo_fs.artifacts.decide import describe
+from yolo_fs.artifacts.verdicts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Rejected,
+    Verdict,
+    Waiting,
+)
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Finding, Reason
+from yolo_fs.daemon.health import DaemonHealth, health
+from yolo_fs.git.repository import Head, Repository, StagedEntry
+from yolo_fs.history.index import HistoryIndex, IndexedCommit
+from yolo_fs.kept.selection import KeptEntry
+from yolo_fs.kept.service import Keeper
+from yolo_fs.survey.surveyor import CachedVerdict, Surveyor, misnamed_among
+from yolo_fs.workspace import Settings
+
+LAST_COMMITS = 10
+
+
+class CandidateState(StrEnum):
+    """Where a candidate stands."""
+
+    COMMITTED = "committed"
+    PENDING = "pending"
+    HELD = "held"
+    REJECTED = "rejected"
+
+
+_STANDING_OF = {
+    Committed: CandidateState.COMMITTED,
+    Missing: CandidateState.COMMITTED,
+    Accepted: CandidateState.PENDING,
+    Waiting: CandidateState.PENDING,
+    Held: CandidateState.HELD,
+    Rejected: CandidateState.REJECTED,
+}
+
+
+class Candidate(NamedTuple):
+    """One artifact on disk or on the branch."""
+
+    path: str
+    verdict: Verdict
+
+    @property
+    def standing(self) -> CandidateState:
+        """Where it stands."""
+        return _STANDING_OF[type(self.verdict)]
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether nothing is to be done about it."""
+        return self.standing is CandidateState.COMMITTED
+
+    @property
+    def phase(self) -> str:
+        """The phase directory that it lies in; empty at the planning root."""
+        place = classify(self.path)
+        return str(place.phase) if place and place.phase else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the candidate as `status --json` shows it."""
+        return {"path": self.path, "standing": self.standing.value, **describe(self.verdict)}
+
+
+class CandidateList(NamedTuple):
+    """Every candidate, and what each look asks of all of them."""
+
+    all: tuple[Candidate, ...]
+    unsettled: tuple[Candidate, ...]
+    """Those that are not committed."""
+    by_phase: Mapping[str, Counter[CandidateState]]
+
+    @classmethod
+    def of(cls, candidates: tuple[Candidate, ...]) -> CandidateList:
+        """Return candidates, looked through once."""
+        by_phase: dict[str, Counter[CandidateState]] = {}
+        for one in candidates:
+            by_phase.setdefault(one.phase, Counter())[one.standing] += 1
+        unsettled = tuple(one for one in candidates if not one.is_committed)
+        return cls(candidates, unsettled, by_phase)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The state of one work tree at one moment."""
+
+    root: str
+    head: Head
+    obstacle: Reason | None
+    health: DaemonHealth
+    listing: CandidateList
+    kept: tuple[KeptEntry, ...] = ()
+    """Contents that the branch does not have."""
+    misnamed: tuple[Finding, ...] = ()
+    """Files whose names nearly are an artifact's."""
+    last: tuple[IndexedCommit, ...] = ()
+    """The latest coordination commits, newest first; none where nobody has read the history."""
+    warnings: Mapping[str, int] = field(default_factory=dict)
+    """Committed artifact → how many warnings it has; none where nobody has read the history."""
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every candidate."""
+        return self.listing.all
+
+    @property
+    def counts(self) -> Counter[CandidateState]:
+        """How many candidates stand so."""
+        return sum(self.listing.by_phase.values(), Counter())
+
+    def with_standing(self, *standings: CandidateState) -> tuple[Candidate, ...]:
+        """Return the candidates that stand so, of those that are not committed."""
+        return tuple(one for one in self.listing.unsettled if one.standing in standings)
+
+    def as_json(self, whole: str | None = None) -> dict[str, Any]:
+        """Return the report as the data of `status --json`. `whole`: name of the one phase of which
+        committed artifacts are listed, beside those of the planning root.
+        """
+        listed_here, counts = self.candidates, self.counts
+        if whole is not None:
+            wanted = ("", whole)
+            listed_here = tuple(
+                one for one in listed_here if one.phase in wanted or not one.is_committed
+            )
+        return {
+            "root": self.root,
+            "branch": self.head.branch,
+            "head": self.head.tip,
+            "obstacle": self.obstacle.value if self.obstacle else None,
+            "daemon": to_json(self.health),
+            "counts": {standing.value: counts[standing] for standing in CandidateState},
+            "candidates": [candidate.as_json() for candidate in listed_here],
+            "last_commits": listed(self.last),
+            "warnings": {"artifacts": len(self.warnings), "findings": sum(self.warnings.values())},
+            "kept": {
+                "entries": len(self.kept),
+                "bytes": sum(entry.size_bytes for entry in self.kept),
+                "dropped": self.kept[-1].dropped if self.kept else 0,
+            },
+        }
+
+
+def misnamed_in(listing: CandidateList) -> tuple[Finding, ...]:
+    """Return what is said of the files that are refused for their names alone."""
+    verdicts = (one.verdict for one in listing.unsettled if isinstance(one.verdict, Rejected))
+    firsts = (verdict.findings[0] for verdict in verdicts)
+    return tuple(each for each in firsts if each.reason is Reason.UNKNOWN_NAME)
+
+
+def report(repository: Repository, settings: Settings) -> Report:
+    """Look at everything once and return what was found. Changes nothing."""
+    with contextlib.closing(Reporter(repository, settings)) as reporter:
+        return reporter.look()
+
+
+class Reporter:
+    """Looks at everything again and again, and reads only what may have changed."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+        self._surveyor = Surveyor(repository, settings)
+        self._keeper = Keeper(repository)
+
+    def look(self) -> Report:
+        """Return what is found. Changes nothing."""
+        head, obstacle, looks, others = self._surveyor.survey_all(misnamed)
+        entries = tuple(self._repository.staged(*self._settings.roots))
+        nothing = (None, None, CandidateList.of(()))
+        before, staged_before, found = _SHOWN[-1] if _SHOWN else nothing
+        if looks is not before or entries != staged_before:
+            found = CandidateList.of(tuple(_candidates(looks, entries)))
+            _SHOWN[:] = [(looks, entries, found)]
+        health_now, kept = health(self._repository), self._keeper.entries()
+        root = self._repository.root
+        near = (*misnamed_in(found), *misnamed_among(root, self._settings.roots, others))
+        return Report(root, head, obstacle, health_now, found, kept, near)
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._surveyor.close()
+
+
+_SHOWN: list[tuple[object, object, CandidateList]] = []
+"""The looks and the index that were shown last, and what they came to: a process that is forked
+from here finds both as they were, mostly; at most one."""
+
+
+def _candidates(
+    looks: Mapping[str, CachedVerdict], entries: Iterable[StagedEntry]
+) -> Iterator[Candidate]:
+    staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
+    for path, look in looks.items():
+        if not isinstance(look.seen.verdict, Ignored):
+            yield Candidate(path, _with_index(look.seen.verdict, staged.get(path)))
+
+
+def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
+    """Return the verdict, saying so where the user has staged another version (F22)."""
+    if isinstance(verdict, Committed) and staged not in (None, verdict.blob):
+        return Committed(verdict.blob, Reason.INDEX_DIVERGED)
+    return verdict
+
+
+def listed(commits: Iterable[IndexedCommit]) -> list[dict[str, Any]]:
+    """Return commits as `status --json` shows them."""
+    return [{"commit": commit.oid, "subject": commit.subject} for commit in commits]
+
+
+def last_commits(history_index: HistoryIndex) -> tuple[IndexedCommit, ...]:
+    """Return the latest coordination commits of a history, newest first."""
+    return history_index.last_of_ours(LAST_COMMITS)

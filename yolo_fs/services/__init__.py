@@ -1,1 +1,0 @@
-"""How it runs: rules and edges put to work."""

@@ -1,1 +1,0 @@
-"""Compiled contexts of one work tree: gathered, written, kept true and proved."""

@@ -1,1 +1,0 @@
-"""Hooks in git and in the hosts of agents: put in, run, proved, taken out."""

@@ -1,0 +1,241 @@
+"""`.execution-state.json` as the evidence has it: one write for each transition, so that each can
+be a commit.
+
+Times are those of the commits that prove a step, so the same history gives the same file. What
+cannot be derived (the current task, a step that somebody says has begun, keys that we do not know)
+stays as it is. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.core.timestamps import iso
+from yolo_fs.escalations.fold import NextEntries, borne_out, next_entries, said_of
+from yolo_fs.evidence.facts import Filed, PhaseFacts
+from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.progress import PhaseStatus, StepStanding, StepStatus
+from yolo_fs.phase.view import BY_RULE, DECLARED_SKIP
+from yolo_fs.protocol.workflow import STEPS, Step
+from yolo_fs.states.project import (
+    DECLARED,
+    declared_in,
+    derived_status,
+    rank_of_status,
+    renewed,
+)
+
+LAZY = frozenset({"po", "documentation", "integration_gate", "delivery"})
+"""Steps that are written only once something happened to them."""
+PASSED = ("complete", "skipped")
+
+
+class _Target(NamedTuple):
+    """One step as the evidence has it."""
+
+    step: Step
+    status: str
+    entry: Mapping[str, Any]
+
+
+def next_execution_state(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the next content of a phase's execution state; None when it says already what the
+    evidence says.
+
+    `before`: the committed content. Called again after each commit, it records one transition at a
+    time.
+    """
+    facts, progress, old = phase.facts, phase.progress, dict(before or {})
+    targets = {target.step.key: target for target in _targets(phase, old)}
+    written = _steps_of(old)
+    escalated = next_entries(facts, before)
+    due = [
+        key
+        for key, target in targets.items()
+        if target.status in PASSED and _status(written, key) not in PASSED
+    ]
+    now, later = (due[:1], due[1:]) if escalated.change is None else ([], due)
+    steps = {
+        key: _joined(_entry_of(written, key), one)
+        if key not in later
+        else _entry_of(written, key) or _PENDING
+        for key, one in targets.items()
+        if key not in LAZY or key in written or (one.status != "pending" and key not in later)
+    }
+    reached = now[0] if now else str(old.get("step") or progress.step)
+    fresh = _content(phase, old, targets, steps, reached, escalated)
+    if now or escalated.change or renewed(before, fresh) is None:
+        return renewed(before, fresh)
+    return renewed(before, fresh | {"step": _running(targets) or progress.step})
+
+
+def _content(
+    phase: Phase,
+    old: Mapping[str, Any],
+    targets: Mapping[str, _Target],
+    shown: Mapping[str, Any],
+    reached: str,
+    escalated: NextEntries,
+) -> dict[str, Any]:
+    facts, progress = phase.facts, phase.progress
+    plans = _plans(progress)
+    waves = [plan["wave"] for plan in plans if plan["status"] != "complete"]
+    every = [plan["wave"] for plan in plans]
+    is_over = _status(shown, "signoff") in PASSED
+    first = {
+        "phase": int(facts.phase.number),
+        "phase_name": old.get("phase_name") or str(facts.phase),
+        "status": "complete" if is_over else "running",
+        "started_at": old.get("started_at") or iso(_begin(facts)),
+        **(
+            {"completed_at": _entry_of(shown, "signoff").get("completed_at", "")} if is_over else {}
+        ),
+        "step": reached,
+        "wave": int(min(waves or every or [1])),
+        "total_waves": int(max(every or [1])),
+        "plans": plans,
+        "steps": dict(shown),
+        "escalations": [dict(entry) for entry in escalated.entries],
+        **({"departments": _departments(progress)} if facts.switches.several_departments else {}),
+    }
+    others = {
+        key: value
+        for key, value in old.items()
+        if key not in first and key not in (DECLARED, "completed_at")
+    }
+    declared = declared_in(old, _said(old), _derived(facts, targets, plans), rank_of_status)
+    return first | others | ({DECLARED: declared} if declared else {})
+
+
+def _running(targets: Mapping[str, _Target]) -> str:
+    return next((key for key, one in targets.items() if one.status == "running"), "")
+
+
+def _joined(before: Mapping[str, Any], target: _Target) -> dict[str, Any]:
+    """Return a step's entry with what others wrote in it, as long as it stands as it stood."""
+    if before.get("status") == target.status:
+        return {**before, **target.entry}
+    return {key: value for key, value in before.items() if key not in _OUTCOME} | dict(target.entry)
+
+
+_PENDING = {"status": "pending"}
+_OUTCOME = frozenset({"completed_at", "skipped_at", "artifact", "reason"})
+
+
+def _targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
+    reached = True
+    for step in STEPS:
+        found = _found(phase.progress, step)
+        status = _standing(found, said=_status(_steps_of(old), step.key))
+        if status == "skipped" and not reached and not found[0].by.startswith(DECLARED_SKIP):
+            status = "pending"  # a rule skips a step when its turn comes, not before
+        reached = reached and (status in PASSED or not step.blocking)
+        yield _Target(step, status, _entry(phase.facts, step, status, found))
+
+
+def _found(progress: PhaseStatus, step: Step) -> list[StepStatus]:
+    own = [one for one in progress.steps if one.step.key == step.key]
+    steps = (one for department in progress.departments for one in department.steps)
+    return own or [one for one in steps if one.step.key == step.key]
+
+
+def _standing(found: list[StepStatus], said: str) -> str:
+    standings = {one.standing for one in found}
+    if standings <= {StepStanding.SKIPPED}:
+        return "skipped"
+    if standings <= {StepStanding.SKIPPED, StepStanding.COMPLETE}:
+        return "complete"
+    begun = standings & {StepStanding.RUNNING, StepStanding.COMPLETE}
+    may_have_begun = StepStanding.READY in standings and said == "running"
+    return "running" if begun or may_have_begun else "pending"
+
+
+def _entry(facts: PhaseFacts, step: Step, status: str, found: list[StepStatus]) -> dict[str, Any]:
+    filed = _filed(facts, step)
+    if status == "complete":
+        proofs = [one for one in filed if one.commit in {each.by for each in found}] or filed
+        last = max(proofs, key=lambda one: one.at_s, default=None)
+        begun = {"started_at": iso(min(one.at_s for one in filed))} if filed else {}
+        done = {"completed_at": iso(last.at_s), "artifact": _below_planning(last)} if last else {}
+        return {"status": status, **begun, **done}
+    if status == "skipped":
+        reason = found[0].by
+        own_words = reason.removeprefix(DECLARED_SKIP)
+        return {"status": status, "reason": own_words if own_words != reason else BY_RULE + reason}
+    if status == "running" and filed:
+        return {"status": status, "started_at": iso(min(one.at_s for one in filed))}
+    return {"status": status}
+
+
+def _filed(facts: PhaseFacts, step: Step) -> list[Filed]:
+    """Return the artifacts of a step; the design review changes those of the planning."""
+    made_in = "planning" if step.key == "design_review" else step.key
+    own = [one for one in facts.filed if one.valid and one.commit and one.place.phase]
+    return [one for one in own if one.place.artifact.step == made_in]
+
+
+def _below_planning(filed: Filed) -> str:
+    return filed.place.path.partition("/")[2]
+
+
+def _plans(progress: PhaseStatus) -> list[dict[str, Any]]:
+    several = len(progress.departments) > 1
+    return [
+        {
+            "id": str(plan.id),
+            "title": plan.title,
+            "wave": plan.wave,
+            "status": "complete" if plan.is_done else "pending",
+            **({"dept": department.department.value} if several else {}),
+        }
+        for department in progress.departments
+        for plan in department.plans
+    ]
+
+
+def _departments(progress: PhaseStatus) -> dict[str, dict[str, str]]:
+    found = {one.department.value: derived_status(one) for one in progress.departments}
+    return {name: {"status": one["status"], "step": one["step"]} for name, one in found.items()}
+
+
+def _begin(facts: PhaseFacts) -> int:
+    return min((one.at_s for one in facts.filed if one.commit and one.place.phase), default=0)
+
+
+def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what the file claims to be done, for only a claim can run ahead of the evidence."""
+    if old.get("status") == "complete":
+        yield "status", "complete"
+    for key in _steps_of(old):
+        if (status := _status(_steps_of(old), key)) != "pending":
+            yield f"steps.{key}", status
+    for plan in old.get("plans") or ():
+        if isinstance(plan, dict) and plan.get("status") == "complete":
+            yield f"plans.{plan.get('id')}", "complete"
+    yield from said_of(old)
+
+
+def _derived(
+    facts: PhaseFacts, targets: Mapping[str, _Target], plans: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "status": "complete" if targets["signoff"].status in PASSED else "running",
+        **{f"steps.{key}": one.status for key, one in targets.items()},
+        **{f"plans.{plan['id']}": plan["status"] for plan in plans},
+        **borne_out(facts),
+    }
+
+
+def _steps_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    steps = content.get("steps")
+    return steps if isinstance(steps, dict) else {}
+
+
+def _entry_of(steps: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    entry = steps.get(key)
+    return entry if isinstance(entry, dict) else {}
+
+
+def _status(steps: Mapping[str, Any], key: str) -> str:
+    return str(_entry_of(steps, key).get("status", "pending"))

@@ -1,0 +1,115 @@
+"""The sign-off of a phase: whether the evidence allows it, what it lacks, and what `state.json` and
+`ROADMAP.md` say afterwards. Pure.
+
+Nothing is asked that the fold does not ask: the phase is looked at as it would be with both files
+committed. See docs/dev/sources.md#document-002.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from yolo_fs.artifacts.classify import PROJECT_STATE, classify
+from yolo_fs.evidence.facts import Filed
+from yolo_fs.phase.phase import Phase, Phases
+from yolo_fs.protocol.departments import Role
+from yolo_fs.protocol.workflow import STEP_BY_KEY
+from yolo_fs.states.project import project_state, sealed
+
+SIGN_OFF = "signoff"
+ROADMAP = "ROADMAP.md"
+
+
+def may_sign_off(role: Role) -> bool:
+    """Return whether a role signs phases off."""
+    return role is Role.USER or role in STEP_BY_KEY[SIGN_OFF].agents
+
+
+def is_signed_off(phase: Phase) -> bool:
+    """Return whether the phase is signed off, delivered or not."""
+    return any(one.is_passed for one in phase.progress.steps if one.step.key == SIGN_OFF)
+
+
+def lacks_of_sign_off(phase: Phase) -> tuple[str, ...]:
+    """Return what keeps the phase from being signed off, piece by piece."""
+    return tuple(dict.fromkeys(_lacks(_signed(phase))))
+
+
+def _lacks(signed: Phase) -> Iterator[str]:
+    behind = [one for one in signed.progress.departments if one.current]
+    for department in behind:
+        if current := department.current:
+            name = f"{department.department.value} {current.step.key}"
+            yield from (f"{name}: {lack}" for lack in current.missing)
+    for one in () if behind else signed.progress.steps:
+        if one.step.key == SIGN_OFF and not one.is_passed:
+            yield from one.missing
+
+
+def _signed(phase: Phase) -> Phase:
+    """Return the phase as it is once both files are committed."""
+    said = {"ph": int(phase.id.number), "st": "complete"}
+    paths = ((PROJECT_STATE, (said,)), (roadmap_of(phase), ()))
+    filed = (Filed(place, lines, valid=True) for path, lines in paths if (place := classify(path)))
+    return Phase(phase.facts.with_filed(*filed))
+
+
+def roadmap_of(phase: Phase) -> str:
+    """Return where the roadmap lies that the phase is marked in."""
+    return f"{phase.facts.home}/{ROADMAP}"
+
+
+def signed_state(phases: Phases, phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the content of `state.json` that signs a phase off."""
+    after = tuple(_signed(one) if one.id == phase.id else one for one in phases)
+    number, fresh = int(phase.id.number), project_state(after, before) or dict(before or {})
+    if (fresh.get("ph"), fresh.get("st")) == (number, "complete"):
+        return fresh
+    return sealed(fresh | {"ph": number, "st": "complete", "step": SIGN_OFF})
+
+
+def marked(roadmap: str, phase: Phase, day: str) -> str:
+    """Return a roadmap that calls the phase complete: its line of the list, its row of the table;
+    where it has neither, a line is added.
+    """
+    number = int(phase.id.number)
+    named = rf"(?:phase\s+)?0*{number}\b"
+    lines = roadmap.splitlines()
+    found = False
+    for at, line in enumerate(lines):
+        if re.match(rf"\s*[-*] \[[ xX]\]\s+\**{named}", line, re.IGNORECASE):
+            lines[at], found = re.sub(r"\[[ xX]\]", "[x]", line, count=1), True
+        elif re.match(rf"\s*\|\s*\**{named}", line, re.IGNORECASE):
+            lines[at], found = _marked_row(line, lines[:at], phase, day), True
+    if not found:
+        lines += [f"- [x] Phase {number}: {phase.id.slug}"]
+    return "\n".join(lines) + "\n"
+
+
+def _marked_row(row: str, above: list[str], phase: Phase, day: str) -> str:
+    """Return a row of the table under whose head it stands, with what its columns ask for."""
+    head = next((line for line in _table_upwards(above)), "")
+    plans = phase.progress.plans
+    done = f"{sum(plan.is_done for plan in plans)}/{len(plans)}"
+    said = {"plans": done, "status": "complete", "date": day, "done on": day}
+    names = [name.strip().lower() for name in head.strip().strip("|").split("|")]
+    cells = row.strip().strip("|").split("|")
+    if "complete" in (cell.strip().lower() for cell in cells):
+        return row
+    for at, name in enumerate(names[: len(cells)]):
+        wanted = next((value for key, value in said.items() if name.startswith(key)), None)
+        if wanted and at:
+            cells[at] = f" {wanted} "
+    return f"|{'|'.join(cells)}|"
+
+
+def _table_upwards(above: list[str]) -> Iterator[str]:
+    """Yield the first line of the table that these lines end in."""
+    table: list[str] = []
+    for line in reversed(above):
+        if not line.lstrip().startswith("|"):
+            break
+        table.append(line)
+    yield from table[-1:]

@@ -1,0 +1,1 @@
+"""From a path to its verdict, and which files have changed."""

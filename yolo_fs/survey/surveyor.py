@@ -1,0 +1,577 @@
+"""From a path to its verdict: classify, read, compare, check, and ask git's rules; what was last
+seen of every candidate is remembered.
+
+Changes nothing: the daemon, `status` and `resume` look at every candidate in the same way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import traceback
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, Self
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, plans_named
+from yolo_fs.artifacts.decide import EventSink
+from yolo_fs.artifacts.examine import needs_of
+from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.artifacts.naming import subject_of, trailers_of
+from yolo_fs.artifacts.table import HIDDEN, IGNORED_STATES, STATE_KINDS
+from yolo_fs.artifacts.verdicts import (
+    Accepted,
+    Committed,
+    Held,
+    Ignored,
+    Missing,
+    Place,
+    Rejected,
+    Verdict,
+    Waiting,
+)
+from yolo_fs.checking.checker import Checker, previous_records
+from yolo_fs.checking.lost_records import lost_from
+from yolo_fs.checking.snapshots import WorkTree
+from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
+from yolo_fs.git.obstacles import Obstacles, PathRules
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.states.project import says_ours
+from yolo_fs.survey.unwritten import Unwritten
+from yolo_fs.system import failpoint
+from yolo_fs.system.files import (
+    Content,
+    FileEntry,
+    FolderReader,
+    ScanCache,
+    Stamp,
+    Wanted,
+    Writer,
+    names_in,
+    never,
+    read,
+    stamp_of,
+    walk,
+)
+from yolo_fs.workspace import Settings, doubled_phases, lock_path
+
+
+class Refusal(NamedTuple):
+    """A settled content that cannot be committed, or not now."""
+
+    path: str
+    data: bytes
+    verdict: Rejected | Held
+
+
+RefusalSink = Callable[[Refusal], object]
+
+
+class Pipeline:
+    """Judges paths of one work tree."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        refused: RefusalSink = lambda _refusal: None,
+    ):
+        """Judge by these settings; `refused` is given every content that is rejected or held."""
+        self._repository = repository
+        self._settings = settings
+        self._refused = refused
+        self._keeps_beside = settings.policy.state_files == "kept"
+        hidden = HIDDEN if self._keeps_beside else (*HIDDEN, *IGNORED_STATES)
+        self._rules = PathRules(
+            repository, commit_ignored=settings.policy.commit_ignored, hidden=hidden
+        )
+        self._quiet_timer = QuietTimer()
+        self._asked: tuple[str, ...] = ()
+        """Paths of this round, as long as nobody had to know what git's rules say of them."""
+        self._checker = Checker(settings)
+        self._work_tree = WorkTree(
+            repository.root, settings.policy.max_file_bytes, repository.commits_may_exist
+        )
+
+    def look(self, path: str, head: Head, obstacle: Reason | None) -> Observation:
+        """Return the verdict on a path.
+
+        `obstacle`: why nothing may be committed now, if so; the file is examined all the same, so
+        that its writer hears of faults at once.
+        """
+        place = classify(path)
+        if place is None:
+            return Observation(path, Ignored())
+        in_head = self._repository.blob_at(head.tip, path)
+        content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if isinstance(content, Finding):
+            if content.reason is Reason.FILE_MISSING:
+                self._quiet_timer.forget(path)
+            return Observation(path, _unread(content, in_head))
+        verdict = self._judge(place, content, head, in_head, obstacle)
+        if isinstance(verdict, Rejected | Held):
+            self._refused(Refusal(path, content.data, verdict))
+        return Observation(path, verdict, content.stamp)
+
+    def prepare(self, paths: Iterable[str]) -> None:
+        """Name the paths of a round: git is asked about all at once, when one has to be known."""
+        self._asked = tuple(paths)
+
+    def close(self) -> None:
+        """End the helper processes."""
+        self._rules.close()
+
+    def _judge(
+        self,
+        place: Place,
+        content: Content,
+        head: Head,
+        in_head: str | None,
+        obstacle: Reason | None,
+    ) -> Verdict:
+        blob = self._repository.objects.object_format.hash_object("blob", content.data).oid
+        if blob == in_head:
+            return Committed(blob)
+        if in_head is None and self._is_kept_beside(place, content.data):
+            return Ignored()
+        quiet_s = self._quiet_timer.quiet_s(place.path, content.stamp)
+        if content.being_written or content.writer is Writer.SOME:
+            return Waiting(Reason.BEING_WRITTEN)
+        checked = self._checker.check(place, content.data, self._work_tree)
+        if checked.torn and quiet_s < self._settings.policy.grace_s:
+            return Waiting(Reason.UNTERMINATED)
+        wrong = errors(checked.faults)
+        provably_complete = content.writer is Writer.NONE and not wrong
+        if not provably_complete and quiet_s * 1000 < self._settings.policy.settle_ms:
+            return Waiting(Reason.SETTLING)
+        if wrong and all(finding.reason is Reason.WAITS_FOR for finding in wrong):
+            return Held(Reason.WAITS_FOR, checked.faults)
+        if wrong:
+            return Rejected(checked.faults)
+        if checked.secrets:
+            return Held(Reason.SECRET, checked.secrets)
+        if reason := self._reason_to_hold(place.path, in_head, obstacle):
+            is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
+            return Ignored() if is_local else Held(reason)
+        if lost := lost_from(self._repository, place, content.data, in_head, head.tip):
+            return Held(Reason.RECORDS_LOST, lost)
+        before = previous_records(self._repository, place, in_head)
+        subject = subject_of(place, checked.records, before)
+        failpoint.reach("intake.judged")
+        trailers = trailers_of(place, len(checked.faults))
+        needs = needs_of(place, checked.records)
+        return Accepted(place, content.data, blob, subject, trailers, checked.faults, needs)
+
+    def _is_kept_beside(self, place: Place, data: bytes) -> bool:
+        """Return whether a file is ours, and follows from the branch without being on it. What
+        others wrote is their work, unless git ignores it.
+        """
+        is_state = place.artifact.kind in STATE_KINDS
+        if not is_state or not self._keeps_beside:
+            return False
+        return says_ours(data) or self._rules.reason_to_hold(place.path, in_head=False) is (
+            Reason.GITIGNORED
+        )
+
+    def _reason_to_hold(
+        self, path: str, in_head: str | None, obstacle: Reason | None
+    ) -> Reason | None:
+        if not self._settings.config.auto_commit:
+            return Reason.AUTO_COMMIT_OFF
+        if obstacle:
+            return obstacle
+        asked, self._asked = self._asked, ()
+        if asked:
+            with contextlib.suppress(YoloError):  # what it refuses is asked again one by one
+                self._rules.learn([path for path in asked if classify(path)])
+        return self._rules.reason_to_hold(path, in_head=in_head is not None)
+
+
+def _unread(why: Finding, in_head: str | None) -> Verdict:
+    """Return what a file that gave no content comes to."""
+    if why.reason is Reason.FILE_MISSING:
+        return Missing() if in_head else Ignored()
+    return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
+
+
+def misnamed_files(root: str, folders: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding for each file below the folders whose name nearly is an artifact's."""
+    entries = (entry for folder in folders for entry in walk(root, folder, misnamed))
+    return misnamed_among(root, folders, entries)
+
+
+def misnamed_among(
+    root: str, folders: Collection[str], entries: Iterable[FileEntry]
+) -> Iterator[Finding]:
+    """Yield a finding for each of the entries of some folders whose name nearly is an artifact's,
+    for the documents of the product workflow, which lie beside its handoffs, and for each number
+    that several phases have.
+    """
+    yield from doubled_phases(root)
+    beside: Sequence[FileEntry] = ()
+    if HANDOFF_FOLDER in folders:
+        with FolderReader(root) as reader:
+            beside, _ = reader.read(os.path.dirname(HANDOFF_FOLDER), misnamed)
+    for entry in (*beside, *entries):
+        if entry.refused is None and (finding := misnamed(entry.path)):
+            yield finding
+
+
+class Survey(NamedTuple):
+    """What one look at some paths showed."""
+
+    head: Head
+    obstacle: Reason | None
+    """Why nothing may be committed now."""
+    seen: dict[str, CachedVerdict]
+    others: Sequence[FileEntry] = ()
+    """What was asked for beside the candidates."""
+
+
+_HELD: dict[tuple[str, int], tuple[dict[str, CachedVerdict], Candidates | None]] = {}
+"""What a worker of the observer has seen for its next commands: work tree and limit of size → the
+looks at what is committed, and all that was there, where that was all; at most one."""
+
+
+class Surveyor:
+    """Checks paths of one work tree."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        emit: EventSink = lambda *_: None,
+        refused: RefusalSink = lambda _refusal: None,
+    ):
+        """Check paths by these settings; `emit` hears of defects, `refused` of what is held."""
+        self._repository = repository
+        self._emit = emit
+        self._roots = settings.roots
+        self._place = (repository.root, settings.policy.max_file_bytes)
+        self._held, self._whole = _HELD.get(self._place, ({}, None))
+        """The looks at what is committed, of the last survey of everything; sorted where they are
+        of all that was there."""
+        self._pipeline = Pipeline(repository, settings, refused)
+        self._scan_cache = ScanCache(repository.root)
+        self.unwritten = Unwritten(repository)
+        self.obstacles = Obstacles(
+            repository,
+            protected=settings.policy.protected,
+            allow_detached=settings.policy.allow_detached,
+            committer_lock=lock_path(repository),
+            folders=settings.roots,
+        )
+        self.head = repository.head()
+        """The branch as it was last seen or left."""
+
+    def candidates(self, beside: Wanted = never) -> Candidates:
+        """Return every path that may be an artifact, on the disk or on the branch; `beside`: says
+        which other files are asked for.
+        """
+        steps = self.find_candidates(beside)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                found: Candidates = end.value
+                return found
+
+    def find_candidates(self, beside: Wanted = never) -> Generator[None, None, Candidates]:
+        """Find the same, with a step after each thing that is found."""
+        walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
+        stamps: dict[str, Stamp | None] = {}
+        others, near = [], []
+        known = self._whole.stamps if self._whole else {}
+        for entry in walked:
+            yield
+            if entry.path in known or classify(entry.path):
+                stamps[entry.path] = entry.stamp
+            elif entry.refused is None and misnamed(entry.path):
+                near.append(entry)
+            elif beside(entry.path):
+                others.append(entry)
+        head = self._refresh_head()
+        blobs = {}
+        for path, blob in self._committed(head.tip):
+            blobs[path] = blob
+            yield
+        # What a person has committed under such a name stays as it is.
+        stamps |= {each.path: each.stamp for each in near if each.path not in blobs}
+        others += [each for each in near if each.path in blobs and beside(each.path)]
+        missing = (path for path in blobs if path not in stamps and classify(path))
+        return Candidates(head, stamps | dict.fromkeys(missing), blobs, others)
+
+    def _committed(self, tip: str | None) -> Iterator[tuple[str, str]]:
+        """Yield what a commit has below the folders of artifacts: path and blob."""
+        # A branch that cannot be read holds every path, one by one, with its reason.
+        with contextlib.suppress(YoloError):
+            for root in self._roots:
+                yield from self._repository.files_at(tip, root).items()
+
+    def survey(self, paths: Sequence[str], now_ns: int | None = None) -> Survey:
+        """Look at paths; `now_ns` as `Obstacles.find` takes it."""
+        head = self._refresh_head()
+        obstacle = self.obstacles.find(head, now_ns)
+        self._pipeline.prepare(paths)
+
+        @cache
+        def look(path: str) -> CachedVerdict:
+            return self._hold_unwritten(self._look(path, head, obstacle), head)
+
+        seen = {path: look(path) for path in paths}
+        while early := self._ahead_of_its_needs(seen, head, look):
+            seen |= early
+        return Survey(head, obstacle, seen)
+
+    def survey_all(self, beside: Wanted = never) -> Survey:
+        """Look at every candidate; what was seen to be committed, and cannot have changed since, is
+        not read again. `beside`: says which other files are asked for.
+        """
+        return self._survey_all(self.candidates(beside=beside))
+
+    def _survey_all(self, candidates: Candidates) -> Survey:
+        stamps, whole = candidates.stamps, self._whole
+        if whole and stamps == whole.stamps and candidates.blobs == whole.blobs:
+            return self.survey(())._replace(seen=self._held, others=candidates.others)
+        kept = {
+            path: look for path, look in self._held.items() if candidates.still_hold(path, look)
+        }
+        fresh = self.survey(sorted(stamps.keys() - kept.keys()))
+        seen = fresh.seen | kept
+        self._held = kept | {
+            path: look
+            for path, look in fresh.seen.items()
+            if isinstance(look.seen.verdict, Committed)
+            and look.seen.verdict.reason is Reason.UNCHANGED
+        }
+        in_order = {path: seen[path] for path in sorted(stamps)}
+        self._whole = None
+        return fresh._replace(seen=in_order, others=candidates.others)
+
+    def hold(self) -> None:
+        """Let later surveys, also of forks, begin with what is committed now."""
+        found = self.candidates()
+        seen, held = self._survey_all(found).seen, self._held
+        is_all = all(path in held and found.still_hold(path, held[path]) for path in found.stamps)
+        _HELD.clear()
+        _HELD[self._place] = (seen, found) if is_all else (held, None)
+
+    def close(self) -> None:
+        """End the helper processes that were started here."""
+        self._pipeline.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _look(self, path: str, head: Head, obstacle: Reason | None) -> CachedVerdict:
+        read_at_ns = time.time_ns()
+        try:
+            seen = self._misnamed(path, head) or self._pipeline.look(path, head, obstacle)
+        except YoloError as error:
+            seen = Observation(path, Held(error.reason, (error.as_finding(),)))
+        except Exception as defect:  # a defect of ours must cost one path, not the daemon
+            data = {"what": repr(defect), "trace": traceback.format_exc()}
+            self._emit("daemon.defect", path, data)
+            finding = Finding(Reason.INTERNAL_ERROR, path, message=repr(defect))
+            seen = Observation(path, Held(Reason.INTERNAL_ERROR, (finding,)))
+        return CachedVerdict(seen, read_at_ns)
+
+    def _misnamed(self, path: str, head: Head) -> Observation | None:
+        """Return what is to be said of a file whose name nearly is an artifact's."""
+        finding = None if classify(path) else misnamed(path)
+        if finding is None or self._repository.blob_at(head.tip, path):
+            return None
+        stamp = stamp_of(self._repository.root, path)
+        return (
+            None if isinstance(stamp, Finding) else Observation(path, Rejected((finding,)), stamp)
+        )
+
+    def _refresh_head(self) -> Head:
+        head = self._repository.head()
+        if head != self.head:
+            self.unwritten.forget_branch()
+            self.head = head
+        return head
+
+    def _ahead_of_its_needs(
+        self, seen: Mapping[str, CachedVerdict], head: Head, look: Callable[[str], CachedVerdict]
+    ) -> dict[str, CachedVerdict]:
+        """Return, held, the plans that need one which the branch does not have and which is not
+        about to be committed either, whatever holds it. One that is refused holds up nobody: it
+        is there, and its author is told.
+        """
+        accepted = {
+            path: look.seen.verdict
+            for path, look in seen.items()
+            if isinstance(look.seen.verdict, Accepted)
+        }
+        plans = (each.place for each in accepted.values() if each.place.artifact.kind == "plan")
+        going = {(place.folder, str(place.plan)) for place in plans}
+        held: dict[str, CachedVerdict] = {}
+        for path, plan in accepted.items():
+            folder = plan.place.folder
+            missing = [name for name in plan.needs if (folder, name) not in going]
+            if missing:
+                committed = self._repository.files_at(head.tip, folder)
+                there = plans_named(name.rpartition("/")[2] for name in committed)
+                there |= self._refused_plans(folder, missing, look)
+                missing = [name for name in missing if name not in there]
+            if missing:
+                message = f"waits for plan {missing[0]}, which is not committed"
+                hint = "See 'yolo-fs status': it says what holds that plan."
+                why = Finding(
+                    Reason.WAITS_FOR, path, 1, "/d", message, "a plan that is committed", hint
+                )
+                before = seen[path]
+                observed = Observation(path, Held(Reason.WAITS_FOR, (why,)), before.seen.stamp)
+                held[path] = CachedVerdict(observed, before.read_at_ns)
+        return held
+
+    def _refused_plans(
+        self, folder: str, among: Sequence[str], look: Callable[[str], CachedVerdict]
+    ) -> set[str]:
+        names = names_in(os.path.join(self._repository.root, folder))
+        places = filter(None, (classify(f"{folder}/{name}") for name in names))
+        plans = ((str(one.plan), one.path) for one in places if one.artifact.kind == "plan")
+        wanted = ((name, path) for name, path in plans if name in among)
+        return {name for name, path in wanted if isinstance(look(path).seen.verdict, Rejected)}
+
+    def _hold_unwritten(self, look: CachedVerdict, head: Head) -> CachedVerdict:
+        """Hold content that is not new: nobody has written it since the branch was moved."""
+        path, verdict, stamp = look.seen
+        if stamp is None:
+            return look
+        if isinstance(verdict, Committed):
+            self.unwritten.agrees(path, verdict.blob, stamp)
+        if not isinstance(verdict, Accepted):
+            return look
+        reason = self.unwritten.reason_to_hold(path, verdict.blob, stamp, head)
+        if reason is None:
+            return look
+        return CachedVerdict(Observation(path, Held(reason), stamp), look.read_at_ns)
+
+
+class Observation(NamedTuple):
+    """One look at one path."""
+
+    path: str
+    verdict: Verdict
+    stamp: Stamp | None = None
+    """What the file was when it was read; None when it was not."""
+
+
+class CachedVerdict(NamedTuple):
+    """What was known of a path when it was last checked."""
+
+    seen: Observation
+    read_at_ns: int
+    """Wall clock, to be compared with the times of the file."""
+
+    def still_holds(self, stamp: Stamp | None) -> bool:
+        """Return whether the file cannot have changed since."""
+        return stamp is not None and self.seen.stamp == stamp and not stamp.is_racy(self.read_at_ns)
+
+
+class Candidates(NamedTuple):
+    """Every path that may be an artifact."""
+
+    head: Head
+    stamps: Mapping[str, Stamp | None]
+    """Path → the file on disk (None: only the branch has it)."""
+    blobs: Mapping[str, str]
+    """Path → what the branch has there, be it a candidate or not."""
+    others: Sequence[FileEntry]
+    """What was asked for beside the candidates."""
+
+    def still_hold(self, path: str, look: CachedVerdict) -> bool:
+        """Return whether neither the file nor, where it is committed, the branch has changed since
+        a look: a user may move the branch alone.
+        """
+        verdict = look.seen.verdict
+        is_there = not isinstance(verdict, Committed) or self.blobs.get(path) == verdict.blob
+        return is_there and look.still_holds(self.stamps.get(path))
+
+
+class VerdictStore:
+    """The last verdict of each candidate.
+
+    What is not committed is kept apart: it alone is asked for at every turn, so thousands of
+    committed artifacts cost a turn nothing.
+    """
+
+    def __init__(self) -> None:
+        self._cached: dict[str, CachedVerdict] = {}
+        self._unsettled: dict[str, Verdict] = {}
+
+    @property
+    def cached(self) -> Mapping[str, CachedVerdict]:
+        """Path → the last look."""
+        return self._cached
+
+    @property
+    def unsettled(self) -> Mapping[str, Verdict]:
+        """Path → verdict of the last look, of whatever is not committed."""
+        return self._unsettled
+
+    def remember(self, path: str, cached: CachedVerdict) -> None:
+        """Remember a look; a path that is not a candidate is forgotten."""
+        verdict = cached.seen.verdict
+        if isinstance(verdict, Ignored):
+            self.forget(path)
+            return
+        self._cached[path] = cached
+        if isinstance(verdict, Committed):
+            self._unsettled.pop(path, None)
+        else:
+            self._unsettled[path] = verdict
+
+    def forget(self, path: str) -> None:
+        """Forget a path that is not a candidate any more."""
+        self._cached.pop(path, None)
+        self._unsettled.pop(path, None)
+
+    def verdict(self, path: str) -> Verdict | None:
+        """Return the verdict of the last look; None for what was never looked at."""
+        cached = self._cached.get(path)
+        return cached.seen.verdict if cached else None
+
+    def changed(self, candidates: Candidates) -> tuple[str, ...]:
+        """Return the paths that have to be checked again."""
+        return tuple(
+            path
+            for path in candidates.stamps
+            if path not in self._cached or not candidates.still_hold(path, self._cached[path])
+        )
+
+
+class QuietTimer:
+    """Remembers since when each path has had the content that it has.
+
+    Measured per path, never globally, so that no stream of writes delays another file.
+    See docs/dev/faults.md#f14, #f15 and #f19.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, tuple[Stamp, float]] = {}
+        """Path → its content, and the monotonic time in seconds at which it was first there."""
+
+    def quiet_s(self, path: str, stamp: Stamp) -> float:
+        """Return for how many seconds the content has not changed."""
+        now = time.monotonic()
+        known, since = self._since.get(path, (None, now))
+        if known is None:
+            # The best that is known of a new file is its own age; a time in the future counts as
+            # now.
+            since = now - max(0.0, time.time() - stamp.mtime_ns / 1e9)
+        elif known != stamp:
+            since = now
+        self._since[path] = (stamp, since)
+        return now - since
+
+    def forget(self, path: str) -> None:
+        """Forget a path that is gone."""
+        self._since.pop(path, None)

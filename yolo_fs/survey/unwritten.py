@@ -1,0 +1,262 @@
+"""What nobody has written since is not new: HEAD, the index and the files of a work tree also move
+without a writer. See docs/dev/faults.md#f28.
+
+A file that differs from the branch is held while one of these says that it is old: what it was
+when it was last seen to agree with the branch, or to be old; the reflog; a commit that is younger
+than the file and took its content's place; the index, where git itself has put it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.git.history import (
+    Abandoned,
+    BranchMove,
+    abandoned,
+    changed_after,
+    changes_of,
+    moves_of,
+)
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.system.database import open_durable, storing
+from yolo_fs.system.files import Stamp, stamp_at
+from yolo_fs.system.store import RefusedError
+from yolo_fs.workspace import STATE_LAYOUT, state_path
+
+_NAMED = "file "
+"""What stands before a path in the name of its row."""
+_NEAR = 100
+"""Commits of the branch that the index may have got a content from."""
+_MOST_TIPS = 100
+"""Branches that the index may have got a content from."""
+_PUT_BY_GIT = ("SQUASH_MSG", "MERGE_MSG")
+"""Files that git leaves where it has staged something for a commit that a person is to make."""
+
+
+_HELD = {each.value: each for each in (Reason.UNDONE_BY_USER, Reason.OLDER_THAN_BRANCH)}
+
+
+class Seen(NamedTuple):
+    """What a file was when it was no news."""
+
+    blob: str
+    mtime_ns: int
+    held: str = ""
+    """Why it was held; empty where it agreed with the branch."""
+
+
+class SeenFiles:
+    """What the files of a work tree were when they were no news, kept in `state.db`: no reflog that
+    expires makes it forgotten. Without it, git alone tells.
+    """
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._rows: dict[str, Seen] | None = None
+        self._fresh: dict[str, Seen] = {}
+        """What was noted since it was kept last."""
+
+    def get(self, path: str) -> Seen | None:
+        """Return what a file was, or None."""
+        return self._read().get(path)
+
+    def put(self, path: str, seen: Seen) -> None:
+        """Note what a file is."""
+        if self.get(path) != seen:
+            self._read()[path] = self._fresh[path] = seen
+
+    def keep(self) -> None:
+        """Keep what was noted; a power loss may take what was kept last."""
+        if not self._fresh:
+            return
+        fresh, self._fresh = self._fresh, {}
+        place = state_path(self._repository)
+        told = [
+            (_NAMED + _text(path), f"{one.blob} {one.mtime_ns} {one.held}")
+            for path, one in fresh.items()
+        ]
+        with suppress(RefusedError, YoloError):  # what is damaged is named by `doctor`
+            self._repository.make_own_dir()
+            state = open_durable(place, STATE_LAYOUT, make=True, is_synced=False)
+            if state:
+                with closing(state), storing(place), state.writing():
+                    state.many("insert or replace into notes values (?, ?)", told)
+
+    def _read(self) -> dict[str, Seen]:
+        if self._rows is None:
+            self._rows = {}
+            place = state_path(self._repository)
+            with suppress(RefusedError, YoloError):
+                state = open_durable(place, STATE_LAYOUT, make=False)
+                if state:
+                    asked = "select name, value from notes where name >= ? and name < ?"
+                    with closing(state), storing(place):
+                        told = state.rows(asked, _NAMED, f"{_NAMED.rstrip()}!")
+                    self._rows = dict(_seen_in(told))
+        return self._rows
+
+
+def _seen_in(told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Seen]]:
+    for name, value in told:
+        fields = str(value).split(" ")
+        if len(fields) == 3 and fields[1].lstrip("-").isdecimal():
+            path = os.fsdecode(name.removeprefix(_NAMED).encode("latin-1", "replace"))
+            yield path, Seen(fields[0], int(fields[1]), fields[2])
+
+
+def _text(path: str) -> str:
+    return os.fsencode(path).decode("latin-1")
+
+
+class Unwritten:
+    """Tells the contents that nobody has written since they were no news."""
+
+    def __init__(self, repository: Repository):
+        self._repository = repository
+        self._seen = SeenFiles(repository)
+        self._abandoned: Abandoned | None = None
+        self._known_moves: tuple[BranchMove, ...] | None = None
+        """How the branch has moved; None until somebody has to know."""
+        self._known_tips: tuple[str, ...] | None = None
+
+    def forget_branch(self) -> None:
+        """Ask git again: HEAD has moved."""
+        self._abandoned = self._known_moves = self._known_tips = None
+
+    def agrees(self, path: str, blob: str, stamp: Stamp) -> None:
+        """Note that a file is what the branch has."""
+        self._seen.put(path, Seen(blob, stamp.mtime_ns))
+
+    def keep(self) -> None:
+        """Keep what was found out for the next process; not for those who only look."""
+        self._seen.keep()
+
+    def reason_to_hold(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason | None:
+        """Return why a content that the branch does not have is not new, or None."""
+        known = self._seen.get(path)
+        reason: Reason | None
+        if known and known.blob == blob and known.mtime_ns == stamp.mtime_ns:
+            reason = _HELD.get(known.held) or self._what_moved(path, blob, stamp, head)
+        elif known and known.blob == blob and known.held:
+            return None  # it was written again
+        else:
+            reason = self._said_by_git(path, blob, stamp, head)
+        if reason and self._repository.head() != head:
+            return None  # it was just committed, while we looked at the branch before
+        if reason:
+            self._seen.put(path, Seen(blob, stamp.mtime_ns, reason.value))
+        return reason
+
+    def _what_moved(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason:
+        """Return which way the branch has moved away from what the file is still."""
+        if self._is_reverted(path, blob, _written_s(stamp), head):
+            return Reason.UNDONE_BY_USER
+        is_gone = head.tip is None or self._blob_at(head.tip, path) is None
+        return Reason.UNDONE_BY_USER if is_gone else Reason.OLDER_THAN_BRANCH
+
+    def _said_by_git(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason | None:
+        if self._is_reverted(path, blob, _written_s(stamp), head):
+            return Reason.UNDONE_BY_USER
+        is_old = (
+            self._is_passed(path, blob, _written_s(stamp), head)
+            or self._is_replaced(path, blob, stamp, head)
+            or self._is_put_by_git(path, blob, stamp, head)
+        )
+        return Reason.OLDER_THAN_BRANCH if is_old else None
+
+    def _is_reverted(self, path: str, blob: str, written_s: int, head: Head) -> bool:
+        """Return whether the user moved the branch away from a commit with this content."""
+        if self._abandoned is None:
+            moves = self._moves(head)
+            self._abandoned = (
+                abandoned(self._repository, head.tip, moves) if head.tip else Abandoned((), 0)
+            )
+        lost = self._abandoned
+        return written_s <= lost.moved_at_s and any(
+            self._blob_at(commit, path) == blob for commit in lost.commits
+        )
+
+    def _is_passed(self, path: str, blob: str, written_s: int, head: Head) -> bool:
+        """Return whether a later move of the branch, by somebody else, left the file behind: a push
+        into it, a fetch, an `update-ref`.
+        """
+        moves = self._moves(head)
+        if not any(written_s < move.at_s and not move.is_ours for move in moves):
+            return False
+        for move in moves:
+            before = self._blob_at(move.old, path)
+            if before == self._blob_at(move.new, path):
+                continue
+            if move.is_ours:  # it was committed as the file was: whatever is there now is newer
+                return False
+            if before == blob and written_s < move.at_s:  # within a second it may be newer
+                return True
+        return False
+
+    def _is_replaced(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
+        """Return whether the branch once had this content, and has replaced it since the file says
+        that it was written: a backup that was put back.
+        """
+        if head.tip is None or self._repository.objects.size_of(blob) is None:
+            return False
+        known = self._seen.get(path)
+        was_newer = known is not None and not known.held and stamp.mtime_ns < known.mtime_ns
+        written_s = stamp.mtime_ns // 1_000_000_000
+        if not was_newer and not changed_after(self._repository, head.tip, path, written_s):
+            return False
+        past = changes_of(self._repository, head.tip, [path])
+        return any(change.blob == blob for change in past[:-1])
+
+    def _is_put_by_git(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
+        """Return whether the index has the content for a commit that a person is to make: it comes
+        from another branch or an older commit, by a merge that is squashed, or from another name.
+        """
+        index = stamp_at(f"{self._repository.git_dir}/index", by_link=True)
+        if index is None or index.mtime_ns < stamp.mtime_ns:
+            return False  # git writes the files first: so the whole index need not be read
+        staged = {
+            each.path: each.oid for each in self._repository.staged(PLANNING_ROOT) if each.is_file
+        }
+        if staged.get(path) != blob:
+            return False
+        if any(os.path.lexists(f"{self._repository.git_dir}/{name}") for name in _PUT_BY_GIT):
+            return True
+        named = self._repository.files_at(head.tip, PLANNING_ROOT)
+        if any(oid == blob and other not in staged for other, oid in named.items()):
+            return True
+        return any(self._blob_at(commit, path) == blob for commit in self._tips(head))
+
+    def _tips(self, head: Head) -> Iterator[str]:
+        """Yield the commits that a command of git takes files from: other branches, and the latest
+        of this one.
+        """
+        if self._known_tips is None:
+            self._known_tips = self._repository.latest_tips(_MOST_TIPS)
+        yield from self._known_tips
+        at = head.tip
+        for _ in range(_NEAR):
+            if at is None:
+                return
+            yield at
+            at = next(iter(self._repository.parents(at)), None)
+
+    def _blob_at(self, commit: str, path: str) -> str | None:
+        try:
+            return self._repository.blob_at(commit if commit.strip("0") else None, path)
+        except YoloError:  # a commit of the reflog may be gone
+            return None
+
+    def _moves(self, head: Head) -> tuple[BranchMove, ...]:
+        if self._known_moves is None:
+            self._known_moves = moves_of(self._repository, head.ref) if head.ref else ()
+        return self._known_moves
+
+
+def _written_s(stamp: Stamp) -> int:
+    return stamp.ctime_ns // 1_000_000_000

@@ -1,0 +1,437 @@
+"""The one door to SQLite: opens the databases below `.git/yolo-fs`.
+
+A *disposable* database holds what follows from git and files. It is opened only while its seal
+fits: a keyed hash of what the system says of the file (number, size, times), with a key from the
+user's own state folder. Whoever hands a git directory over knows no such key, and no copy, archive
+or change by another program keeps these facts. Whatever does not fit is made anew. The seal file
+carries the lock as well: shared by everybody who has the database open, exclusive for whoever
+makes it anew. See docs/threats.md and docs/dev/faults.md#f42.
+
+A *durable* database holds what nothing else tells. It is made once, and never removed or emptied
+here; what cannot be read is named.
+
+Nothing here opens a database file by hand while SQLite may have it: to close such a descriptor
+would release the locks of this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import time
+import weakref
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+from yolo_fs import __version__
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import (
+    RefusedError,
+    environment,
+    open_regular,
+    opened,
+    private_directory,
+    remove,
+    temporary_name,
+    write_atomic,
+)
+from yolo_fs.system.system import try_lock
+
+DatabaseError = sqlite3.Error
+"""What a statement raises."""
+ENDINGS = ("-wal", "-shm", "-journal")
+"""Endings of the files that SQLite keeps beside a database."""
+SEAL = ".seal"
+
+_PATIENCE_S = 0.5
+"""How long a lock is waited for before a command does without the index."""
+_LONG_PATIENCE_S = 10.0
+"""The same of what nothing else tells."""
+_POLL_S = 0.005
+_SEAL_BYTES = 32
+_KEY_BYTES = 32
+_WAL_BYTES = 4 * 1024 * 1024
+"""Of the write-ahead log, above which it is put into the database."""
+_NO_DAMAGE = frozenset(
+    (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
+     sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
+)  # fmt: skip
+_INHERITED: list[sqlite3.Connection] = []
+"""Connections of a process that forked this one: SQLite forbids even to close them here."""
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Return whether an error tells of the content, and not of the place or the moment."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _NO_DAMAGE
+
+
+class Database:
+    """An open database. Text that may hold anything goes in and comes out as bytes."""
+
+    def __init__(self, connection: sqlite3.Connection, path: str = "", lock: int = -1):
+        self._connection = connection
+        self._path = path
+        self._lock = lock
+        self._pid = os.getpid()
+        self._end = weakref.finalize(self, _close, connection, path, lock, self._pid)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether it ends with this process."""
+        return not self._path
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file is the one that was opened, and nobody else has written to it."""
+        if os.getpid() != self._pid or not self._end.alive:
+            return False
+        return self._lock < 0 or _is_sealed(self._path, self._lock)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether questions are answered from one moment."""
+        return self._connection.in_transaction
+
+    def rows(self, query: str, *values: object) -> list[Any]:
+        """Return what a query finds. Raises sqlite3.Error."""
+        return self._connection.execute(query, values).fetchall()
+
+    def many(self, query: str, values: Iterator[Any] | list[Any]) -> None:
+        """Run a statement for each tuple of values. Raises sqlite3.Error."""
+        self._connection.executemany(query, values)
+
+    def begin(self) -> None:
+        """Answer from one moment until `end`, whatever others write. Raises sqlite3.Error."""
+        if not self.is_reading:
+            self._connection.execute("begin")
+
+    def end(self) -> None:
+        """Let later questions see what others have written."""
+        if self.is_reading:
+            self._connection.execute("rollback")
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write all or nothing, as the only writer. Raises sqlite3.Error."""
+        self.end()
+        self._connection.execute("begin immediate")
+        try:
+            yield
+            self._connection.execute("commit")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self.end()
+            raise
+        if self._lock >= 0 and _size(f"{self._path}-wal") > _WAL_BYTES:
+            self.tidy()
+
+    def tidy(self) -> None:
+        """Put what was written into the file itself, for a process that lives long."""
+        if self._lock < 0 or not self.is_current or not _size(f"{self._path}-wal"):
+            return
+        self.end()
+        with contextlib.suppress(sqlite3.Error):
+            self._connection.execute("pragma wal_checkpoint(truncate)")
+            _put_seal(self._path, self._lock)
+
+    def copy(self, layout: str) -> Database:
+        """Return another one, in memory, with the same content. Raises sqlite3.Error."""
+        copied = in_memory(layout)
+        self.end()
+        self._connection.backup(copied._connection)
+        return copied
+
+    def close(self) -> None:
+        """Leave it to others. What is asked later fails."""
+        self._end()
+
+    def discard(self) -> None:
+        """Close it, and let whoever opens it next make it anew."""
+        if os.getpid() == self._pid and not self.is_in_memory and self._end.alive:
+            with contextlib.suppress(OSError):
+                os.pwrite(self._lock, bytes(_SEAL_BYTES), 0)
+        self.close()
+
+
+def in_memory(layout: str) -> Database:
+    """Return an empty database that ends with this process."""
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    connection.executescript(layout)
+    return Database(connection)
+
+
+def open_disposable(path: str, layout: str) -> Database | None:
+    """Return the database at a path in a folder of ours, made anew where it is not what this code
+    made on this machine; None where it cannot be used now, and one in memory has to do.
+
+    `layout`: the statements that make its tables.
+    """
+    if _key() is None:
+        return None
+    with contextlib.suppress(OSError, RefusedError, YoloError, sqlite3.Error):
+        lock = open_regular(f"{path}{SEAL}", os.O_RDWR | os.O_CREAT)
+        try:
+            return _opened(path, lock, layout)
+        except BaseException:
+            os.close(lock)
+            raise
+    return None
+
+
+def open_durable(path: str, layout: str, *, make: bool, is_synced: bool = True) -> Database | None:
+    """Return the database at a path in a folder of ours; None where there is none, unless `make`.
+
+    `is_synced`: what is written survives a power loss.
+
+    Raises:
+        RefusedError: NOT_REGULAR, or UNREADABLE: it is no database, damaged, or of another layout.
+        YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED.
+    """
+    if not os.path.lexists(path):
+        if not make:
+            return None
+        with storing(path), environment(path):
+            _make_once(path, layout)
+    if is_foreign(path):
+        raise RefusedError(Reason.NOT_REGULAR, "it, or a file of SQLite beside it, is not ours")
+    with storing(path):
+        connection = _connect(path, _LONG_PATIENCE_S)
+        try:
+            _refuse_other_tables(connection, layout)
+            connection.execute(f"pragma synchronous = {'full' if is_synced else 'normal'}")
+        except BaseException:
+            connection.close()
+            raise
+    return Database(connection, path)
+
+
+@contextlib.contextmanager
+def storing(path: str) -> Iterator[None]:
+    """Turn what SQLite refuses into what `open_durable` raises."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        message = f"{safe(path)}: {error}"
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            hint = "end or resume the process that has it open, then try again"
+            raise YoloError(
+                Reason.LOCK_TIMEOUT, message, hint=hint, exit_code=Exit.LOCK_TIMEOUT
+            ) from error
+        if is_damage(error) and code != sqlite3.SQLITE_IOERR:
+            raise RefusedError(Reason.UNREADABLE, str(error)) from error
+        reason = Reason.NO_SPACE if code == sqlite3.SQLITE_FULL else Reason.STORAGE_FAILED
+        hint = "free space or check permissions"
+        raise YoloError(reason, message, hint=hint, exit_code=Exit.TRY_AGAIN) from error
+
+
+def is_foreign(path: str) -> bool:
+    """Return whether a database, or what SQLite would read beside it, cannot be what we left."""
+    for ending in ("", *ENDINGS):
+        try:
+            found = os.lstat(f"{path}{ending}")
+        except FileNotFoundError:  # SQLite takes it away when the last process closes the database
+            continue
+        except OSError:
+            return True
+        if ending == "-journal" or not _is_own_file(found):
+            return True
+    return False
+
+
+def _make_once(path: str, layout: str) -> None:
+    """Make a database, unless another process was quicker."""
+    with opened(path) as (folder, name):
+        draft = temporary_name(name)
+        place = os.path.join(os.path.dirname(path), draft)
+        try:
+            _make(place, layout)
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(draft, dir_fd=folder)
+        os.fsync(folder)
+
+
+def _refuse_other_tables(connection: sqlite3.Connection, layout: str) -> None:
+    found = connection.execute("select sql from sqlite_schema where sql notnull").fetchall()
+    if sorted(found) != sorted(_schema_of(layout)):
+        raise RefusedError(Reason.UNREADABLE, "it has other tables than yolo-fs makes")
+
+
+def _schema_of(layout: str) -> list[tuple[str]]:
+    """Return the statements as SQLite keeps them."""
+    return [
+        (each.strip().replace("create table", "CREATE TABLE", 1),)
+        for each in layout.split(";")
+        if each.strip()
+    ]
+
+
+def _opened(path: str, lock: int, layout: str) -> Database:
+    _wait(lock)
+    if not _is_sealed(path, lock):
+        if not try_lock(lock):
+            raise BlockingIOError(f"{path} is open elsewhere, and has to be made anew")
+        _make(path, layout)
+        _put_seal(path, lock)
+        if not _is_sealed(path, lock):
+            raise BlockingIOError(f"{path} cannot be sealed")
+        try_lock(lock, shared=True)
+    connection = _connect(path)
+    try:
+        connection.execute("select 1 from sqlite_schema").fetchall()
+    except sqlite3.Error as error:
+        connection.close()
+        if is_damage(error):
+            os.pwrite(lock, bytes(_SEAL_BYTES), 0)
+        raise
+    return Database(connection, path, lock)
+
+
+def _wait(lock: int) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not try_lock(lock, shared=True):
+        if time.monotonic() > deadline:
+            raise BlockingIOError("the index is being made anew")
+        time.sleep(_POLL_S)
+
+
+def _connect(path: str, patience_s: float = _PATIENCE_S) -> sqlite3.Connection:
+    # As a URI, since only so SQLite makes no file of its own; our folder is private, its name any.
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = sqlite3.connect(
+        f"file:{name}?mode=rw",
+        uri=True,
+        timeout=patience_s,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    # Without a checkpoint of SQLite's own, the file changes only where the seal does.
+    for pragma in ("trusted_schema = off", "wal_autocheckpoint = 0", "synchronous = normal"):
+        connection.execute(f"pragma {pragma}")
+    return connection
+
+
+def _make(path: str, layout: str) -> None:
+    for ending in ("", *ENDINGS):
+        if os.path.lexists(f"{path}{ending}"):
+            if _facts(f"{path}{ending}") is None:
+                raise FileExistsError(f"{path}{ending} is no file of ours")
+            remove(f"{path}{ending}")
+    os.close(open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    connection = _connect(path)
+    try:
+        connection.executescript(f"pragma synchronous = off; begin; {layout}; commit")
+        connection.execute("pragma journal_mode = wal")
+    finally:
+        connection.close()
+
+
+def _close(connection: sqlite3.Connection, path: str, lock: int, pid: int) -> None:
+    """Close a database; the last who does puts the write-ahead log into it, and seals it."""
+    if os.getpid() != pid:
+        _INHERITED.append(connection)
+        return
+    try:
+        is_last = lock >= 0 and _size(f"{path}-wal") and _is_sealed(path, lock) and try_lock(lock)
+        with contextlib.suppress(sqlite3.Error):
+            connection.close()
+        if is_last:
+            _put_seal(path, lock)
+    finally:
+        if lock >= 0:
+            os.close(lock)
+
+
+def _put_seal(path: str, lock: int) -> None:
+    with contextlib.suppress(OSError):
+        os.pwrite(lock, _seal_of(path) or bytes(_SEAL_BYTES), 0)
+
+
+def _is_sealed(path: str, lock: int) -> bool:
+    expected = _seal_of(path)
+    try:
+        return expected is not None and os.pread(lock, _SEAL_BYTES + 1, 0) == expected
+    except OSError:
+        return False
+
+
+def _seal_of(path: str) -> bytes | None:
+    """Return what the seal has to be; None where the files are not such as we leave them."""
+    facts, key = _facts(path), _key()
+    # A rollback journal would be played back, and may name further files to delete.
+    if facts is None or key is None or is_foreign(path):
+        return None
+    return blake2b(f"{__version__} {facts}".encode(), key=key, digest_size=_SEAL_BYTES).digest()
+
+
+def _facts(path: str) -> tuple[int, ...] | None:
+    """Return what tells a file from any other and from itself once it was written to; None for
+    what is no file of this user with one name.
+    """
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    if not _is_own_file(found):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _is_own_file(found: os.stat_result) -> bool:
+    is_ours = found.st_uid == os.geteuid() and found.st_nlink == 1
+    return is_ours and stat.S_ISREG(found.st_mode)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return 0
+
+
+def proof_of(text: str) -> str:
+    """Return what nobody without the key of this user can tell of a text; empty where no key can be
+    kept.
+    """
+    key = _key()
+    return blake2b(text.encode(), key=key, digest_size=_SEAL_BYTES).hexdigest() if key else ""
+
+
+_KEYS: dict[str, bytes] = {}
+"""State folder → its key, once it was read."""
+
+
+def state_folder() -> str:
+    """Return the folder of this user for what is neither configuration nor of one repository."""
+    home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(home, "yolo-fs")
+
+
+def _key() -> bytes | None:
+    """Return the key of this user, made at the first call; None where none can be kept."""
+    folder = state_folder()
+    if folder not in _KEYS:
+        found = _kept_key(folder)
+        if found is None:
+            with contextlib.suppress(YoloError), environment(folder):
+                os.makedirs(os.path.dirname(folder), exist_ok=True)
+                private_directory(folder)
+                write_atomic(f"{folder}/key", os.urandom(_KEY_BYTES))
+            found = _kept_key(folder)
+        if found is None:
+            return None
+        _KEYS[folder] = found
+    return _KEYS[folder]
+
+
+def _kept_key(folder: str) -> bytes | None:
+    found = read(folder, "key", _KEY_BYTES)
+    is_whole = isinstance(found, Content) and len(found.data) == _KEY_BYTES
+    return found.data if is_whole and isinstance(found, Content) else None

@@ -1,0 +1,691 @@
+"""Reads and replaces small JSON files, and locks them for one change; the one writer of whatever we
+put into a work tree or into `.git/yolo-fs`.
+
+The one importer of filelock. A file changes only by a rename, so a reader needs no lock; a lock
+stands on a separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's
+shell scripts uses it. See docs/dev/faults.md#f42 to #f47.
+
+Whoever writes names a file, and the folder `root` that it lies below: from there each folder on the
+way is opened by itself, no link is followed, and no part may spell `.git`. Without a root the file
+lies in a folder of our own, which has to be a real folder of this user. See docs/dev/faults.md#f50.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import re
+import stat
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.system import failpoint
+from yolo_fs.system.files import Content, names_in, open_folder, parts_to_write, read
+from yolo_fs.system.readers import look_closely, quick_decoder
+from yolo_fs.system.system import is_running, is_same_file, lock_timeout, package_stamp
+from yolo_fs.system.text_checks import Limits
+from yolo_fs.system.warm_path import OWN_FOLDER, ForeignFolderError, is_private, open_own
+
+if TYPE_CHECKING:
+    from filelock import FileLock
+
+OWN = 0o600
+"""Mode of our own files."""
+SHARED = 0o644
+"""Mode of files that agents and scripts read as well."""
+
+_SIZE_LIMIT_BYTES = 8 * 1024 * 1024
+_BLOCK_BYTES = 1 << 16
+_LIMITS = Limits(max_file_bytes=_SIZE_LIMIT_BYTES)
+_UNFOLLOWED = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_POLL_S = 0.01
+_BEGAN_NS = time.time_ns()
+_TEMPORARY = re.compile(r"\..+\.yolo-tmp\.(?P<pid>[0-9]{1,10})\.[0-9a-f]+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """What `read_json` returns for a file that is there but holds no JSON object."""
+
+    reason: Reason
+    detail: str
+
+
+class RefusedError(ValueError):
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def read_json(path: str) -> dict[str, Any] | Damaged | None:
+    """Return the object in the file, None without a file, `Damaged` for anything else."""
+    try:
+        return _parsed(_bytes_of(path))
+    except RefusedError as refusal:
+        return Damaged(refusal.reason, refusal.detail)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Damaged(Reason.UNREADABLE, error.strerror or str(error))
+
+
+class ListedFolder(NamedTuple):
+    """A folder, listed once: most of what may lie there does not."""
+
+    path: str
+    names: tuple[str, ...]
+    """Sorted."""
+
+    @classmethod
+    def at(cls, path: str) -> ListedFolder:
+        """List a folder; one that cannot be read holds nothing."""
+        return cls(path, tuple(names_in(path)))
+
+    def read_json(self, name: str) -> dict[str, Any] | Damaged | None:
+        """Read a file of it as `read_json` does."""
+        return read_json(os.path.join(self.path, name)) if name in self.names else None
+
+
+def _bytes_of(path: str) -> bytes:
+    data = b""
+    with os.fdopen(open_regular(path, os.O_RDONLY), "rb", buffering=0) as file:
+        # By blocks: a buffer as large as the limit costs more than all the rest.
+        while len(data) <= _SIZE_LIMIT_BYTES and (block := file.read(_BLOCK_BYTES)):
+            data += block
+    if len(data) > _SIZE_LIMIT_BYTES:
+        raise RefusedError(Reason.FILE_TOO_LARGE, f"more than {_SIZE_LIMIT_BYTES} bytes")
+    return data
+
+
+@contextlib.contextmanager
+def opened(path: str, root: str | None = None, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield the open folder that a file lies in, and its name there; see above.
+
+    `make`: the folders below the root that are missing.
+
+    Raises:
+        RefusedError: NOT_REGULAR, PATH_ESCAPES, FOREIGN_OWNER, UNSAFE_REPOSITORY.
+        OSError: there is no such folder.
+    """
+    if root is None:
+        place, name = os.path.split(os.path.abspath(path))
+        folder = _own(place)
+    else:
+        *folders, name = _below(path, root)
+        with _no_link():
+            folder = open_folder(root, folders, make=make)
+    try:
+        yield folder, name
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def _no_link() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        detail = "a link, or something that is not a folder, is on the way to it"
+        raise RefusedError(Reason.NOT_REGULAR, detail) from None
+
+
+def _below(path: str, root: str) -> list[str]:
+    start = root.rstrip("/") + "/"
+    parts = parts_to_write(path.removeprefix(start)) if path.startswith(start) else None
+    if parts is None:
+        expected = "a path below the folder that it belongs to, without `.git` and `..`"
+        raise RefusedError(Reason.PATH_ESCAPES, f"expected {expected}")
+    return parts
+
+
+def _own(place: str) -> int:
+    # No other folder is made private: it may be one of the user's.
+    if os.path.basename(place) != OWN_FOLDER and not is_private(os.stat(place)):
+        raise RefusedError(Reason.UNSAFE_REPOSITORY, f"{safe(place)} is open to others")
+    return _open_private(place)
+
+
+def _open_private(place: str) -> int:
+    try:
+        with _no_link():
+            return open_own(place)
+    except ForeignFolderError as error:
+        raise RefusedError(Reason.FOREIGN_OWNER, str(error)) from None
+
+
+def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None) -> int:
+    """Open without following a link or waiting for a pipe. See docs/dev/faults.md#f45 and #f50.
+
+    What is opened for writing is reached as `opened` says.
+    """
+    try:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            with opened(path, root) as (folder, name):
+                descriptor = os.open(name, flags | _UNFOLLOWED, mode, dir_fd=folder)
+        else:
+            descriptor = os.open(path, flags | _UNFOLLOWED, mode)
+    except OSError as error:
+        # ELOOP: a link. EISDIR and ENXIO: a directory or a socket or pipe opened for writing.
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise RefusedError(Reason.NOT_REGULAR, error.strerror or str(error)) from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
+    return descriptor
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    if not data.strip():
+        raise RefusedError(Reason.EMPTY_FILE, Reason.EMPTY_FILE.sentence)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RefusedError(Reason.NOT_UTF8, f"byte {error.start}") from None
+    try:
+        return quick_decoder(data, _LIMITS)(text.strip())
+    except ValueError:
+        value, faults = look_closely(text, _LIMITS)
+    if faults:
+        fault = faults[0].fault
+        raise RefusedError(fault.reason, fault.message or fault.reason.sentence)
+    return dict(value)
+
+
+def is_odd(path: str) -> bool:
+    """Return whether something is at a path that is no file: nothing of ours then replaces it."""
+    with contextlib.suppress(OSError):
+        return not stat.S_ISREG(os.lstat(path).st_mode)
+    return False
+
+
+@cache
+def code_stamp() -> int:
+    """Return what tells the code of this process from any other: a process that has lived longer
+    than the code that is installed shares nothing.
+    """
+    # Other folders that modules come from, the user's own among them, change all the time.
+    stamps = package_stamp(one for one in sys.path if one.endswith("-packages"))
+    is_older = any(changed_ns > _BEGAN_NS for *_, changed_ns in stamps)
+    return zlib.crc32(os.urandom(8) if is_older else repr(stamps).encode())
+
+
+def private_directory(path: str) -> None:
+    """Make the directory, or make it private; never its parents, which are not ours.
+
+    See docs/dev/faults.md#f36.
+
+    Raises:
+        YoloError: NOT_REGULAR, FOREIGN_OWNER, STORAGE_FAILED.
+    """
+    with environment(path):
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        os.close(_open_private(path))
+
+
+def write_json(
+    path: str,
+    value: dict[str, Any],
+    *,
+    root: str | None = None,
+    durable: bool = True,
+    mode: int = OWN,
+    last_check: Callable[[], object] = bool,
+) -> None:
+    """Replace the file by the value, as `write_atomic` does."""
+    write_atomic(
+        path, json_text(value), root=root, durable=durable, mode=mode, last_check=last_check
+    )
+
+
+def write_text(
+    path: str, text: str, *, root: str | None = None, durable: bool = True, mode: int = SHARED
+) -> None:
+    """Replace the file by the text, as `write_json` does."""
+    write_atomic(path, text.encode("utf-8"), root=root, durable=durable, mode=mode)
+
+
+def json_text(value: Mapping[str, Any]) -> bytes:
+    """Return a line for each key: readable as by `indent`, which json does slowly, in Python."""
+    lines = (f"  {_ENCODER.encode(key)}: {_ENCODER.encode(value[key])}" for key in value)
+    return ("{\n" + ",\n".join(lines) + "\n}\n" if value else "{}\n").encode("utf-8")
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
+def write_atomic(
+    path: str,
+    *parts: bytes | memoryview,
+    root: str | None = None,
+    durable: bool = True,
+    mode: int = OWN,
+    last_check: Callable[[], object] = bool,
+) -> None:
+    """Replace the file by a rename: a reader sees the old content or the new, also after a crash.
+
+    `root`: the folder that it lies below; None where it is ours alone. `last_check`: called when
+    all is written but the name; where it raises, nothing is replaced.
+
+    Raises:
+        YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR, PATH_ESCAPES, FOREIGN_OWNER, and whatever
+            the check raises; the file is as it was.
+    """
+    _rename_over(path, *parts, root=root, durable=durable, mode=mode, last_check=last_check)
+    if durable:
+        _sync_name(path, root)
+
+
+def link_atomic(path: str, target: bytes, *, root: str) -> None:
+    """Put a link that leads to `target` in place of whatever file or link is there.
+
+    Raises:
+        YoloError: as `write_atomic`; what was there is as it was.
+    """
+    with environment(path), opened(path, root) as (folder, name):
+        temporary = temporary_name(name)
+        os.symlink(target, temporary, dir_fd=folder)
+        try:
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(temporary, dir_fd=folder)
+            raise
+
+
+def make_folders(path: str, *, root: str) -> None:
+    """Make a folder and those above it that are missing.
+
+    Raises:
+        YoloError: as `write_atomic`.
+    """
+    with environment(path), opened(os.path.join(path, "_"), root, make=True):
+        pass
+
+
+def remove(path: str, *, root: str | None = None) -> None:
+    """Remove a file or a link. Raises FileNotFoundError, and YoloError as `write_atomic`."""
+    try:
+        with opened(path, root) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except (OSError, RefusedError):
+        with environment(path):
+            raise
+
+
+def remove_folder(folder: str) -> None:
+    """Remove a folder with all that is in it; of a link, the link. Raises as `remove`."""
+    with environment(folder):
+        if os.path.islink(folder):
+            os.unlink(folder)
+        else:
+            import shutil  # 4 ms
+
+            shutil.rmtree(folder)
+
+
+def remove_empty_folders(folder: str, top: str) -> None:
+    """Remove a folder and those above it, up to and with `top`, as far as nothing is in them."""
+    while folder == top or folder.startswith(f"{top}/"):
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+        folder = os.path.dirname(folder)
+
+
+def move(path: str, target: str, *, root: str | None = None) -> None:
+    """Give a file another name, below the same root. Raises as `remove`."""
+    try:
+        with opened(path, root) as (source, name), opened(target, root) as (folder, new):
+            os.rename(name, new, src_dir_fd=source, dst_dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except (OSError, RefusedError):
+        with environment(path):
+            raise
+
+
+def temporary_name(name: str) -> str:
+    """Return the name of a draft of a file, which `reap_temporaries` knows."""
+    return f".{name}.yolo-tmp.{os.getpid()}.{os.urandom(4).hex()}"
+
+
+def _sync_name(path: str, root: str | None) -> None:
+    with environment(path), opened(path, root) as (folder, _):
+        _sync(folder)
+
+
+def _rename_over(
+    path: str,
+    *parts: bytes | memoryview,
+    root: str | None,
+    durable: bool,
+    mode: int,
+    last_check: Callable[[], object] = bool,
+) -> None:
+    """Replace the file; when durable, its data is on the disk then, but not yet its name."""
+    with environment(path), opened(path, root) as (folder, name):
+        temporary = temporary_name(name)
+        try:
+            failpoint.reach("store.begun")
+            _write_new(folder, temporary, *parts, durable=durable, mode=mode)
+            failpoint.reach("store.written")
+            last_check()
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            failpoint.reach("store.named")
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+
+def _write_new(
+    folder: int, name: str, *parts: bytes | memoryview, durable: bool, mode: int
+) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _UNFOLLOWED
+    descriptor = os.open(name, flags, mode, dir_fd=folder)
+    with os.fdopen(descriptor, "wb") as file:
+        file.writelines(parts)
+        file.flush()
+        os.fchmod(descriptor, mode)
+        if durable:
+            os.fsync(descriptor)
+
+
+def sync_directory(directory: str) -> None:
+    """Make the names in a directory durable."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync(directory: int) -> None:
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        # Some file systems cannot sync a directory and order the rename themselves.
+        if error.errno != errno.EINVAL:
+            raise
+
+
+def reap_temporaries(directory: str, older_than_s: float) -> int:
+    """Remove what killed writers left, and only that; return how many.
+
+    See docs/dev/faults.md#f47.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        folder = os.open(directory, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    try:
+        with os.scandir(folder) as entries:
+            return sum(_reaped(folder, entry, older_than_s) for entry in entries)
+    finally:
+        os.close(folder)
+
+
+def _reaped(folder: int, entry: os.DirEntry[str], older_than_s: float) -> bool:
+    spelled = _TEMPORARY.fullmatch(entry.name)
+    if (
+        spelled is None
+        or not entry.is_file(follow_symlinks=False)
+        or is_running(int(spelled["pid"]))
+    ):
+        return False
+    try:
+        if time.time() - entry.stat(follow_symlinks=False).st_mtime < older_than_s:
+            return False
+        os.unlink(entry.name, dir_fd=folder)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def environment(path: str) -> Iterator[None]:
+    """Turn what the operating system refuses into a `YoloError`."""
+    try:
+        yield
+    except RefusedError as refusal:
+        _refuse(path, refusal)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = Reason.NO_SPACE if full else Reason.STORAGE_FAILED
+        message = f"{safe(path)}: {error.strerror or error}"
+        hint = "free space or check permissions"
+        if error.errno == errno.EROFS:
+            hint = "this process may only read there; run it outside of the agent's sandbox"
+        raise YoloError(reason, message, hint=hint, exit_code=Exit.TRY_AGAIN) from error
+
+
+def _refuse(path: str, refusal: RefusedError) -> NoReturn:
+    hint = _HINTS.get(refusal.reason, "give another place")
+    raise YoloError(
+        refusal.reason, f"{safe(path)}: {refusal.detail}", hint=hint, exit_code=Exit.NOT_HERE
+    ) from None
+
+
+_HINTS = {
+    Reason.NOT_REGULAR: "look at what it is, then remove it; it is made again as needed",
+    Reason.FOREIGN_OWNER: "let its owner remove it, or hand it over with chown",
+    Reason.UNSAFE_REPOSITORY: "make it private with 'chmod 700'",
+}
+
+
+def output_place(typed: str, start: str, root: str | None) -> tuple[str, str]:
+    """Return the folder below which a file lies that a person named, and its absolute path.
+
+    `typed`: relative to `start`. `root`: the work tree, resolved. In it no link may lead to the
+    file; elsewhere the person's own links may. The file then lies below the work tree, else below
+    the last folder that is there.
+
+    Raises:
+        YoloError: PATH_ESCAPES for a place in a git directory, or that some system takes for one.
+    """
+    *folders, name = os.path.abspath(os.path.join(start, typed)).split("/")[1:]
+    place, is_inside = "/", root == "/"
+    for part in folders:
+        is_inside = is_inside or place == root
+        place = os.path.join(place, part) if is_inside else os.path.realpath(f"{place}/{part}")
+    path = os.path.join(place, name)
+    top = root if root is not None and path.startswith(f"{root.rstrip('/')}/") else "/"
+    if parts_to_write(path.removeprefix(top).lstrip("/")) is None or _is_of_git(place):
+        raise YoloError(
+            Reason.PATH_ESCAPES,
+            f"{safe(typed, 300)}: expected a file outside of any git directory",
+            hint="Give another place.",
+            exit_code=Exit.USAGE,
+        )
+    if top == "/":
+        top = place
+        while not os.path.lexists(top):
+            top = os.path.dirname(top)
+        with environment(path):
+            os.close(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+    return top, path
+
+
+def _is_of_git(folder: str) -> bool:
+    """Return whether a folder is a git directory, by whatever name, or lies in one."""
+    while True:
+        parts = ("objects", "refs")
+        if os.path.lexists(f"{folder}/HEAD") and all(os.path.isdir(f"{folder}/{p}") for p in parts):
+            return True
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+
+
+def update(
+    path: str,
+    lock: str,
+    fn: Callable[[dict[str, Any] | Damaged | None], dict[str, Any] | None],
+    timeout_s: float = 10.0,
+    *,
+    root: str | None = None,
+    durable: bool = True,
+    mode: int = OWN,
+) -> dict[str, Any] | None:
+    """Change the file under the lock: `fn` is given what `read_json` returns, and returns the new
+    value.
+
+    `root`: what the file lies below, and a lock that is beside it; any other lock is ours alone.
+
+    Returns what was written; None from `fn` means no change, and is returned. The lock file stays.
+    Raises: YoloError(LOCK_TIMEOUT), naming the holder if the kernel tells.
+    """
+    is_beside = os.path.dirname(lock) == os.path.dirname(path)
+    with locked(lock, timeout_s, mode, root=root if is_beside else None):
+        new = fn(read_json(path))
+        if new is None:
+            return None
+        _rename_over(path, json_text(new), root=root, durable=durable, mode=mode)
+    # The next holder need not wait until the disk has our new name as well: names reach it in
+    # order.
+    if durable:
+        _sync_name(path, root)
+    return new
+
+
+@contextlib.contextmanager
+def locked(
+    lock: str, timeout_s: float, mode: int = OWN, *, root: str | None = None
+) -> Iterator[None]:
+    """Hold the lock file while the context lasts; it stays. Raises YoloError(LOCK_TIMEOUT)."""
+    deadline = time.monotonic() + timeout_s
+    with environment(lock):
+        while (held := _held(lock, timeout_s, mode, root)) is None:
+            if time.monotonic() >= deadline:
+                raise lock_timeout(lock, timeout_s, "somebody replaces the lock file; try again")
+    try:
+        yield
+    finally:
+        held.release()
+
+
+@contextlib.contextmanager
+def _lockable(lock: str, mode: int, root: str | None) -> Iterator[int]:
+    """Open, or make, the lock file by a way that follows no link, which filelock would follow."""
+    _refuse_odd_lock(lock)
+    made = open_regular(lock, os.O_RDWR | os.O_CREAT, mode, root)
+    try:
+        yield made
+    finally:
+        os.close(made)
+
+
+def _held(lock: str, timeout_s: float, mode: int, root: str | None) -> FileLock | None:
+    """Take the lock; None where another file stands in its place by then (F44)."""
+    with _lockable(lock, mode, root) as made:
+        held = _acquired(lock, timeout_s, mode)
+        if is_same_file(made, lock):
+            return held
+        held.release()
+        return None
+
+
+def _acquired(lock: str, timeout_s: float, mode: int) -> FileLock:
+    import filelock  # 35 ms: only those who lock pay for it
+
+    held = filelock.FileLock(
+        lock,
+        timeout=timeout_s,
+        mode=mode,
+        poll_interval=_POLL_S,
+        fallback_to_soft=False,
+        preserve_lock_file=True,
+    )
+    try:
+        held.acquire()
+    except filelock.Timeout:
+        hint = "end or resume that process, then try again; never delete the lock file"
+        raise lock_timeout(lock, timeout_s, hint) from None
+    except (OSError, NotImplementedError) as error:
+        lockless = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
+        if isinstance(error, OSError) and error.errno not in lockless:
+            raise
+        why = f"{safe(lock)}: {error}"
+        raise YoloError(Reason.NETWORK_FILESYSTEM, why, exit_code=Exit.NOT_HERE) from error
+    return held
+
+
+def _refuse_odd_lock(lock: str) -> None:
+    """Refuse what filelock would open or make for us: a pipe, and missing parents (F36)."""
+    try:
+        found = os.lstat(lock)
+    except FileNotFoundError:
+        os.stat(os.path.dirname(os.path.abspath(lock)))
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
+
+
+def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Reason | None:
+    """Let the file `path` below `root` have this content, and make the folders that are missing;
+    return why that cannot be, or None.
+
+    `expected`: what it has to hold now; None where there must be no file. It survives a power loss
+    after `sync_file`.
+
+    Raises:
+        YoloError: NO_SPACE, STORAGE_FAILED.
+    """
+    with environment(path):
+        try:
+            with opened(os.path.join(root, path), root, make=True) as (folder, name):
+                return None if _is_placed(folder, name, data, expected) else Reason.BEING_WRITTEN
+        except RefusedError as refusal:
+            return refusal.reason
+
+
+def _is_placed(folder: int, name: str, data: bytes, expected: bytes | None) -> bool:
+    temporary = temporary_name(name)
+    try:
+        _write_new(folder, temporary, data, durable=False, mode=SHARED)
+        if expected is None:
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                return True
+        elif _content_of(folder, name, len(expected)) == expected:
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            return True
+        return False
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+
+
+def sync_file(root: str, path: str) -> None:
+    """Let a file and its name survive a power loss; one that is gone meanwhile needs nothing."""
+    with (
+        contextlib.suppress(OSError, RefusedError),
+        opened(os.path.join(root, path), root) as (folder, name),
+    ):
+        descriptor = os.open(name, os.O_RDONLY | _UNFOLLOWED, dir_fd=folder)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _sync(folder)
+
+
+def _content_of(folder: int, name: str, size_bytes: int) -> bytes | None:
+    found = read(folder, name, size_bytes)
+    if not isinstance(found, Content) or found.being_written:
+        return None
+    return found.data

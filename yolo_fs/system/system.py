@@ -1,0 +1,299 @@
+"""What the machine says of itself: this boot, its processes, its file systems, and whether it tells
+of changes; and locks by flock(2): try once, or wait, while the locked file must still be the one
+that the path names.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import platform
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.system import IS_LINUX, PROC
+
+NETWORK_FILESYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.sshfs", "fuse.s3fs"}
+)
+"""Where flock cannot be trusted. See docs/dev/faults.md#f46."""
+_FIRST_SPACE = "pid:[4026531836]"
+"""The space of process ids that all others lie in: the kernel gives it this number for good."""
+
+
+class Degraded(NamedTuple):
+    """Why events are missing, so that only the periodic scan finds changes."""
+
+    reason: Reason
+    detail: str
+    hint: str = ""
+
+
+def package_stamp(beside: Iterable[str]) -> tuple[tuple[str, int, int, int, int], ...]:
+    """Return what changes with any file of ours and with folders of packages; the ctime is last."""
+    ours = os.walk(os.path.dirname(os.path.dirname(__file__)))
+    folders = (one for one in ours if not one[0].endswith("__pycache__"))
+    files = [f"{folder}/{name}" for folder, _, names in folders for name in names]
+    found = []
+    for path in (*files, *beside):
+        with suppress(OSError):
+            said = os.stat(path)
+            found.append((path, said.st_mtime_ns, said.st_size, said.st_ino, said.st_ctime_ns))
+    return tuple(found)
+
+
+def process_space() -> int:
+    """Return what names the space in which the numbers of processes count; 0 where nothing does.
+
+    Another container has another one.
+    """
+    try:
+        return os.stat(f"{PROC}/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
+def boot_id() -> str:
+    """Return the identity of this boot; empty where the system has none."""
+    try:
+        with open(f"{PROC}/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def machine_id() -> str:
+    """Return what tells this machine from others: machine-id(5), or its name where it has none."""
+    with suppress(OSError), open("/etc/machine-id") as file:
+        return file.read(256).strip()
+    return platform.node()
+
+
+def start_time(pid: int) -> int | None:
+    """Return when a process started, in ticks since boot, or None: pid and this name it."""
+    return _said_of(pid, 19)
+
+
+def parent_of(pid: int) -> int | None:
+    """Return which process started another; None where nothing tells."""
+    return _said_of(pid, 1)
+
+
+def _said_of(pid: int, at: int) -> int | None:
+    field = _field_of(pid, at)
+    return int(field) if field.lstrip(b"-").isdigit() else None
+
+
+def _field_of(pid: int, at: int) -> bytes:
+    """Return what /proc says of a process, from the letter of its state on; nothing without it."""
+    with suppress(OSError, IndexError), open(f"{PROC}/{pid}/stat", "rb") as file:
+        return file.read().rpartition(b")")[2].split()[at]
+    return b""
+
+
+def filesystem_type(path: str) -> str:
+    """Return the type of the file system that a path lies on; empty when it cannot be told."""
+    best, type_ = "", ""
+    wanted = os.path.realpath(path).rstrip("/") + "/"
+    try:
+        with open(f"{PROC}/self/mountinfo") as file:
+            for line in file:
+                fields, _, rest = line.partition(" - ")
+                point = fields.split(" ")[4].replace("\\040", " ").rstrip("/") + "/"
+                if wanted.startswith(point) and len(point) >= len(best):
+                    best, type_ = point, rest.split(" ")[0]
+    except (OSError, IndexError):
+        return ""
+    return type_
+
+
+def return_free_memory() -> None:
+    """Give memory that is free back to the system: glibc keeps it, of a long life more and more.
+
+    Other C libraries have no malloc_trim(3), and are left alone.
+    """
+    import ctypes  # commands end before it is worth while
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+_DESCRIPTORS = 4_096
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Let the kernel kill this process when the one that started it ends, also one that is stopped.
+
+    Elsewhere than on Linux nothing happens: there a process has to notice by itself.
+    """
+    import ctypes
+
+    if IS_LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def begin_clean(folder: str) -> None:
+    """Take back what this process has inherited from a shell and would limit it for weeks: its
+    folder, which may go; soft limits; a umask under which its user cannot read what it writes.
+    """
+    os.chdir(folder)
+    os.umask(os.umask(0o077) & 0o077)
+    for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):
+        soft, hard = resource.getrlimit(limit)
+        wanted = hard
+        if limit == resource.RLIMIT_NOFILE and hard == resource.RLIM_INFINITY:
+            wanted = max(soft, _DESCRIPTORS)  # macOS refuses more than a limit of its own
+        with suppress(OSError, ValueError):
+            resource.setrlimit(limit, (wanted, hard))
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped, as by SIGSTOP; one in a debugger is not."""
+    return _field_of(pid, 0) == b"T"
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process is there; one that has ended, and nobody has asked how, is not."""
+    if _field_of(pid, 0) in (b"Z", b"X"):
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def commands() -> Iterator[tuple[str, list[bytes]]]:
+    """Yield the id of each process and the words of its command: without /proc, ps knows them."""
+    if not os.path.isdir(PROC):
+        for line in told_by("ps", "-A", "-ww", "-o", "pid=", "-o", "args="):
+            number, *words = line.split()
+            yield number.decode(), words
+        return
+    for pid in filter(str.isdigit, os.listdir(PROC)):
+        with suppress(OSError), open(f"{PROC}/{pid}/cmdline", "rb") as file:
+            yield pid, file.read(4096).split(b"\0")
+
+
+def sees_every_process() -> bool:
+    """Return whether no process of this machine is hidden from us, as from a container, or by the
+    option `hidepid` of /proc.
+    """
+    try:
+        space = os.readlink(f"{PROC}/self/ns/pid")
+        with open(f"{PROC}/1/cmdline", "rb"):
+            return space == _FIRST_SPACE
+    except OSError:
+        return False
+
+
+def working_folder(pid: str) -> str:
+    """Return where a process works, empty when nothing tells: without /proc, lsof knows it."""
+    if not os.path.isdir(PROC):
+        told = told_by("lsof", "-a", "-p", pid, "-d", "cwd", "-F", "n")
+        return os.fsdecode(b"".join(line[1:] for line in told if line.startswith(b"n/")))
+    with suppress(OSError):
+        return os.path.realpath(os.readlink(f"{PROC}/{pid}/cwd"))
+    return ""
+
+
+def told_by(*command: str) -> list[bytes]:
+    """Return the lines that a program of the system prints; none where it is missing."""
+    from subprocess import DEVNULL, PIPE, SubprocessError, run
+
+    with suppress(OSError, SubprocessError):
+        done = run(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, timeout=10, check=False)
+        return done.stdout.splitlines()
+    return []
+
+
+def process_name(pid: int) -> str:
+    try:
+        with open(f"{PROC}/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return f"process {pid} ({safe(file.read().strip())})"
+    except OSError:
+        return f"process {pid}"
+
+
+def flock_holders(lock: str) -> tuple[int, ...]:
+    """Return the pids that hold a flock on the file, if /proc/locks tells (not on btrfs)."""
+    try:
+        found = os.stat(lock, follow_symlinks=False)
+        with open(f"{PROC}/locks", encoding="ascii", errors="replace") as file:
+            rows = [line.split() for line in file]
+    except OSError:
+        return ()
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    return tuple(
+        int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == place and int(row[4]) > 0
+    )
+
+
+def try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Lock an open file unless another process has locked it.
+
+    Closing the file releases the lock.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def open_locked(path: str, opener: Callable[[str], int]) -> int | None:
+    """Open and lock a file; None when it is locked already, or was replaced meanwhile.
+
+    Whoever replaces a lock file would let two processes lock "the same" path. See
+    docs/dev/faults.md#f44.
+    """
+    try:
+        descriptor = opener(path)
+    except BlockingIOError:
+        return None  # a lease on the file is just being released
+    try:
+        if try_lock(descriptor) and is_same_file(descriptor, path):
+            return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def wait_lock(
+    path: str, opener: Callable[[str], int], timeout_s: float, poll_s: float
+) -> int | None:
+    """Open and lock a file as soon as it is free; None when it was not free in time."""
+    deadline = time.monotonic() + timeout_s
+    while (descriptor := open_locked(path, opener)) is None:
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(poll_s)
+    return descriptor
+
+
+def is_same_file(descriptor: int, path: str) -> bool:
+    """Return whether a path, unless it is a link, names an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def lock_timeout(path: str, timeout_s: float, hint: str) -> YoloError:
+    """Return the error for a lock that was not free in time, with the holders if known."""
+    holders = [process_name(pid) for pid in flock_holders(path)]
+    names = " and ".join(holders) or "a process that the kernel does not name"
+    message = f"{safe(path)} was not free within {timeout_s:g} s: held by {names}"
+    return YoloError(Reason.LOCK_TIMEOUT, message, hint=hint, exit_code=Exit.LOCK_TIMEOUT)

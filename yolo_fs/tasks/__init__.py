@@ -1,0 +1,1 @@
+"""Tasks that Devs claim, and the commit of one."""

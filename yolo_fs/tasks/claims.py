@@ -1,0 +1,99 @@
+"""Tasks that Devs claim: who has which files, and whose turn comes next. Pure.
+
+Claims are met in the order in which they came. One that overlaps with an earlier one waits, and so
+does whatever overlaps with one that waits: nobody is overtaken. See
+docs/dev/sources.md#document-000.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from yolo_fs.core.ids import TaskRef
+
+
+class Claim(NamedTuple):
+    """A Dev's wish to work on a task."""
+
+    agent: str
+    """Agent instance, such as `dev-1`."""
+    task: TaskRef
+    files: tuple[str, ...]
+    """Files that the task will change, relative to the repository."""
+    claimed_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What became of a claim."""
+
+    claim: Claim
+    behind: Claim | None = None
+    """The claim that comes first; None when this one is granted."""
+    file: str | None = None
+    """The file that both want."""
+
+    JSON_KEYS: ClassVar = {
+        "agent": "claim.agent",
+        "task": "claim.task",
+        "files": "claim.files",
+        "claimed_at": "claim.claimed_at",
+        "granted": "is_granted",
+        "holder": "behind.agent",
+        "file": "file",
+    }
+
+    @property
+    def is_granted(self) -> bool:
+        """Whether the Dev may begin."""
+        return self.behind is None
+
+    def __str__(self) -> str:
+        if self.behind is None:
+            return f"{self.claim.agent} has {self.claim.task}"
+        holder = self.behind
+        return (
+            f"{self.claim.agent} waits for {self.claim.task}: {holder.agent} has "
+            f"{self.file} for {holder.task} since {holder.claimed_at}"
+        )
+
+
+def standings(claims: Iterable[Claim]) -> tuple[Standing, ...]:
+    """Return what became of each open claim, in the order in which they came."""
+    found: list[Standing] = []
+    for claim in claims:
+        found.append(_standing(claim, [one.claim for one in found]))
+    return tuple(found)
+
+
+def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
+    for other in earlier:
+        if other.task == claim.task and other.agent != claim.agent:
+            return Standing(claim, other, str(claim.task))
+        if other.agent != claim.agent and (file := overlap(claim.files, other.files)):
+            return Standing(claim, other, file)
+    return Standing(claim)
+
+
+def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:
+    """Return the first of our files that is, holds or lies below one of theirs, if any."""
+    others = [_plain(path) for path in theirs]
+    return next(
+        (path for path in map(_plain, ours) if any(_meet(path, other) for other in others)), ""
+    )
+
+
+def _meet(one: str, other: str) -> bool:
+    return (
+        one == other
+        or one.startswith(f"{other}/")
+        or other.startswith(f"{one}/")
+        or "." in (one, other)
+    )
+
+
+def _plain(path: str) -> str:
+    return posixpath.normpath(path)

@@ -1,0 +1,302 @@
+"""Tasks of Devs: who has claimed which, and the commit of one: its files and nothing else, in the
+prescribed form, one commit at a time.
+
+Claims are one value in `state.db`, which one process at a time changes: two Devs at once get one
+order. What a commit proves to be done, or its Dev gives back, is no claim any more. The commit is
+the Dev's own: made by
+their git, with their hooks, identity and signing. git builds it in an index of its own (`--only`),
+so that whatever else is staged stays staged and uncommitted.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT
+from yolo_fs.core.ids import TaskRef
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.timestamps import iso
+from yolo_fs.evidence.facts import PhaseFacts, plans_of, texts
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import GitOutput, run_as_user
+from yolo_fs.history.team import Team
+from yolo_fs.protocol.workflow import SOURCE_FORMAT
+from yolo_fs.system.lock import HeldLock, hold
+from yolo_fs.system.store import Damaged
+from yolo_fs.tasks.claims import Claim, Standing, standings
+from yolo_fs.workspace import CLAIMS
+
+
+class Claims:
+    """The claims of one repository's tasks."""
+
+    def __init__(self, repository: Repository, done: Collection[str] = ()):
+        """`done`: `NN-MM/Tk` of the tasks that a commit names."""
+        repository.make_own_dir()
+        self._repository = repository
+        self._done = frozenset(done)
+
+    def standings(self) -> tuple[Standing, ...]:
+        """Return what became of each open claim, in the order in which they came.
+
+        Raises:
+            YoloError: the file cannot be read; that is not the same as no claims.
+        """
+        return standings(self._open(CLAIMS.read(self._repository)))
+
+    def claim(self, agent: str, task: TaskRef, files: Iterable[str], now_s: float) -> Standing:
+        """Claim a task, or ask again how an earlier claim of it stands.
+
+        A task that is done cannot be claimed. `files`: relative to the repository.
+
+        Raises:
+            YoloError: STATE_CONFLICT, LOCK_TIMEOUT, PATH_ESCAPES, and whatever `standings` raises.
+        """
+        if str(task) in self._done:
+            raise YoloError(Reason.STATE_CONFLICT, f"task {task} is done: a commit names it")
+        wish = Claim(agent, task, tuple(map(_inside, files)), iso(now_s))
+        self._change(
+            lambda open_: open_ if any(_is_same(one, wish) for one in open_) else [*open_, wish]
+        )
+        return next(one for one in self.standings() if _is_same(one.claim, wish))
+
+    def release(self, agent: str, task: TaskRef | None = None) -> tuple[Standing, ...]:
+        """Give back one task, or all of an agent that is gone; return how the others stand."""
+        self._change(
+            lambda open_: [
+                one for one in open_ if one.agent != agent or task not in (None, one.task)
+            ]
+        )
+        return self.standings()
+
+    def _change(self, change: Callable[[list[Claim]], list[Claim]]) -> None:
+        def changed(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
+            open_ = self._open(before)
+            return {"claims": [to_json(claim) for claim in change(open_)]}
+
+        CLAIMS.update(self._repository, changed)
+
+    def _open(self, content: Mapping[str, Any] | Damaged | None) -> list[Claim]:
+        if isinstance(content, Damaged):
+            raise CLAIMS.refusal(self._repository, content)
+        listed = content["claims"] if isinstance(content, Mapping) else ()
+        found = (_from_json(one) for one in listed)
+        return [claim for claim in found if claim and str(claim.task) not in self._done]
+
+
+def files_of(facts: Iterable[PhaseFacts], task: TaskRef) -> tuple[str, ...]:
+    """Return the files that a task's plan names for it.
+
+    Raises:
+        YoloError: UNKNOWN_NAME when no committed plan has that task.
+    """
+    for one in facts:
+        for plan in plans_of(one):
+            for line in plan.tasks:
+                if plan.id == task.plan and line.get("id") == f"T{task.number}":
+                    return texts(line.get("f"))
+    message = f"no committed plan has task {safe(str(task))}"
+    raise YoloError(Reason.UNKNOWN_NAME, message, exit_code=Exit.USAGE)
+
+
+def _inside(file: str) -> str:
+    """Return a path in the one spelling by which two claims of it meet."""
+    path = posixpath.normpath(file)
+    if f"{path}/".startswith(("/", "../", "./", "~")):
+        message = f"{safe(file)!r} is no file of this repository"
+        hint = "Name it relative to the root, such as src/auth.py."
+        raise YoloError(Reason.PATH_ESCAPES, message, hint=hint, exit_code=Exit.USAGE)
+    return path
+
+
+def _is_same(one: Claim, other: Claim) -> bool:
+    return (one.agent, one.task) == (other.agent, other.task)
+
+
+def _from_json(value: Any) -> Claim | None:
+    if not isinstance(value, dict):
+        return None
+    task = TaskRef.parse(str(value.get("task")))
+    return (
+        Claim(
+            str(value.get("agent")), task, texts(value.get("files")), str(value.get("claimed_at"))
+        )
+        if task
+        else None
+    )
+
+
+LOCK = "yolo-commit.lock"
+"""Below the common git directory, so that linked work trees share it."""
+WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
+
+
+def commit_lock(common_dir: str) -> HeldLock:
+    """Take the lock.
+
+    It is not handed to git: a hook that leaves a process behind would keep it for ever. Where
+    flock(1) is absent, the reference's script makes a directory of this name and `.d` instead.
+
+    Raises:
+        YoloError: LOCK_TIMEOUT.
+    """
+    path = os.path.join(common_dir, LOCK)
+    by_folder = f"{path}.d"
+    for wait_s in (0.0, *WAITS_S):
+        time.sleep(wait_s)
+        if not os.path.lexists(by_folder) and (held := hold(path, common_dir)):
+            if not os.path.lexists(by_folder):
+                return held
+            held.release()
+    raise YoloError(
+        Reason.LOCK_TIMEOUT,
+        f"Could not acquire commit lock: {by_folder if os.path.lexists(by_folder) else path}",
+        hint="another commit runs, or was stopped; never delete the lock file"
+        f" (a folder {LOCK}.d is the reference's, which leaves it when it is killed)",
+        exit_code=Exit.LOCK_TIMEOUT,
+    )
+
+
+_TRIES = 5
+_BUSY = ("cannot lock ref", "index.lock")
+"""What git says when somebody else moved the branch, or had the index, in the same moment."""
+
+
+class TaskCommit(NamedTuple):
+    """What became of the wish to commit a task."""
+
+    subject: str
+    commit: str
+    """Full commit id."""
+    paths: tuple[str, ...]
+    """What it changed; empty when an earlier commit of the task has it all."""
+
+
+def commit_task(
+    repository: Repository,
+    team: Team,
+    task: TaskRef,
+    type_: str,
+    text: str,
+    paths: Sequence[str] = (),
+) -> TaskCommit:
+    """Commit what changed in a task's files; `paths`, relative to the repository, narrow them down.
+
+    Raises:
+        YoloError: UNKNOWN_NAME, BAD_FORMAT, OUT_OF_LANE, UNCHANGED, LOCK_TIMEOUT; GIT_FAILED in
+            git's own words, such as those of the Dev's hooks.
+    """
+    subject = subject_of(task, type_, text)
+    wanted = _allowed(task, files_of(team.facts(repository.head().tip), task), paths)
+    with commit_lock(repository.common_dir):
+        changed = changed_files(repository.root, wanted)
+        if changed:
+            _commit(repository.root, subject, changed)
+            return TaskCommit(subject, str(repository.head().tip), tuple(changed))
+    if done := team.history_index.of_task(str(task)):
+        return TaskCommit(subject, done, ())
+    message = f"nothing changed in {', '.join(map(safe, wanted))}"
+    raise YoloError(
+        Reason.UNCHANGED, message, hint="Is the work saved, and are these the task's files?"
+    )
+
+
+def subject_of(task: TaskRef, type_: str, text: str) -> str:
+    """Return the prescribed subject; the task's own id comes first in it, so that it is found
+    again.
+
+    Raises:
+        YoloError: BAD_FORMAT.
+    """
+    name = f"T{task.number}"
+    words = text.strip().removeprefix(name).lstrip(" :")
+    if not words or safe(words, len(words)) != words:
+        message = f"{safe(text)!r} is no text for a subject"
+        hint = "Give one line, without control characters."
+        raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
+    return SOURCE_FORMAT.render(type=type_, plan=str(task.plan), task=f"{name} {words}")
+
+
+def _allowed(task: TaskRef, files: Sequence[str], paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths to commit: all of the task's, or those asked for, none of another's."""
+    own = [posixpath.normpath(file) for file in files]
+    wanted = [posixpath.normpath(path) for path in paths] or own
+    if not wanted:
+        message = f"the plan names no files for {task}"
+        raise YoloError(
+            Reason.EMPTY_VALUE, message, hint="Name them: --paths FILE", exit_code=Exit.USAGE
+        )
+    for path in wanted:
+        if f"{path}/".startswith((f"{PLANNING_ROOT}/", "../", "/", "./")):
+            hint = (
+                "Name the task's source files. What lies in the planning tree, the daemon commits."
+            )
+            raise YoloError(
+                Reason.OUT_OF_LANE, f"{safe(path)} is no source file of a task", hint=hint
+            )
+        if own and not any(f"{path}/".startswith(f"{file}/") for file in own):
+            hint = f"It has {', '.join(map(safe, own))}."
+            raise YoloError(
+                Reason.OUT_OF_LANE, f"{safe(path)} is none of the files of {task}", hint=hint
+            )
+    return tuple(wanted)
+
+
+def changed_files(root: str, wanted: Sequence[str]) -> list[str]:
+    """Return what differs from HEAD among the wanted files: changed, new or gone.
+
+    Raises:
+        YoloError: GIT_FAILED.
+    """
+    specs = [f":(top,literal){path}" for path in wanted]
+    listed = run_as_user(
+        root,
+        ["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", *specs],
+    )
+    _refuse_failure("status", listed)
+    return [os.fsdecode(entry[3:]) for entry in listed.out.split(b"\0") if entry]
+
+
+def _commit(root: str, subject: str, changed: Sequence[str]) -> None:
+    specs = [f":(top,literal){path}" for path in changed]
+    unknown = _unknown(root, specs)
+    # git commits only paths that it knows; this makes them known, and stages nothing of them.
+    if unknown:
+        _refuse_failure("add", run_as_user(root, ["add", "--intent-to-add", "--", *unknown]))
+    made = False
+    try:
+        _refuse_failure(
+            "commit", _patient(root, ["commit", "--quiet", "--only", "-m", subject, "--", *specs])
+        )
+        made = True
+    finally:
+        if unknown and not made:
+            run_as_user(root, ["reset", "--quiet", "--", *unknown])
+
+
+def _unknown(root: str, specs: Sequence[str]) -> list[str]:
+    listed = run_as_user(root, ["ls-files", "--others", "--exclude-standard", "-z", "--", *specs])
+    return [f":(top,literal){os.fsdecode(path)}" for path in listed.out.split(b"\0") if path]
+
+
+def _patient(root: str, arguments: Sequence[str]) -> GitOutput:
+    """Run git again while it was only too early: the daemon may have moved the branch as well."""
+    answer = run_as_user(root, arguments)
+    for try_ in range(1, _TRIES):
+        if answer.code == 0 or not any(words in answer.err for words in _BUSY):
+            break
+        time.sleep(0.1 * try_)
+        answer = run_as_user(root, arguments)
+    return answer
+
+
+def _refuse_failure(command: str, answer: GitOutput) -> None:
+    if answer.code != 0:
+        said = (answer.err or answer.out.decode("utf-8", "replace")).strip()
+        lines = "\n".join(safe(line, 500) for line in said.splitlines())
+        raise YoloError(Reason.GIT_FAILED, f"git {command}: {lines}", exit_code=Exit.GIT_FAILED)

@@ -1,0 +1,682 @@
+"""The way between this repository and its team's branch on a git remote.
+
+Runs in a thread and with git processes of its own: however slow or broken the network is, the
+daemon goes on. The remote alone decides what is published, by accepting a fast-forward.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import queue
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.decide import EventSink
+from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.git.commit import CommitRequest, Committer
+from yolo_fs.git.obstacles import Obstacles
+from yolo_fs.git.refs import Remote
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.protocol.departments import WORKING_NAMES
+from yolo_fs.system.bell import Bell
+from yolo_fs.system.files import Stamp, stamp_at
+from yolo_fs.system.store import make_folders, write_json
+from yolo_fs.system.watch import Watcher
+from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
+from yolo_fs.team.membership import Membership, membership_of
+from yolo_fs.team.reconcile import PathChange, TeamLease, department_of, path_of
+from yolo_fs.workspace import LINES, TEAM, TEAM_LANE, Settings
+
+BUSY_S, QUIET_S = 0.5, 10.0
+"""Between two looks at the remote: while something moves, and when nothing has for long."""
+HEARD_S = 0.5
+"""Between two looks at the remote, however many bells ring."""
+_STILL_BUSY = 10
+"""Exchanges in which nothing moves before the rests grow: agents think between two artifacts."""
+_SLOWER = 1.5
+"""How much longer each rest is than the one before, while nothing moves."""
+LONGEST_RETRY_S = 4.0
+"""Between two attempts to reach a remote that is away."""
+REFUSED_S = 600.0
+"""Before what a remote refused is offered again unchanged."""
+_ROUNDS = 8
+_OFFERED_MOST = 30
+"""Versions in a push, doubled while they are taken: more take longer, and would be overtaken."""
+_BY = "Yolo-By"
+_SIGN_ROOTS = ("refs/yolo/leases/", "refs/heads/yolo/leases/")
+"""Where holders of leases give signs of life: where the remote takes no other refs, in branches."""
+_LINE_ROOTS = ("refs/yolo/lines/", "refs/heads/yolo/lines/")
+"""Where the branch of each clone lies at the remote, likewise."""
+_CLONE = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
+
+
+class Exchange(NamedTuple):
+    """What one exchange with the remote came to."""
+
+    moved: bool
+    """Whether anything was fetched or published."""
+    waiting: int
+    """Versions that the team lacks still."""
+    held: tuple[HeldBack, ...] = ()
+
+
+class Lane:
+    """Fetches the team's branch, and publishes on it what the branch of this work tree has."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        membership: Membership,
+        emit: EventSink,
+        bell: Bell | None = None,
+    ):
+        """`bell` rings for each push that the remote took."""
+        self._repository = repository
+        self._membership = membership
+        self._emit = emit
+        self._bell = bell
+        self._remote = Remote(repository, membership.remote)
+        self._meeting = observing_meeting(repository, settings, membership, emit)
+        self._committer = self._meeting.committer
+        self._beats: dict[str, float] = {}
+        """Department → when our next sign of life is due, on the monotonic clock."""
+        self._used: dict[str, float] = {}
+        """Department → when we last published for it, on the monotonic clock."""
+        self._sign_root = _SIGN_ROOTS[0]
+        self._line_roots: tuple[str, ...] = _LINE_ROOTS if membership.with_source else ()
+        """Where our own branch may be pushed to; the first that the remote takes."""
+        self._offered_most = _OFFERED_MOST
+        self._goes_first = False
+        """Whether we offer before we look: the remote was still, or somebody has overtaken us."""
+        self._own_lines: dict[str, str] = {}
+        """Ref → what the remote has of our own branch."""
+        self._watched: dict[str, _SilentLease] = {}
+        """Department → what we have seen of the lease that we would have."""
+        self._refused: tuple[tuple[str, ...], float, str] | None = None
+        """Commits that the remote refused, when, and its words."""
+
+    def exchange(self) -> Exchange:
+        """Fetch, and publish until the team lacks nothing or somebody has to decide something.
+
+        Raises:
+            YoloError: REMOTE_AWAY when the remote cannot be reached, REMOTE_REFUSED in its words.
+        """
+        # A push that comes too late costs no more than a look; but whose last one was taken looks
+        # first where others are at work, so that each has its turn.
+        if self._goes_first and (first := self._offer_all()) and first.moved:
+            return first
+        moved = False
+        for attempt in range(_ROUNDS):
+            moved = self._fetch() or moved
+            offered = self._offer_all()
+            if isinstance(offered, Exchange):
+                return offered._replace(moved=moved or offered.moved)
+            time.sleep(random.uniform(0, min(BUSY_S, 0.05 * 2**attempt)))
+        return Exchange(moved, len(self._meeting.standing().publish))
+
+    def _offer_all(self) -> Exchange | None:
+        """Offer until nothing is left that can be; None where somebody was first."""
+        for attempt in range(_ROUNDS):
+            offered = self._offer()
+            if isinstance(offered, Exchange):
+                return offered._replace(moved=attempt > 0)
+            if not offered:
+                break
+        return None
+
+    def _offer(self) -> bool | Exchange:
+        """Offer what the team lacks, as far as is known; return whether the remote took it, or how
+        it is left where nothing can be offered.
+        """
+        standing = self._meeting.standing()
+        left = Exchange(moved=False, waiting=len(standing.publish))
+        self._goes_first |= bool(standing.merges)
+        if not standing.publish:
+            return left
+        requests, held = self._meeting.outgoing(standing.publish, standing.tip, self._offered_most)
+        commits = tuple(change.commit for change in standing.publish)
+        if refusal := self._refusal_of(commits):
+            return left._replace(held=(*held, refusal))
+        if not requests:
+            return left._replace(held=held)
+        with self._committer.built_on(requests, standing.tip) as tip:
+            if tip is None:
+                return left
+            took = self._push(tip, standing.tip, len(requests), commits)
+        self._goes_first = not took
+        self._offered_most = 2 * self._offered_most if took else _OFFERED_MOST
+        self._used |= dict.fromkeys(_departments(standing.publish), time.monotonic())
+        return took
+
+    def resolve(self, path: str) -> None:
+        """Publish our version of a conflict on top of the team's, as a person chose.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no conflict at the path; as `exchange`.
+        """
+        for _ in range(_ROUNDS):
+            self._fetch()
+            found = self._meeting.resolved(path)
+            requests, held = self._meeting.outgoing(found.publish, found.tip)
+            if held:
+                raise YoloError(held[0].reason, held[0].what)
+            with self._committer.built_on(requests, found.tip) as tip:
+                if tip is None or self._push(tip, found.tip, len(requests)):
+                    return
+        raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+
+    def leases(self) -> tuple[TeamLease, ...]:
+        """Return the leases as the remote has them."""
+        self._fetch()
+        tip = self._meeting.team_tip()
+        return tuple(self._meeting.lease_at(tip, dept) for dept in WORKING_NAMES)
+
+    def pass_lease(
+        self, dept: str, to: str, before: TeamLease, *, ttl_s: int | None = None
+    ) -> TeamLease:
+        """Let a lease change hands, if it is still as it was seen. `ttl_s`: without a sign of life
+        for so many seconds, its holder may be followed; None leaves that as it is.
+
+        Raises:
+            YoloError: LEASE_HELD when somebody else took it meanwhile; as `exchange`.
+        """
+        return self._replace(before, before.passed_to(to)._replace(ttl_s=ttl_s or before.ttl_s))
+
+    def _replace(self, before: TeamLease, passed: TeamLease) -> TeamLease:
+        dept, clone = before.dept, self._membership.clone
+        for _ in range(_ROUNDS):
+            self._fetch()
+            tip = self._meeting.team_tip()
+            if self._meeting.lease_at(tip, dept) != before:
+                raise YoloError(Reason.LEASE_HELD, exit_code=Exit.TRY_AGAIN)
+            subject = f"chore(team): lease of {dept}, epoch {passed.epoch}"
+            trailers = (("Yolo-Lease", dept), ("Yolo-Holder", passed.holder or "-"), (_BY, clone))
+            request = CommitRequest(path_of(dept), passed.as_bytes, subject, trailers)
+            with self._committer.built_on([request], tip) as made:
+                if made is None or self._push(made, tip, 0):
+                    return passed
+        raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+
+    def delete_mine(self) -> tuple[str, ...]:
+        """Take away from the remote what is there for this clone alone: its leases, their signs and
+        its branch; return the refs that were deleted. The team's branch stays: it is everybody's.
+
+        Raises:
+            YoloError: as `exchange`.
+        """
+        clone = self._membership.clone
+        held = [lease for lease in self.leases() if lease.holder == clone]
+        for lease in held:
+            self.pass_lease(lease.dept, lease.lent_by, lease)
+        signs = [f"{root}{lease.dept}" for root in _SIGN_ROOTS for lease in held]
+        there = self._remote.tips(*signs, *(f"{root}{clone}" for root in _LINE_ROOTS))
+        return tuple(ref for ref, oid in there.items() if self._remote.delete(ref, oid))
+
+    def is_silent(self, lease: TeamLease, rest: Callable[[float], object] = time.sleep) -> bool:
+        """Watch a lease for its whole time; return whether its holder gave no sign of life.
+
+        Nobody's wall clock takes part: the same sign has to be there for `ttl_s` of our own time.
+        """
+        watch = _SilentLease(lease, self._signs(lease.dept))
+        while not watch.is_over:
+            rest(min(1.0, lease.ttl_s / 4))
+            if self._signs(lease.dept) != watch.signs:
+                return False
+        return True
+
+    def follow_silent(self, exchange: Exchange) -> bool:
+        """Take over the leases that keep our own artifacts waiting, once their holders have been
+        silent for their whole time; return whether one was taken.
+
+        Call it again and again: what was seen is remembered, and any other sign begins anew.
+
+        Raises:
+            YoloError: as `exchange`.
+        """
+        tip = self._meeting.team_tip()
+        wanted = {each.what for each in exchange.held if each.reason is Reason.LEASE_HELD}
+        leases = [self._meeting.lease_at(tip, dept) for dept in WORKING_NAMES]
+        blocking = [each for each in leases if f"{each.dept}: {safe(each.holder)}" in wanted]
+        self._watched = {
+            dept: watch
+            for dept, watch in self._watched.items()
+            if any(watch.lease == each for each in blocking)
+        }
+        taken = False
+        for lease in blocking:
+            signs = self._signs(lease.dept)
+            watch = self._watched.get(lease.dept)
+            if watch is None or watch.signs != signs:
+                self._watched[lease.dept] = _SilentLease(lease, signs)
+            elif watch.is_over:
+                with contextlib.suppress(YoloError):  # somebody else was first: look again
+                    passed = self._replace(lease, lease.lent_to(self._membership.clone))
+                    self._emit("team.lease_taken", "", {**passed._asdict(), "from": lease.holder})
+                    taken = True
+                del self._watched[lease.dept]
+        return taken
+
+    def _signs(self, dept: str) -> dict[str, str]:
+        return self._remote.tips(*(root + dept for root in _SIGN_ROOTS))
+
+    def beat(self) -> None:
+        """Give a sign of life for each lease that this clone holds, when one is due."""
+        tip = self._meeting.team_tip()
+        for dept in WORKING_NAMES:
+            lease = self._meeting.lease_at(tip, dept)
+            if lease.holder != self._membership.clone:
+                if self._beats.pop(dept, None) is not None:
+                    self._emit("team.lease_lost", "", lease._asdict())
+            elif time.monotonic() >= self._beats.get(dept, 0.0):
+                self._give_sign(lease)
+                self._beats[dept] = time.monotonic() + lease.ttl_s / 3
+
+    @property
+    def due_in_s(self) -> float:
+        """Within how many seconds there is a sign to give, or a silent holder to follow."""
+        silent_at = (watch.over_at for watch in self._watched.values())
+        return max(
+            0.0, min((*silent_at, *self._beats.values()), default=math.inf) - time.monotonic()
+        )
+
+    def give_back(self) -> None:
+        """Give back the leases that this clone took by itself, each when nothing was published for
+        it during its whole time: to whom they were given, or whoever follows that one.
+        """
+        tip, now = self._meeting.team_tip(), time.monotonic()
+        for dept in WORKING_NAMES:
+            lease = self._meeting.lease_at(tip, dept)
+            if lease.holder != self._membership.clone or not lease.lent_by:
+                continue
+            if now - self._used.setdefault(dept, now) > lease.ttl_s:
+                with contextlib.suppress(YoloError):  # somebody else was first: look again
+                    returned = self.pass_lease(dept, lease.lent_by, lease)
+                    self._beats.pop(dept, None)
+                    self._emit("team.lease_returned", "", returned._asdict())
+
+    def _give_sign(self, lease: TeamLease) -> None:
+        """Let a ref of the lease point at a commit that was never there before.
+
+        Not every service takes refs but branches: where it refuses, a branch bears the sign.
+        """
+        format_ = self._repository.object_format
+        tree = format_.hash_object("tree", b"")
+        said = f"{self._membership.clone} {lease.epoch} {os.urandom(8).hex()}"
+        who = f"yolo_fs <yolo_fs@localhost> {int(time.time())} +0000"
+        text = f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nchore(team): alive\n\n{said}\n"
+        sign = format_.hash_object("commit", text.encode())
+        with self._repository.objects.unnamed():
+            self._repository.objects.write((tree, sign))
+            while True:
+                ref = self._sign_root + lease.dept
+                try:
+                    self._remote.replace(sign.oid, ref, self._remote.tip(ref))
+                except YoloError as error:
+                    if error.reason is not Reason.REMOTE_REFUSED or ref.startswith("refs/heads/"):
+                        raise
+                    self._sign_root = _SIGN_ROOTS[1]
+                    self._emit("team.signs_in_branches", "", {"why": error.message})
+                else:
+                    return
+
+    def _fetch(self) -> bool:
+        """Let the tracking ref say what the remote says; return whether it moved."""
+        before = self._meeting.team_tip()
+        branch = self._membership.branch
+        found = self._remote.tips(branch, *(f"{root}*" for root in _LINE_ROOTS))
+        there = found.pop(branch, None)
+        wanted = self._wanted_lines(found)
+        self._goes_first |= there == before
+        if there and there != before:
+            wanted[branch] = self._membership.ref
+        if wanted:
+            self._remote.fetch(wanted)
+        if there is None and before:
+            self._repository.git.run("update-ref", "-d", self._membership.ref, before)
+        return there != before
+
+    def _wanted_lines(self, found: Mapping[str, str]) -> dict[str, str]:
+        """Return which branches of other clones moved: they precede artifacts that name them."""
+        named = {ref: ref.rpartition("/")[2] for ref in found}
+        own = self._membership.clone
+        self._own_lines = {ref: found[ref] for ref, clone in named.items() if clone == own}
+        known = self._repository.refs_below(LINES)
+        return {
+            ref: f"{LINES}{clone}"
+            for ref, clone in named.items()
+            if clone != own and _CLONE.fullmatch(clone) and known.get(LINES + clone) != found[ref]
+        }
+
+    def _push(self, tip: str, before: str | None, count: int, commits: Sequence[str] = ()) -> bool:
+        """Offer a chain to the remote; return whether it took it. False: somebody was first."""
+        try:
+            took = self._push_with_line(tip)
+        except YoloError as error:
+            if error.reason is Reason.REMOTE_REFUSED:
+                self._refused = (tuple(commits), time.monotonic(), error.message)
+            raise
+        if took:
+            if self._bell:
+                self._bell.ring(self._membership.branch, tip)
+            zero = self._repository.object_format.zero
+            with contextlib.suppress(YoloError):  # fetched meanwhile
+                self._repository.git.run("update-ref", self._membership.ref, tip, before or zero)
+            self._emit("team.published", "", {"commits": count})
+        return took
+
+    def _push_with_line(self, tip: str) -> bool:
+        """Push the team's branch, and in the same push our own, whose commits its artifacts may
+        name. Where the remote takes that one nowhere, the artifacts go alone.
+        """
+        branch, head = self._membership.branch, self._repository.head().tip
+        while self._line_roots and head:
+            line = self._line_roots[0] + self._membership.clone
+            lease = f"--force-with-lease={line}:{self._own_lines.get(line, '')}"
+            try:
+                took = self._remote.push({branch: tip, line: head}, lease)
+            except YoloError as error:
+                if error.reason is not Reason.REMOTE_REFUSED or not error.message.startswith(line):
+                    raise
+                self._line_roots = self._line_roots[1:]
+                if not self._line_roots:
+                    self._emit("team.source_refused", "", {"why": error.message})
+            else:
+                self._own_lines |= {line: head} if took else {}
+                return took
+        return self._remote.push({branch: tip})
+
+    def _refusal_of(self, commits: tuple[str, ...]) -> HeldBack | None:
+        """Return what the remote said of these commits, if that was not long ago."""
+        if self._refused is None:
+            return None
+        refused, at, words = self._refused
+        is_fresh = refused == commits and time.monotonic() - at < REFUSED_S
+        return HeldBack("", Reason.REMOTE_REFUSED, words) if is_fresh else None
+
+
+def _departments(changes: Sequence[PathChange]) -> set[str]:
+    """Return the departments whose leases these versions need."""
+    places = (classify(change.path) for change in changes)
+    return {department_of(place) for place in places if place} - {""}
+
+
+class _SilentLease:
+    """A lease whose holder has given no other sign since we began to watch it."""
+
+    def __init__(self, lease: TeamLease, signs: Mapping[str, str]):
+        self.lease = lease
+        self.signs = signs
+        self.over_at = time.monotonic() + lease.ttl_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was silent for its whole time."""
+        return time.monotonic() >= self.over_at
+
+
+@dataclass
+class _Pace:
+    """How long to rest before the next exchange."""
+
+    rest_s: float = BUSY_S
+    failures: int = 0
+    quiet: int = 0
+    """Exchanges in a row in which nothing moved."""
+
+    def after(self, exchange: Exchange) -> None:
+        self.failures = 0
+        is_moving = exchange.moved or bool(exchange.waiting and not exchange.held)
+        self.quiet = 0 if is_moving else self.quiet + 1
+        is_busy = self.quiet <= _STILL_BUSY
+        self.rest_s = BUSY_S if is_busy else min(QUIET_S, self.rest_s * _SLOWER)
+
+    def after_failure(self) -> None:
+        self.failures += 1
+        longest = min(LONGEST_RETRY_S, BUSY_S * 2 ** min(self.failures, 10))
+        self.rest_s = random.uniform(longest / 2, longest)
+
+
+class LaneThread:
+    """Exchanges again and again, in a thread of its own, until it is stopped."""
+
+    def __init__(self, start: str, settings: Settings, membership: Membership):
+        self._start_at = start
+        self._settings = settings
+        self._membership = membership
+        self._events: queue.SimpleQueue[tuple[str, str, Mapping[str, Any]]] = queue.SimpleQueue()
+        self._wanted = threading.Event()
+        self._is_stopping = self._is_poked = self._has_rung = False
+        self._told: object = None
+        self._kept: object = None
+        self._silence = ""
+        """Why no bell of others is heard; empty while it is, and where there is none."""
+        self._thread = threading.Thread(target=self._run, name="team-lane", daemon=True)
+
+    def start(self, ring: Callable[[], None]) -> None:
+        """Begin; `ring` is called, from this thread, when there is something to tell."""
+        self._ring = ring
+        self._thread.start()
+
+    def has_news(self) -> bool:
+        """Return whether there is something to tell."""
+        return not self._events.empty()
+
+    def _emit(self, event: str, path: str, data: Mapping[str, Any]) -> None:
+        self._events.put((event, path, data))
+        self._ring()
+
+    def tell(self, emit: EventSink) -> None:
+        """Tell, in the caller's thread, what has happened since it was last asked."""
+        while not self._events.empty():
+            emit(*self._events.get())
+
+    def poke(self) -> None:
+        """Exchange now: something is there to be published."""
+        self._is_poked = True
+        self._wanted.set()
+
+    def _hear(self, _ref: str, _oid: str) -> None:
+        """Exchange soon: others say that they have published."""
+        if not self._has_rung:
+            self._has_rung = True
+            self._wanted.set()
+
+    def stop(self) -> None:
+        """End after the exchange in hand; one that hangs is left behind, and can do no harm."""
+        self._is_stopping = True
+        self._wanted.set()
+        self._thread.join(timeout=2.0)
+
+    def _note_bell(self, silence: str) -> None:
+        if silence and not self._silence:
+            self._emit("team.bell_lost", "", {"what": safe(silence)})
+        elif self._silence and not silence:
+            self._emit("team.bell_back", "", {})
+        self._silence = safe(silence)
+
+    def _run(self) -> None:
+        pace, membership = _Pace(), self._membership
+        with Repository(self._start_at) as repository, contextlib.ExitStack() as cleanup:
+            bell: Bell | None = None
+            if membership.lane:
+                address = repository.config(f"remote.{membership.remote}.url") or membership.remote
+                subject = _subject(address, membership.team)
+                bell = Bell(membership.lane, subject, self._hear, self._note_bell)
+                bell.start()
+                cleanup.callback(bell.stop)
+            lane = Lane(repository, self._settings, membership, self._emit, bell)
+            while not self._is_stopping:
+                began = time.monotonic()
+                self._is_poked = self._has_rung = False
+                self._exchange(repository, lane, pace)
+                if pace.failures:
+                    self._sleep(pace.rest_s)
+                else:
+                    self._rest(began, min(pace.rest_s, lane.due_in_s))
+
+    def _rest(self, began: float, seconds: float) -> None:
+        """Wait, but not where something is there to be published; of bells, however many ring, one
+        is followed in `HEARD_S`.
+        """
+        until = time.monotonic() + seconds
+        while not (self._is_stopping or self._is_poked):
+            self._wanted.clear()
+            left = until - time.monotonic()
+            if self._has_rung:
+                left = min(left, began + HEARD_S - time.monotonic())
+            if left <= 0:
+                break
+            if not self._is_poked:
+                self._wanted.wait(left)
+
+    def _sleep(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not self._is_stopping and (left := deadline - time.monotonic()) > 0:
+            time.sleep(min(0.2, left))
+
+    def _exchange(self, repository: Repository, lane: Lane, pace: _Pace) -> None:
+        began = time.monotonic()
+        try:
+            membership_of(repository)  # its remote may have another address by now
+            exchange = lane.exchange()
+            if lane.follow_silent(exchange):
+                exchange = lane.exchange()
+            lane.beat()
+            lane.give_back()
+        except YoloError as error:
+            pace.after_failure()
+            self._note(repository, error.reason.value, error.message)
+        except Exception as defect:  # a defect of the lane must not cost the daemon
+            pace.after_failure()
+            self._note(repository, Reason.INTERNAL_ERROR.value, safe(repr(defect)))
+        else:
+            pace.after(exchange)
+            refused = next((each for each in exchange.held if not each.path), None)
+            told = (refused.reason.value, refused.what) if refused else ("", "")
+            self._note(repository, *told, round_trip_s=time.monotonic() - began)
+
+    def _note(
+        self, repository: Repository, reason: str, what: str, *, round_trip_s: float = 0.0
+    ) -> None:
+        """Tell of a change of the lane's state, and keep it where `team status` reads it."""
+        state = {"reason": reason, "what": what}
+        known = {**state, "silence": self._silence}
+        if known == self._kept:
+            return
+        if state != self._told:
+            if reason:
+                self._emit("team.remote_failed", "", state)
+            elif self._told is not None:
+                self._emit("team.remote_back", "", {})
+        self._told, self._kept = state, known
+        more = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "round_trip_s": round_trip_s}
+        with contextlib.suppress(OSError, YoloError):
+            write_json(TEAM_LANE.path(repository), {**known, **more}, durable=False)
+
+
+def _subject(address: str, team: str) -> str:
+    """Return where the bells of a team ring: the same for all ways to name a remote. Whoever else
+    rings there costs a look.
+    """
+    name = re.split(r"[/:\\]", address.rstrip("/"))[-1].removesuffix(".git").lower()
+    return f"yolo-fs.{re.sub(r'[^a-z0-9-]', '-', name) or 'remote'}.{team}"
+
+
+class TeamLink:
+    """Knows when the work tree has to look at its team, and looks."""
+
+    def __init__(self, repository: Repository, emit: EventSink, ring: Callable[[], None]):
+        """`ring` is called, from another thread, when the team's ref has moved."""
+        self._emit = emit
+        self._lane: LaneThread | None = None
+        self._repository = repository
+        self._ring = ring
+        self._choice: Stamp | None = None
+        """What the file was that keeps the user's choice, when it was read."""
+        self._meeting: TeamMeeting | None = None
+        self._watcher: Watcher | None = None
+        self._seen: tuple[Head, str | None] | None = None
+        """Branch and team as the last look left them."""
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the last look was at a team."""
+        return self._meeting is not None
+
+    def is_due(self) -> bool:
+        """Return whether anything has changed since the last look: choice, branch or team's ref.
+        What the branch has for a remote is asked for later: who waits for a commit comes first.
+        """
+        if stamp_at(TEAM.path(self._repository)) != self._choice:
+            return True
+        if self._meeting is None:
+            return False
+        head, tip = self._seen or (None, None)
+        if self._lane is not None:
+            return self._lane.has_news() or tip != self._meeting.team_tip()
+        return (head, tip) != (self._repository.head(), self._meeting.team_tip())
+
+    def look(
+        self, settings: Settings, committer: Committer, obstacles: Obstacles
+    ) -> TeamStanding | None:
+        """Look once; None where no team was joined."""
+        choice = stamp_at(TEAM.path(self._repository))
+        if choice != self._choice or self._meeting is None:
+            self.close()
+            membership = membership_of(self._repository)
+            self._choice = choice
+            if membership is None:
+                return None
+            ours = (self._repository, settings, membership, committer, obstacles, self._emit)
+            self._meeting = TeamMeeting(*ours)
+            self._watch(membership)
+            if membership.remote:
+                self._lane = LaneThread(self._repository.root, settings, membership)
+                self._lane.start(self._ring)
+        standing = self._meeting.look()
+        self._seen = (self._repository.head(), standing.tip)
+        if self._watcher:
+            self._watcher.check()
+        if self._lane:
+            self._lane.tell(self._emit)
+            if standing.publish:
+                self._lane.poke()
+        return standing
+
+    def sync_files(self) -> None:
+        """Let what was received survive a power loss in the work tree as well."""
+        if self._meeting:
+            self._meeting.sync_files()
+
+    def close(self) -> None:
+        """Forget the team, and stop watching its ref."""
+        self.sync_files()
+        if self._lane:
+            self._lane.stop()
+            self._lane.tell(self._emit)
+        if self._watcher:
+            self._watcher.stop()
+        self._meeting = self._watcher = self._lane = self._seen = self._choice = None
+
+    def _watch(self, membership: Membership) -> None:
+        """Let a move of the ref ring; where refs are no files it is found a moment later."""
+        folder, name = os.path.split(f"{self._repository.common_dir}/{membership.ref}")
+        with contextlib.suppress(YoloError):
+            make_folders(folder, root=self._repository.common_dir)
+        self._watcher = Watcher(
+            folder,
+            lambda _path, _hint: self._ring(),
+            lambda _why: self._ring(),
+            wants=lambda path: path == name,
+        )
+        self._watcher.start()

@@ -1,0 +1,590 @@
+"""One look of a work tree at its team's ref: receive what is new there, publish what is new here.
+
+Level-triggered: the two histories are the only state, so whatever was lost or interrupted heals at
+the next look.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import chain
+from typing import NamedTuple
+
+from yolo_fs.artifacts.classify import classify
+from yolo_fs.artifacts.decide import EventSink
+from yolo_fs.artifacts.naming import KIND, ORIGIN, subject_of, trailers_of
+from yolo_fs.artifacts.verdicts import Place
+from yolo_fs.checking.checker import Checker, previous_records
+from yolo_fs.checking.snapshots import WorkTree
+from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.git.commit import CommitRequest, Committer
+from yolo_fs.git.history import (
+    LoggedChange,
+    LoggedCommit,
+    changes_along,
+    changes_of,
+    line_between,
+    read_commit,
+)
+from yolo_fs.git.index import IndexSync
+from yolo_fs.git.obstacles import Obstacles
+from yolo_fs.git.refs import RefUpdater
+from yolo_fs.git.repository import Head, Repository
+from yolo_fs.schemas.layout import Record
+from yolo_fs.system import failpoint
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import place_file, sync_file
+from yolo_fs.team.membership import Membership
+from yolo_fs.team.origin import is_proved
+from yolo_fs.team.reconcile import (
+    LEASE_BYTES,
+    Divergence,
+    PathChange,
+    TeamLease,
+    TeamPlan,
+    department_of,
+    merge_texts,
+    path_of,
+    plan_of,
+    read_lease,
+)
+from yolo_fs.workspace import BESIDE, Settings
+
+_AT_ONCE_BYTES = 32 << 20
+"""Of the team's versions, so much is read before the first of it is committed."""
+_ROUNDS = 8
+"""Looks in a row, while each leaves something that the next can do."""
+_NOT_HERE_YET = (Reason.WAITS_FOR, Reason.UNKNOWN_COMMIT)
+"""What an artifact refers to may come later, or stay on the machine where it was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """A path that cannot be brought further now, and why."""
+
+    path: str
+    reason: Reason
+    what: str = ""
+
+
+class TeamStanding(NamedTuple):
+    """How a work tree stands to its team."""
+
+    tip: str | None
+    """The team's last commit."""
+    receive: tuple[PathChange, ...] = ()
+    """Versions of the team that the branch does not have."""
+    publish: tuple[PathChange, ...] = ()
+    """Versions of the branch that the team does not have."""
+    merges: tuple[tuple[Divergence, bytes], ...] = ()
+    """What both sides changed, and what that comes to record by record."""
+    conflicts: tuple[Divergence, ...] = ()
+    """What both sides changed, and only a person can bring together."""
+    held: tuple[HeldBack, ...] = ()
+    """What the last look could not do."""
+    done: int = 0
+    """Versions that the last look received, merged or published."""
+    received: tuple[str, ...] = ()
+    """Paths that the last look has given another content here."""
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether time alone brings something further."""
+        return bool(self.receive or self.merges)
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether nothing is left that one side has and the other has not."""
+        return not (self.receive or self.publish or self.merges or self.conflicts)
+
+
+class _Incoming(NamedTuple):
+    """A version to be committed on the branch."""
+
+    change: PathChange
+    data: bytes
+    origin: str
+    """Which clone made it, and in which commit; empty for one that we make ourselves."""
+    at: datetime | None
+
+
+class _Past:
+    """What has changed some paths up to a tip: each look reads on where the last one ended."""
+
+    def __init__(self, repository: Repository, since: str | None):
+        """`since`: the commit whose contents are all that is to be known of before; None: none."""
+        self._repository = repository
+        self._since = since
+        self._tip: str | None = None
+        self._paths: frozenset[str] = frozenset()
+        self._changes: list[LoggedChange] = []
+
+    def read(self, tip: str | None, paths: Sequence[str]) -> list[PathChange] | None:
+        """Return what changed the paths; None when the tip does not follow on `since`."""
+        asked = frozenset(paths)
+        wanted = self._paths | asked
+        since = self._tip if wanted == self._paths else None
+        if since and (chain := line_between(self._repository, since, tip)):
+            new = changes_along(self._repository, chain, sorted(self._paths))
+            self._changes += [each for each in new if each.commit != chain[0]]
+        else:
+            if self._since is None:
+                self._changes = changes_of(self._repository, tip, sorted(wanted))
+            elif chain := line_between(self._repository, self._since, tip):
+                self._changes = list(changes_along(self._repository, chain, sorted(wanted)))
+            else:
+                return None
+        self._tip, self._paths = tip, wanted
+        return [PathChange(*each) for each in self._changes if each.path in asked]
+
+
+class TeamMeeting:
+    """Brings the branch of one work tree and the ref of its team together."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        settings: Settings,
+        membership: Membership,
+        committer: Committer,
+        obstacles: Obstacles,
+        emit: EventSink,
+    ):
+        self._repository = repository
+        self._settings = settings
+        self.membership = membership
+        self.committer = committer
+        self._obstacles = obstacles
+        self._emit = emit
+        self._checker = Checker(settings)
+        self._agree(None, None)
+        self._told: frozenset[Divergence] = frozenset()
+        self._received: set[str] = set()
+        self._unsynced: set[str] = set()
+        """Files of the work tree that a power loss might still take."""
+        self._differing: set[str] = set()
+        """Paths that were not the same on both sides at the last comparison."""
+        self._merged = lru_cache(maxsize=16)(self._merge)  # each look comes by the same ones again
+        self._made_here: str | None = None
+        """The last commit that we made on the branch."""
+
+    def team_tip(self) -> str | None:
+        """Return the team's last commit, or None before the first."""
+        return self._repository.tip(self.membership.ref)
+
+    def standing(self, head: Head | None = None) -> TeamStanding:
+        """Return what a look would find, here or where another branch is out; changes nothing."""
+        return self._standing(head or self._repository.head())
+
+    def look(self) -> TeamStanding:
+        """Receive, merge and publish what can be now; return how the work tree stands then."""
+        done = 0
+        held: tuple[HeldBack, ...] = ()
+        self._received = set()
+        for attempt in range(_ROUNDS):
+            head = self._repository.head()
+            found = self._standing(head)
+            if found.is_agreed:
+                break
+            count, held = self._take_in(found, head)
+            if not count and found.publish and not self.membership.remote:
+                self._show_line(found.publish, head)
+                count, refused = self._publish(found, attempt)
+                held += refused
+            done += count
+            if count == len(found.receive) and self._differing == {
+                change.path for change in found.receive
+            }:
+                self._agree(self._made_here, found.tip)
+                found = TeamStanding(found.tip)
+                break  # another look would say no more, and others wait for the processor
+            if not count:
+                break
+        self._tell(found)
+        return found._replace(done=done, held=held, received=tuple(sorted(self._received)))
+
+    def sync_files(self) -> None:
+        """Let what was received survive a power loss in the work tree as well; the branch has it,
+        so nobody has to wait for this.
+        """
+        while self._unsynced:
+            path = self._unsynced.pop()
+            if self._settings.policy.durability == "fsync":
+                sync_file(self._repository.root, path)
+
+    def resolve(self, path: str, *, keep_ours: bool) -> None:
+        """Let one version of a conflict follow on the other, as a person chose.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no conflict at the path; what keeps a commit from
+                being made.
+        """
+        head = self._repository.head()
+        if keep_ours:
+            _, held = self._publish(self.resolved(path), 0)
+        else:
+            conflict, tip = self._conflict_at(path, head)
+            chosen = PathChange(path, conflict.theirs, tip or "")
+            incoming = self._incoming(chosen)
+            _, held = (
+                (0, (incoming,))
+                if isinstance(incoming, HeldBack)
+                else self._commit_here([incoming], head)
+            )
+        if held:
+            raise YoloError(held[0].reason, held[0].what, exit_code=Exit.TRY_AGAIN)
+
+    def resolved(self, path: str) -> TeamStanding:
+        """Return what is published when our version of a conflict goes on, on top of theirs.
+
+        Raises:
+            YoloError: UNKNOWN_NAME when there is no conflict at the path.
+        """
+        head = self._repository.head()
+        conflict, tip = self._conflict_at(path, head)
+        return self._planned((path,), head, tip, frozenset({(path, conflict.ours)}))
+
+    def _conflict_at(self, path: str, head: Head) -> tuple[Divergence, str | None]:
+        found = self._standing(head)
+        for conflict in found.conflicts:
+            if conflict.path == path:
+                return conflict, found.tip
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            f"the team and this branch are in no conflict at {safe(path)}",
+            hint="'yolo-fs team status' lists the conflicts.",
+            exit_code=Exit.USAGE,
+        )
+
+    def _standing(self, head: Head) -> TeamStanding:
+        tip = self.team_tip()
+        between = (
+            self._repository.files_between(head.tip, tip, root) for root in self._settings.roots
+        )
+        self._differing = set(filter(classify, chain.from_iterable(between)))
+        paths = sorted(self._differing)
+        if not paths:
+            self._agree(head.tip, tip)
+            return TeamStanding(tip)
+        plan = self._planned(paths, head, tip)
+        contained = frozenset(
+            (each.path, each.ours) for each, data in plan.merges if self._is(data, each.ours)
+        )
+        if not contained:
+            return plan
+        return self._planned(paths, head, tip, contained)
+
+    def _planned(
+        self,
+        paths: Sequence[str],
+        head: Head,
+        tip: str | None,
+        taken: frozenset[tuple[str, str]] = frozenset(),
+    ) -> TeamStanding:
+        plan = self._compare(paths, head, tip, taken)
+        merged = [(each, self._merged(each)) for each in plan.diverged]
+        return TeamStanding(
+            tip,
+            plan.receive,
+            plan.publish,
+            tuple((each, data) for each, data in merged if data is not None),
+            tuple(each for each, data in merged if data is None),
+        )
+
+    def _compare(
+        self, paths: Sequence[str], head: Head, tip: str | None, taken: frozenset[tuple[str, str]]
+    ) -> TeamPlan:
+        """Plan from what happened since both last agreed; from all of it where that is unknown, or
+        where one of them does not follow on what it was then.
+        """
+        ours, theirs = self._ours.read(head.tip, paths), self._theirs.read(tip, paths)
+        if ours is None or theirs is None:
+            self._agree(None, None)
+            ours, theirs = self._ours.read(head.tip, paths), self._theirs.read(tip, paths)
+        return plan_of(ours or (), theirs or (), taken=taken)
+
+    def _agree(self, here: str | None, there: str | None) -> None:
+        """Begin anew: at these two both said the same; None where that is unknown."""
+        self._ours = _Past(self._repository, here if there else None)
+        self._theirs = _Past(self._repository, there if here else None)
+
+    def _merge(self, divergence: Divergence) -> bytes | None:
+        place = classify(divergence.path)
+        if place is None:
+            return None
+        blobs = (divergence.base, divergence.ours, divergence.theirs)
+        try:
+            versions = [self._data(blob) if blob else b"" for blob in blobs]
+        except YoloError as error:
+            if error.reason is not Reason.FILE_TOO_LARGE:
+                raise
+            return None  # a person decides what no machine reads
+        return merge_texts(place.artifact, *versions)
+
+    def _is(self, data: bytes, blob: str) -> bool:
+        return self._repository.object_format.hash_object("blob", data).oid == blob
+
+    def _data(self, blob: str, most_bytes: int = 0) -> bytes:
+        """Return a version; `most_bytes`: the most that it may hold, 0 for what an artifact may.
+
+        Raises:
+            YoloError: FILE_TOO_LARGE, OBJECT_MISSING.
+        """
+        objects = self._repository.objects
+        found = objects.read(blob, most_bytes or self._settings.policy.max_file_bytes)
+        if found is None or found.kind != "blob":
+            raise objects.unread(f"blob {blob}", blob)
+        return found.body
+
+    def _tell(self, found: TeamStanding) -> None:
+        for each in set(found.conflicts) - self._told:
+            data = {
+                "reason": Reason.REMOTE_CONFLICT.value,
+                "ours": each.ours,
+                "theirs": each.theirs,
+            }
+            self._emit("team.conflict", each.path, data)
+        self._told = frozenset(found.conflicts)
+
+    def _take_in(self, found: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
+        """Commit on the branch what comes from the team, and what was merged."""
+        merged = [
+            _Incoming(PathChange(each.path, each.ours, ""), data, "", None)
+            for each, data in found.merges
+        ]
+        if not (found.receive or merged):
+            return 0, ()
+        if obstacle := self._obstacles.find(head, time.time_ns()):
+            paths = [each.path for each in (*found.receive, *(one.change for one in merged))]
+            return 0, tuple(HeldBack(path, obstacle) for path in paths)
+        held: list[HeldBack] = []
+        for some in self._parts(found.receive, merged, held):
+            count, refused = self._commit_here(some, head)
+            held += refused
+            if count:
+                return count, tuple(held)
+        return 0, tuple(held)
+
+    def _parts(
+        self, changes: Iterable[PathChange], merged: list[_Incoming], held: list[HeldBack]
+    ) -> Iterator[list[_Incoming]]:
+        """Yield what comes in, so much at once as may stand in memory, and add to `held` what
+        cannot be read.
+        """
+        part, size = merged, 0
+        for change in changes:
+            one = self._incoming(change)
+            if isinstance(one, HeldBack):
+                held.append(one)
+                continue
+            part.append(one)
+            size += len(one.data)
+            if size > _AT_ONCE_BYTES:
+                yield part
+                part, size = [], 0
+        if part:
+            yield part
+
+    def _incoming(self, change: PathChange) -> _Incoming | HeldBack:
+        try:
+            data = self._data(change.blob or "")
+        except YoloError as error:
+            return HeldBack(change.path, error.reason, error.message)
+        made = read_commit(self._repository, change.commit)
+        origin = self._origin(made, change, self.membership.team)
+        at = datetime.fromtimestamp(made.at_s, UTC) if made else None
+        return _Incoming(change, data, origin, at)
+
+    def _origin(self, made: LoggedCommit | None, change: PathChange, otherwise: str) -> str:
+        """Return where a version was made: as its commit says and proves, else that commit."""
+        named = dict(made.trailers).get(ORIGIN, "") if made and made.is_ours else ""
+        if is_proved(self._repository, named, change.path, change.blob):
+            return named
+        return f"{otherwise}/{change.commit}"
+
+    def _commit_here(
+        self, incoming: Sequence[_Incoming], head: Head
+    ) -> tuple[int, tuple[HeldBack, ...]]:
+        """Put the versions into the work tree and commit them, each alone and in their order."""
+        last = {each.change.path: each.data for each in incoming}
+        there = {path: self._writer_at(path, data, head) for path, data in last.items()}
+        held = {path: HeldBack(path, reason) for path, (reason, _) in there.items() if reason}
+        requests: list[tuple[CommitRequest, str]] = []
+        for each in incoming:
+            path = each.change.path
+            request = self._request(each) if path not in held else None
+            if isinstance(request, CommitRequest):
+                requests.append((request, each.origin))
+            elif request is not None and each.data == last[path]:
+                held[path] = request
+        for path, data in last.items():
+            _, found = there[path]
+            is_due = path not in held and found != data
+            if is_due and (reason := place_file(self._repository.root, path, data, found)):
+                held[path] = HeldBack(path, reason)
+        wanted = [pair for pair in requests if pair[0].path not in held]
+        failpoint.reach("team.placed")
+        try:
+            made = self.committer.commit([request for request, _ in wanted], head)
+        except YoloError as error:
+            return 0, (HeldBack("", error.reason, error.message),)
+        if made and not self.committer.is_index_behind:
+            self._obstacles.index_rewritten(self.committer.index_left_at)
+        for (request, origin), result in zip(wanted, made, strict=True):
+            told = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
+            more = {"branch": head.branch, "origin": origin, "warnings": []}
+            self._emit("artifact.committed", request.path, told | more)
+        self._received |= last.keys() - held.keys()
+        self._unsynced |= last.keys() - held.keys()
+        self._made_here = next((each.commit for each in reversed(made) if each.commit), None)
+        return sum(result.commit is not None for result in made), tuple(held.values())
+
+    def _request(self, incoming: _Incoming) -> CommitRequest | HeldBack | None:
+        """Return the commit of a version, as if it had been written here; or why it is none."""
+        path, data = incoming.change.path, incoming.data
+        place = classify(path)
+        if place is None:
+            return None
+        limit = self._settings.policy.max_file_bytes
+        around = WorkTree(self._repository.root, limit, self._repository.commits_exist)
+        checked = self._checker.check(place, data, around)
+        wrong = [each for each in errors(checked.faults) if each.reason not in _NOT_HERE_YET]
+        if findings := (*wrong, *checked.secrets):
+            return HeldBack(path, findings[0].reason, str(findings[0]))
+        trailers = trailers_of(place, len(checked.faults))
+        copied = ((ORIGIN, incoming.origin),) if incoming.origin else ()
+        subject = self._subject(place, checked.records, incoming.change.commit)
+        return CommitRequest(path, data, subject, (*trailers, *copied), incoming.at)
+
+    def _subject(self, place: Place, records: Sequence[Record], commit: str) -> str:
+        """Return the subject that the version came with, if it is one of its kind."""
+        made = read_commit(self._repository, commit) if commit else None
+        if made and any(subject.match(made.subject) for subject in place.artifact.subjects):
+            return made.subject
+        blob = self._repository.blob_at(self._repository.head().tip, place.path)
+        return subject_of(place, records, previous_records(self._repository, place, blob))
+
+    def why_not_received(self, changes: Iterable[PathChange], head: Head) -> tuple[HeldBack, ...]:
+        """Return which versions of the team could not be taken now, and why; changes nothing."""
+        held: dict[str, HeldBack] = {}
+        for change in changes:
+            incoming = self._incoming(change)
+            if isinstance(incoming, HeldBack):
+                held[change.path] = incoming
+                continue
+            request = self._request(incoming)
+            if isinstance(request, HeldBack):
+                held[change.path] = request
+            elif reason := self._writer_at(change.path, incoming.data, head)[0]:
+                held[change.path] = HeldBack(change.path, reason)
+        return tuple(held.values())
+
+    def _writer_at(self, path: str, data: bytes, head: Head) -> tuple[Reason | None, bytes | None]:
+        """Return why a file may not be replaced now, and what it holds; None when there is none."""
+        found = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if not isinstance(found, Content):
+            return (None if found.reason is Reason.FILE_MISSING else found.reason), None
+        if found.being_written:
+            return Reason.BEING_WRITTEN, found.data
+        committed = self._repository.blob_at(head.tip, path)
+        is_known = committed is not None and self._is(found.data, committed)
+        return (None if found.data == data or is_known else Reason.SETTLING), found.data
+
+    def _publish(self, found: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
+        requests, held = self.outgoing(found.publish, found.tip)
+        if not requests:
+            return 0, held
+        failpoint.reach("team.publishing")
+        try:
+            made = self.committer.extend(requests, self.membership.ref, found.tip)
+        except YoloError as error:
+            if error.reason is not Reason.BRANCH_MOVED:
+                return 0, (*held, HeldBack("", error.reason, error.message))
+            time.sleep(random.uniform(0, 0.002 * 2**attempt))
+            return 1, held  # somebody else was first: look again
+        failpoint.reach("team.published")
+        paths = sorted({result.path for result in made})
+        self._emit("team.published", "", {"paths": paths, "commits": len(made)})
+        return len(made), held
+
+    def _show_line(self, changes: Iterable[PathChange], head: Head) -> None:
+        """Show the other work trees the branch, before artifacts that may name commits of it."""
+        found = (read_commit(self._repository, change.commit) for change in changes)
+        made = filter(None, found)
+        parents = (parent for commit in made for parent in commit.parents)
+        befores = (read_commit(self._repository, parent) for parent in parents)
+        if head.tip and any(before and not before.is_ours for before in befores):
+            self._repository.git.run("update-ref", f"{BESIDE}{self.membership.clone}", head.tip)
+
+    def outgoing(
+        self, changes: Iterable[PathChange], tip: str | None, most: float = math.inf
+    ) -> tuple[list[CommitRequest], tuple[HeldBack, ...]]:
+        """Return the first commits for the team, and what cannot be published as far as seen."""
+        held: dict[str, HeldBack] = {}
+        requests: list[CommitRequest] = []
+        for change in changes:
+            if len(requests) >= most:
+                break
+            if change.path in held:
+                continue
+            request = self._fenced(change, tip) or self._outgoing_request(change)
+            if isinstance(request, HeldBack):
+                held[change.path] = request
+            else:
+                requests.append(request)
+        return requests, tuple(held.values())
+
+    def lease_at(self, tip: str | None, dept: str) -> TeamLease:
+        """Return the lease of a department as a commit of the team has it."""
+        blob = self._repository.blob_at(tip, path_of(dept))
+        if blob is None:
+            return read_lease(dept, None)
+        try:
+            return read_lease(dept, self._data(blob, LEASE_BYTES))
+        except YoloError as error:
+            if error.reason is not Reason.FILE_TOO_LARGE:
+                raise
+            return TeamLease(dept, f"? ({error.reason}: {error.message})", 0)
+
+    def _fenced(self, change: PathChange, tip: str | None) -> HeldBack | None:
+        place = classify(change.path)
+        dept = department_of(place) if place else ""
+        lease = self.lease_at(tip, dept) if dept else None
+        if lease is None or lease.may_publish(self.membership.clone):
+            return None
+        return HeldBack(change.path, Reason.LEASE_HELD, f"{dept}: {safe(lease.holder)}")
+
+    def _outgoing_request(self, change: PathChange) -> CommitRequest | HeldBack:
+        """Return a version's commit for the team: as a coordinator named it, or would."""
+        try:
+            data = self._data(change.blob or "")
+        except YoloError as error:
+            return HeldBack(change.path, error.reason, error.message)
+        made = read_commit(self._repository, change.commit)
+        at = datetime.fromtimestamp(made.at_s, UTC) if made else None
+        origin = self._origin(made, change, self.membership.clone)
+        place = classify(change.path)
+        is_named = place and made and dict(made.trailers).get(KIND) == place.artifact.kind
+        if made and made.is_ours and is_named:
+            trailers = tuple(pair for pair in made.trailers if pair[0] != ORIGIN)
+            return CommitRequest(change.path, data, made.subject, (*trailers, (ORIGIN, origin)), at)
+        request = self._request(_Incoming(change, data, origin, at))
+        return request or HeldBack(change.path, Reason.NOT_AN_ARTIFACT)
+
+
+def observing_meeting(
+    repository: Repository,
+    settings: Settings,
+    membership: Membership,
+    emit: EventSink = lambda _event, _path, _data: None,
+) -> TeamMeeting:
+    """Return a meeting with parts of its own, for those who commit nothing on the branch."""
+    branches = RefUpdater(repository, durable=False)
+    committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
+    return TeamMeeting(repository, settings, membership, committer, Obstacles(repository), emit)

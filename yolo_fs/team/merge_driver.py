@@ -1,0 +1,152 @@
+"""The merge by records in the user's own git: for merge, rebase, cherry-pick and stash."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.table import Meeting
+from yolo_fs.checking.checker import Checker
+from yolo_fs.checking.snapshots import NoTree
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.git.repository import Repository
+from yolo_fs.system.files import Content, read
+from yolo_fs.system.store import SHARED, remove, write_atomic
+from yolo_fs.team.reconcile import merge_texts
+from yolo_fs.workspace import Settings
+
+DRIVER = "yolo-jsonl"
+ATTRIBUTES = ".gitattributes"
+_MOST_BYTES = 4 << 20
+_BEGIN, _END = "# yolo-fs merge: begin", "# yolo-fs merge: end"
+_LINES = (_BEGIN, f"/{PLANNING_ROOT}/**/*.jsonl merge={DRIVER}", _END)
+_AS_GIT_WOULD = "{ ! grep -q '^<<<<<<< ' %A && git merge-file %A %O %B; }"
+"""What git runs where ours cannot be run, or breaks: to git, a driver that fails without a marker
+has left a conflict in which one side is the whole file, and the other side is lost in silence."""
+_SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/gaps.jsonl"
+"""A path that the driver has to be asked about."""
+
+
+def merged(settings: Settings, path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """Return what two versions of an artifact come to; None on a conflict, and for what is none.
+
+    Records that fit together one by one may contradict each other: that is a conflict as well.
+    """
+    place = classify(path)
+    if place is None or place.artifact.meets is Meeting.WHOLE:
+        return None
+    result = merge_texts(place.artifact, base, ours, theirs)
+    if result is None or result in (ours, theirs):
+        return result
+    checker = Checker(settings)
+    before = [errors(checker.check(place, each, NoTree()).faults) for each in (ours, theirs)]
+    after = errors(checker.check(place, result, NoTree()).faults)
+    return None if after and not any(before) else result
+
+
+def merge_as_text(repository: Repository, base: str, ours: str, theirs: str) -> int:
+    """Merge three files by lines into `ours`, as git would; return how many conflicts there are."""
+    answer = repository.git.run("merge-file", "--", ours, base, theirs, ok=tuple(range(128)))
+    return answer.code
+
+
+def install(repository: Repository) -> tuple[str, ...]:
+    """Name the driver in the configuration of this repository, and say for which files it is.
+
+    Returns what was changed; nothing when all of it was there.
+
+    Raises:
+        YoloError: NOT_REGULAR and whatever else `files.read` finds in place of the attributes.
+    """
+    changed, before = [], _lines(repository)
+    wanted = {f"merge.{DRIVER}.name": "yolo-fs: by records", f"merge.{DRIVER}.driver": command()}
+    for key, value in wanted.items():
+        if repository.config(key) != value:
+            repository.git.run("config", "--local", key, value)
+            changed.append(key)
+    if _section(before) != _LINES:
+        _write(repository, (*_without_section(before), *_LINES))
+        changed.append(ATTRIBUTES)
+    return tuple(changed)
+
+
+def uninstall(repository: Repository) -> tuple[str, ...]:
+    """Take away what `install` wrote, and nothing else; return what was changed.
+
+    Raises as `install`.
+    """
+    changed, before = [], _lines(repository)
+    for key in (f"merge.{DRIVER}.name", f"merge.{DRIVER}.driver"):
+        if repository.config(key):
+            repository.git.run("config", "--local", "--unset-all", key, ok=(0, 5))
+            changed.append(key)
+    if f"merge.{DRIVER}.driver" in changed:
+        section = f"merge.{DRIVER}"
+        repository.git.run("config", "--local", "--remove-section", section, ok=(0, 128))
+    if _section(before):
+        rest = _without_section(before)
+        if rest:
+            _write(repository, rest)
+        else:
+            remove(os.path.join(repository.root, ATTRIBUTES), root=repository.root)
+        changed.append(ATTRIBUTES)
+    return tuple(changed)
+
+
+def is_installed(repository: Repository) -> bool:
+    """Return whether anything is there that `install` wrote."""
+    return bool(repository.config(f"merge.{DRIVER}.driver") or _section(_lines(repository)))
+
+
+def examine(repository: Repository) -> Iterator[Finding]:
+    """Yield why git would not merge artifacts by records here."""
+    hint = "Run 'yolo-fs merge install'."
+    said = repository.config(f"merge.{DRIVER}.driver")
+    if not said:
+        message = f"git has no merge driver {DRIVER}"
+        yield Finding(Reason.HOOK_BROKEN, message=message, hint=hint)
+    elif said != command():
+        message = f"the merge driver {DRIVER} runs another program than this one"
+        yield Finding(Reason.HOOK_BROKEN, message=message, hint=hint)
+    attribute = repository.git.text("check-attr", "merge", "--", _SAMPLE).rpartition(" ")[2]
+    if attribute != DRIVER:
+        message = f"git merges {PLANNING_ROOT}/**/*.jsonl by the driver {attribute!r}"
+        yield Finding(Reason.HOOK_BROKEN, ATTRIBUTES, message=message, hint=hint)
+
+
+def command() -> str:
+    """Return what git runs, with the places that it fills in."""
+    ours = f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
+    return f"{ours} || {_AS_GIT_WOULD}"
+
+
+def _lines(repository: Repository) -> list[str]:
+    found = read(repository.root, ATTRIBUTES, _MOST_BYTES)
+    if isinstance(found, Content):
+        return found.data.decode("utf-8", "surrogateescape").splitlines()
+    if found.reason is Reason.FILE_MISSING:
+        return []
+    raise YoloError(
+        found.reason, f"{ATTRIBUTES}: {found.message}", hint=found.hint, exit_code=Exit.NOT_HERE
+    )
+
+
+def _write(repository: Repository, lines: Sequence[str]) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+    path = os.path.join(repository.root, ATTRIBUTES)
+    write_atomic(path, data, root=repository.root, mode=SHARED)
+
+
+def _section(lines: list[str]) -> tuple[str, ...]:
+    if _BEGIN not in lines or _END not in lines:
+        return ()
+    return tuple(lines[lines.index(_BEGIN) : lines.index(_END) + 1])
+
+
+def _without_section(lines: list[str]) -> list[str]:
+    if not _section(lines):
+        return lines
+    return lines[: lines.index(_BEGIN)] + lines[lines.index(_END) + 1 :]

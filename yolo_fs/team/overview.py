@@ -1,0 +1,265 @@
+"""Looks at the whole team from one work tree: at its ref, the work trees beside it, the way to its
+remote, and what would conflict. Changes nothing and asks no network.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from yolo_fs.artifacts.naming import ORIGIN
+from yolo_fs.core.reasons import Reason
+from yolo_fs.git.history import LoggedCommit, log, read_commit
+from yolo_fs.git.isolated import isolated_git
+from yolo_fs.git.repository import MAIN_LINES, Head, Repository, Setting
+from yolo_fs.git.runner import Git
+from yolo_fs.protocol.departments import WORKING_NAMES
+from yolo_fs.system.lock import holder
+from yolo_fs.team.membership import Membership, membership_of, memberships_beside
+from yolo_fs.team.merge_driver import DRIVER, command
+from yolo_fs.team.origin import clone_in, is_proved
+from yolo_fs.team.reconcile import (
+    CloneStanding,
+    HeldLease,
+    PathChange,
+    PendingMove,
+    RemoteLane,
+    TeamOverview,
+    WaitingArtifact,
+)
+from yolo_fs.workspace import BESIDE, LINES, TEAM_LANE, Settings, lock_in
+
+if TYPE_CHECKING:
+    from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding
+
+EXPLAINED_MOST = 100
+"""Waiting artifacts of one direction that are looked at one by one."""
+
+
+class TeamObserver:
+    """Looks again and again, and reads of the team's history only what is new."""
+
+    def __init__(self, repository: Repository, settings: Settings):
+        self._repository = repository
+        self._settings = settings
+        self._tip: str | None = None
+        self._made: dict[str, CloneStanding] = {}
+        """Clone → what the team's ref has of it."""
+        self._passed: dict[str, int] = {}
+        """Department → when its lease last changed hands."""
+        self._meeting: TeamMeeting | None = None
+
+    def look(self, obstacle: Reason | None = None) -> TeamOverview | None:
+        """Return how the team stands; None where none was joined. `obstacle`: why nothing may be
+        committed here now.
+
+        Raises:
+            YoloError: what keeps the choice is damaged; OBJECT_MISSING, GIT_FAILED.
+        """
+        membership = membership_of(self._repository)
+        if membership is None:
+            return None
+        from yolo_fs.team.meeting import observing_meeting  # most work alone
+
+        if self._meeting is None or self._meeting.membership != membership:
+            self._meeting = observing_meeting(self._repository, self._settings, membership)
+            self._tip, self._made, self._passed = None, {}, {}
+        head = self._repository.head()
+        standing = self._meeting.standing(head)
+        self._read_up_to(standing.tip, membership.clone)
+        lane = self._lane(membership)
+        return TeamOverview(
+            membership.team,
+            membership.clone,
+            membership.ref,
+            standing.tip,
+            lane,
+            tuple(self._clones(self._meeting, standing)),
+            tuple(self._leases(self._meeting, standing.tip)),
+            tuple(self._waiting(self._meeting, standing, head, obstacle, lane)),
+        )
+
+    def _read_up_to(self, tip: str | None, own: str) -> None:
+        if tip == self._tip:
+            return
+        if not (tip and self._tip and self._repository.is_ancestor(self._tip, tip)):
+            self._made, self._passed = {}, {}
+        since = (f"^{self._tip}",) if self._made else ()
+        new = log(self._repository, tip, *since) if tip else ()
+        shown = self._shown(own)
+        for commit in reversed(list(new)):
+            trailers = dict(commit.trailers)
+            if dept := trailers.get("Yolo-Lease"):
+                self._passed[dept] = commit.at_s
+            named = trailers.get(ORIGIN, "")
+            name = clone_in(named)
+            if name and (name not in shown or self._is_proved(named, commit)):
+                before = self._made.get(name, CloneStanding(name))
+                made = before.published + 1
+                self._made[name] = before._replace(
+                    published=made, last_s=commit.at_s, last=commit.subject
+                )
+        self._tip = tip
+
+    def _shown(self, own: str) -> frozenset[str]:
+        """Return the clones whose branches are here, so that what they made can be proved."""
+        refs = (*self._repository.refs_below(LINES), *self._repository.refs_below(BESIDE))
+        return frozenset((own, *(ref.rpartition("/")[2] for ref in refs)))
+
+    def _is_proved(self, named: str, commit: LoggedCommit) -> bool:
+        paths = [path for _, path in commit.changes]
+        return len(paths) == 1 and is_proved(
+            self._repository, named, paths[0], self._repository.blob_at(commit.oid, paths[0])
+        )
+
+    def _leases(self, meeting: TeamMeeting, tip: str | None) -> Iterator[HeldLease]:
+        for dept in WORKING_NAMES:
+            lease = meeting.lease_at(tip, dept)
+            if lease.holder:
+                passed = self._passed.get(dept, 0)
+                yield HeldLease(dept, lease.holder, lease.epoch, passed)
+
+    def _clones(self, meeting: TeamMeeting, standing: TeamStanding) -> Iterator[CloneStanding]:
+        here = meeting.membership
+        beside = {} if here.remote else self._beside(meeting)
+        this = self._made.get(here.clone, CloneStanding(here.clone))
+        behind, ahead = _apart(standing)
+        yield this._replace(
+            root=self._repository.root,
+            branch=self._repository.head().branch,
+            is_here=True,
+            daemon_runs=_runs(self._repository.own_dir),
+            behind=behind,
+            ahead=ahead,
+        )
+        for name in sorted(self._made | beside):
+            if name != here.clone:
+                yield beside.get(name) or self._made[name]
+
+    def _beside(self, meeting: TeamMeeting) -> dict[str, CloneStanding]:
+        """Return the other work trees of this repository that are in the same team."""
+        found = {}
+        for neighbour in memberships_beside(self._repository):
+            membership = neighbour.membership
+            if (membership.team, membership.remote) != (meeting.membership.team, ""):
+                continue
+            behind, ahead = _apart(meeting.standing(neighbour.head))
+            made = self._made.get(membership.clone, CloneStanding(membership.clone))
+            found[membership.clone] = made._replace(
+                root=neighbour.root,
+                branch=neighbour.head.branch,
+                daemon_runs=_runs(neighbour.own_dir),
+                behind=behind,
+                ahead=ahead,
+            )
+        return found
+
+    def _lane(self, membership: Membership) -> RemoteLane | None:
+        if not membership.remote:
+            return None
+        noted = TEAM_LANE.read(self._repository)
+        if not isinstance(noted, dict):
+            return RemoteLane(membership.remote, is_known=False)
+        told = (noted["what"], noted["at"], noted["round_trip_s"], str(noted.get("silence", "")))
+        return RemoteLane(membership.remote, Reason.known(noted["reason"]), *told)
+
+    def _waiting(
+        self,
+        meeting: TeamMeeting,
+        standing: TeamStanding,
+        head: Head,
+        obstacle: Reason | None,
+        lane: RemoteLane | None,
+    ) -> Iterator[WaitingArtifact]:
+        idle = None if _runs(self._repository.own_dir) else Reason.NOT_RUNNING
+        here, there = obstacle or idle, (lane.reason if lane else None) or idle
+        for conflict in standing.conflicts:
+            yield WaitingArtifact(conflict.path, PendingMove.CHOICE, 0, Reason.REMOTE_CONFLICT)
+        for each, _ in standing.merges:
+            yield WaitingArtifact(each.path, PendingMove.MERGE, 0, here)
+        _, held = meeting.outgoing(standing.publish[:EXPLAINED_MOST], standing.tip)
+        yield from self._waits(standing.publish, PendingMove.PUBLISH, held, there)
+        held = meeting.why_not_received(standing.receive[:EXPLAINED_MOST], head)
+        yield from self._waits(standing.receive, PendingMove.RECEIVE, held, here)
+
+    def _waits(
+        self,
+        changes: Iterable[PathChange],
+        direction: PendingMove,
+        held: Iterable[HeldBack],
+        otherwise: Reason | None,
+    ) -> Iterator[WaitingArtifact]:
+        known = {each.path: each for each in held}
+        for change in changes:
+            made = read_commit(self._repository, change.commit)
+            why = known.get(change.path)
+            yield WaitingArtifact(
+                change.path,
+                direction,
+                made.at_s if made else 0,
+                why.reason if why else otherwise,
+                why.what if why else "",
+            )
+
+
+def _apart(standing: TeamStanding) -> tuple[int, int]:
+    """Return how many versions of the team a branch lacks, and how many the team lacks of it."""
+    undecided = len(standing.merges) + len(standing.conflicts)
+    return len(standing.receive) + undecided, len(standing.publish) + undecided
+
+
+def _runs(own_dir: str) -> bool:
+    return holder(lock_in(own_dir)) is not None
+
+
+_BRANCHES = "refs/heads/"
+
+
+class ExpectedConflict(NamedTuple):
+    """Two branches whose merge would stop."""
+
+    one: str
+    other: str
+    paths: tuple[str, ...]
+
+
+def lines_of(repository: Repository) -> tuple[str, ...]:
+    """Return the branches that the work trees of this repository stand on, the main branch, and
+    those of the team's other clones.
+    """
+    listed = repository.git.text("worktree", "list", "--porcelain").split("\n")
+    named = [line.removeprefix("branch ") for line in listed if line.startswith("branch ")]
+    into = (f"{_BRANCHES}{name}" for name in MAIN_LINES)
+    known = [ref for ref in (*named, *into) if repository.tip(ref)]
+    known += repository.refs_below(LINES)
+    return tuple(ref.removeprefix(_BRANCHES) for ref in dict.fromkeys(known))
+
+
+def forecast(repository: Repository, lines: tuple[str, ...]) -> Iterator[ExpectedConflict]:
+    """Yield the pairs of branches that conflict; no branch and no file is touched.
+
+    Raises:
+        YoloError: GIT_FAILED when a branch is gone, or git is older than 2.38.
+    """
+    has_ours = bool(repository.config(f"merge.{DRIVER}.driver"))
+    ours = [Setting("local", f"merge.{DRIVER}.driver", command())] if has_ours else []
+    with isolated_git(repository, ours) as git:
+        for one, other in itertools.combinations(lines, 2):
+            if paths := _conflicts(git, one, other):
+                yield ExpectedConflict(one, other, paths)
+
+
+def _conflicts(git: Git, one: str, other: str) -> tuple[str, ...]:
+    answer = git.run(
+        "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z",
+        "--allow-unrelated-histories", _full(one), _full(other),
+        ok=(0, 1), timeout_s=60.0,
+    )  # fmt: skip
+    if answer.code == 0:
+        return ()
+    return tuple(dict.fromkeys(filter(None, answer.out.decode("utf-8", "replace").split("\0")[1:])))
+
+
+def _full(line: str) -> str:
+    return line if line.startswith(LINES) else f"{_BRANCHES}{line}"

@@ -1,0 +1,860 @@
+"""The settings in force: the repository's configuration, which may tighten, and the user's, which
+may loosen. And where files lie: our own in `.git/yolo-fs/` of each work tree, never in the work
+tree itself, with what each of them must look like; and the folders of phases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from hashlib import sha256
+from types import UnionType
+from typing import Any, NamedTuple, TypeAlias
+
+from yolo_fs.artifacts.classify import PLANNING_ROOT, milestone_named
+from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
+from yolo_fs.core.foreign_json import parse
+from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId, TaskRef, twice_numbered
+from yolo_fs.core.json_form import to_json
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import discover
+from yolo_fs.schemas.config import Config, Policy, values_of
+from yolo_fs.schemas.layout import Strictness
+from yolo_fs.system.database import (
+    ENDINGS,
+    SEAL,
+    Database,
+    DatabaseError,
+    open_disposable,
+    open_durable,
+    storing,
+)
+from yolo_fs.system.files import Content, Stamp, names_in, read, stamp_at
+from yolo_fs.system.readers import read_object
+from yolo_fs.system.store import (
+    Damaged,
+    RefusedError,
+    code_stamp,
+    is_odd,
+    move,
+    open_regular,
+    private_directory,
+    read_json,
+)
+from yolo_fs.system.store import output_place as place_of_output
+from yolo_fs.system.text_checks import Limits
+from yolo_fs.system.warm_path import own_folder
+
+ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
+"""Holds the slug of the milestone that the team works on, where there are milestones."""
+
+RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
+"""Mirrors the execution state of the running phase, where it exists (docs/dev/sources.md#c12)."""
+
+LINES = "refs/yolo-fs/lines/"
+"""Below it, the branches of the team's other clones: the commits that their summaries name."""
+BESIDE = "refs/yolo-fs/beside/"
+"""Below it, the same of the work trees of this repository that are in a team."""
+
+
+def lock_path(repository: Repository) -> str:
+    """Return the lock that makes a daemon the only one of its work tree."""
+    return lock_in(repository.own_dir)
+
+
+def company_lock_path(repository: Repository) -> str:
+    """Return the lock that makes a runner of agents the only one of its work tree."""
+    return os.path.join(repository.own_dir, "company.lock")
+
+
+def lock_in(own_dir: str) -> str:
+    """Return the lock of the work tree that keeps our files in this folder."""
+    return os.path.join(own_dir, "daemon.lock")
+
+
+def log_path(repository: Repository) -> str:
+    """Return the file that a daemon in the background writes to."""
+    return os.path.join(repository.own_dir, "daemon.log")
+
+
+def notice_path(repository: Repository) -> str:
+    """Return the file in which the daemon tells which gates are open."""
+    return os.path.join(repository.own_dir, "gates.json")
+
+
+def waiters_path(repository: Repository) -> str:
+    """Return the file on which each process that waits at a gate holds a shared lock."""
+    return os.path.join(repository.own_dir, "gates.waiters")
+
+
+def states_lock(repository: Repository) -> str:
+    """Return the lock of whoever brings a state file and the branch to the same."""
+    return os.path.join(repository.own_dir, "states.turn")
+
+
+def output_place(typed: str, start: str, ending: str = "") -> tuple[str, str]:
+    """Return below which folder a file lies that a person named, and its path, as
+    `store.output_place` does; `ending`: of each file of this kind in a work tree.
+
+    Raises:
+        YoloError: PATH_ESCAPES; BAD_NAME for a file in the work tree that ends otherwise, which
+            might be an artifact, a setting or code.
+    """
+    try:
+        root = discover(start).root
+    except YoloError:
+        root = None
+    top, path = place_of_output(typed, start, root)
+    if top == root and not path.endswith(ending):
+        message = f"{safe(typed, 300)}: expected a name that ends in {ending}"
+        hint = "Give another name, or a place outside of the repository."
+        raise YoloError(Reason.BAD_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    return top, path
+
+
+def planning_home(root: str) -> str:
+    """Return where the phases in force live, relative to the repository: the planning tree, or the
+    milestone that its file `ACTIVE` names. One that does not exist falls back to the tree.
+    """
+    active = read(root, ACTIVE, 4096)
+    named = milestone_named(active.data) if isinstance(active, Content) else ""
+    return named if named and os.path.isdir(os.path.join(root, named)) else PLANNING_ROOT
+
+
+def phases_in(root: str) -> list[PhaseId]:
+    """Return the phases of the planning tree, in order."""
+    names = names_in(os.path.join(root, PLANNING_ROOT, "phases"))
+    return sorted(phase for name in names if (phase := PhaseId.parse(name)))
+
+
+def doubled_phases(root: str) -> Iterator[Finding]:
+    """Yield a finding for each phase whose number another one has, but for the first of them."""
+    for number, (first, *others) in twice_numbered(phases_in(root)).items():
+        for phase in others:
+            path = f"{PLANNING_ROOT}/phases/{phase}"
+            yield Finding(
+                Reason.DUPLICATE_ID,
+                path,
+                message=f"{first} has number {number} as well: a commit that names a plan or a "
+                "task of it counts where it changes that plan's files, and a sign-off for neither",
+                expected="a number that no other phase has",
+                hint=f"Give it another: git mv {path} {PLANNING_ROOT}/phases/NN-{phase.slug}, "
+                "then the new number in its plans and their names.",
+            )
+
+
+def phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase."""
+    return f"{root}/{PLANNING_ROOT}/phases/{phase}"
+
+
+def folders_written_to(root: str) -> list[str]:
+    """Return the folders of the work tree that state files are written in."""
+    phases = (phase_folder(root, phase) for phase in phases_in(root))
+    return [os.path.join(root, PLANNING_ROOT), *phases]
+
+
+def own_phase_folder(root: str, phase: PhaseId) -> str:
+    """Return the directory of a phase that is to be written to.
+
+    Raises:
+        YoloError: NOT_REGULAR, when only a link leads to it: what is written there would lie
+            elsewhere.
+            See docs/dev/faults.md#f50 and #f51.
+    """
+    folder = phase_folder(root, phase)
+    if os.path.realpath(folder) != os.path.join(
+        os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)
+    ):
+        message = f"{safe(os.path.relpath(folder, root))}: a link stands on the way to it"
+        raise YoloError(
+            Reason.NOT_REGULAR, message, hint="Put a real folder there.", exit_code=Exit.NOT_HERE
+        )
+    return folder
+
+
+def find_phase(root: str, spelled: str) -> PhaseId:
+    """Return the phase that a number (`1`, `01`), a slug or a directory name spells.
+
+    Raises:
+        YoloError: BAD_NAME, UNKNOWN_NAME when there is no such phase, DUPLICATE_ID for a number
+            or a slug that two phases have.
+    """
+    folder = os.path.join(root, PLANNING_ROOT, "phases")
+    present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
+    wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
+    if not wanted.replace("-", "").isalnum():
+        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase", exit_code=Exit.USAGE)
+    phases = [one for one in map(PhaseId.parse, present) if one]
+    found = [one for one in phases if wanted in (one.number, str(one))]
+    found = found or [one for one in phases if wanted == one.slug]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise YoloError(
+            Reason.DUPLICATE_ID,
+            f"{' and '.join(map(str, found))} are both called {wanted}",
+            hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
+            exit_code=Exit.USAGE,
+        )
+    hint = f"There are: {', '.join(present) or 'none'}."
+    raise YoloError(
+        Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE
+    )
+
+
+INDEX = "index.db"
+"""Name of the database below `.git/yolo-fs` that holds what follows from git and files."""
+
+STATE = "state.db"
+"""Name of the database below `.git/yolo-fs` that holds what nothing else tells; ours, for good."""
+
+STATE_LAYOUT = "create table notes(name text primary key, value text)"
+
+INDEX_LAYOUT = """
+create table meta(key text primary key, value text);
+create table commits(row integer primary key, oid text unique, at_s int, height int, position int,
+    ours int, warnings int, subject blob, changes blob);
+create index commits_by_position on commits(position, height);
+create index commits_of_ours on commits(height, at_s) where ours;
+create index commits_with_warnings on commits(warnings) where warnings > 0;
+create table paths(id integer primary key, path blob unique, count int);
+create table changes(path int, height int, at_s int, row int,
+    primary key(path, height, at_s, row)) without rowid;
+create table named(kind text, key text, words blob, height int, at_s int, row int,
+    primary key(kind, key, words, height, at_s, row)) without rowid;
+create table artifacts(path blob primary key, basis text, valid int, lines text);
+create table checked(name text primary key, basis text, told text);
+"""
+"""Commits; the planning paths that they change, and what their subjects name; what artifacts say;
+what was checked once, and of what."""
+
+
+def open_index(repository: Repository) -> Database | None:
+    """Return the index of a work tree; None where its file cannot be used now."""
+    with suppress(YoloError):
+        repository.make_own_dir()
+        return open_disposable(os.path.join(repository.own_dir, INDEX), INDEX_LAYOUT)
+    return None
+
+
+_NOTE_BYTES = 8 * 1024 * 1024
+"""Most that one value of `state.db` may have."""
+
+Shape: TypeAlias = type | UnionType | list[Any] | dict[str, Any] | Callable[[Any], bool]
+"""A type, `[shape of each]`, `{key: shape}` (further keys are allowed), or a test."""
+
+FURTHEST_S = 6e10
+"""How far from the start of the machine a turn may have begun; no date of ours is further off."""
+
+
+class OwnFile(NamedTuple):
+    """One file of ours."""
+
+    name: str
+    shape: Shape | None = None
+    """Of its JSON; None when it holds something else."""
+    loss: str = "nothing: it is made again"
+    """What is lost without it."""
+
+    def path(self, repository: Repository) -> str:
+        """Return where it lies; what hooks share between work trees: in the common directory."""
+        shared = self.name == HOOKS.name
+        folder = os.path.join(repository.common_dir, "yolo-fs") if shared else repository.own_dir
+        return os.path.join(folder, self.name)
+
+    def read(self, repository: Repository) -> dict[str, Any] | Damaged | None:
+        """Return its JSON, None when it is absent, `Damaged` when it is not what we wrote."""
+        return self.checked(read_json(self.path(repository)))
+
+    def checked(self, content: dict[str, Any] | Damaged | None) -> dict[str, Any] | Damaged | None:
+        """Return the content that `read_json` found, or `Damaged` when its shape is not ours."""
+        if isinstance(content, dict) and self.shape is not None and not fits(content, self.shape):
+            return Damaged(Reason.WRONG_TYPE, "it has another shape than what yolo-fs writes")
+        return content
+
+    def damage(self, repository: Repository) -> Finding | None:
+        """Return what is wrong with it, or None."""
+        if self.name == STATE:
+            content: dict[str, Any] | Damaged | None = _damage_of_state(repository)
+        else:
+            content = self.read(repository) if self.shape else self._odd_kind(self.path(repository))
+        return self.finding(repository, content) if isinstance(content, Damaged) else None
+
+    def _odd_kind(self, path: str) -> Damaged | None:
+        if not self.name.startswith((INDEX, STATE)):
+            return _odd_kind(path)
+        if self.name.endswith("-journal") and os.path.lexists(path):
+            return Damaged(Reason.NOT_REGULAR, "a journal of SQLite, which yolo-fs never leaves")
+        # To open and close it would release the locks that this process has on it.
+        return Damaged(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence) if is_odd(path) else None
+
+    def finding(self, repository: Repository, damaged: Damaged) -> Finding:
+        """Return the finding about its damage."""
+        hint = f"'yolo-fs doctor --fix' puts it aside; what is lost is {self.loss}."
+        path = self.path(repository)
+        return Finding(damaged.reason, path, message=damaged.detail, hint=hint)
+
+    def refusal(self, repository: Repository, damaged: Damaged) -> YoloError:
+        """Return the error of a command that cannot do without what it holds."""
+        finding = self.finding(repository, damaged)
+        message = f"{safe(finding.path)}: {finding.message}"
+        return YoloError(finding.reason, message, hint=finding.hint, exit_code=Exit.NOT_HERE)
+
+    def put_aside(self, repository: Repository) -> None:
+        """Move it out of the way, where a person may still look at it."""
+        repository.make_own_dir()
+        folder = os.path.join(repository.own_dir, "quarantine")
+        private_directory(folder)
+        number = 1
+        while os.path.lexists(os.path.join(folder, f"{self.name}.{number}")):
+            number += 1
+        # What SQLite has written, and not yet put into the database, is a part of it.
+        for ending in ("", *(ENDINGS if self.name == STATE else ())):
+            with suppress(FileNotFoundError):
+                aside = os.path.join(folder, f"{self.name}{ending}.{number}")
+                move(f"{self.path(repository)}{ending}", aside)
+
+
+class OwnNote(NamedTuple):
+    """A value in JSON that nothing else tells, in the database `state.db` of a work tree.
+
+    Versions before 0.2 kept each in a file; what such a file says counts until the first write.
+    """
+
+    former: OwnFile
+
+    @property
+    def name(self) -> str:
+        """What the database calls it."""
+        return self.former.name.removesuffix(".json")
+
+    def read(self, repository: Repository) -> dict[str, Any] | Damaged | None:
+        """Return the value, None without any, `Damaged` when it is not what we wrote."""
+        try:
+            state = open_durable(state_path(repository), STATE_LAYOUT, make=False)
+            if state is None:
+                return self.former.read(repository)
+            with closing(state), storing(state_path(repository)):
+                return self._value(repository, state)
+        except RefusedError as refusal:
+            return Damaged(refusal.reason, refusal.detail)
+        except YoloError as error:
+            return Damaged(error.reason, error.message)
+
+    def update(
+        self,
+        repository: Repository,
+        change: Callable[[dict[str, Any] | Damaged | None], dict[str, Any] | None],
+        *,
+        durable: bool = True,
+    ) -> None:
+        """Change the value, as the only one who does: `change` is given what `read` returns, and
+        returns the new value, None for no change. What is not `durable` may be lost: by a power
+        loss, and where it is damaged. All else that is damaged stays as it is.
+
+        Raises:
+            YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, UNREADABLE, NOT_REGULAR, and whatever
+                `change` raises.
+        """
+        repository.make_own_dir()
+        place = state_path(repository)
+        try:
+            state = open_durable(place, STATE_LAYOUT, make=True, is_synced=durable)
+            assert state
+            with closing(state), storing(place), state.writing():
+                before = self._value(repository, state)
+                if durable and isinstance(before, Damaged):
+                    raise self.refusal(repository, before)
+                new = change(before)
+                if new is not None:
+                    told = json.dumps(new, separators=(",", ":"))
+                    state.rows("insert or replace into notes values (?, ?)", self.name, told)
+        except RefusedError as refusal:
+            raise self.refusal(repository, Damaged(refusal.reason, refusal.detail)) from None
+
+    def refusal(self, repository: Repository, damaged: Damaged) -> YoloError:
+        """Return the error of a command that cannot do without the value."""
+        is_former = isinstance(self.former.read(repository), Damaged)
+        place = self.former if is_former else STATE_FILE._replace(loss=self.former.loss)
+        return place.refusal(repository, damaged)
+
+    def _value(self, repository: Repository, state: Database) -> dict[str, Any] | Damaged | None:
+        for (told,) in state.rows("select value from notes where name = ?", self.name):
+            try:
+                value = parse(told, _NOTE_BYTES)
+            except (AttributeError, TypeError, ValueError):
+                return Damaged(Reason.JSON_PARSE_ERROR, f"the value {self.name} is no JSON")
+            # An object or nothing that we wrote; what is none has no shape of ours either.
+            return self.former.checked(value if isinstance(value, dict) else {})
+        return self.former.read(repository)
+
+
+def state_path(repository: Repository) -> str:
+    """Return where the database of what nothing else tells lies."""
+    return os.path.join(repository.own_dir, STATE)
+
+
+def _damage_of_state(repository: Repository) -> Damaged | None:
+    place = state_path(repository)
+    if not is_odd(place) and any(
+        os.path.lexists(f"{place}{each}") and (is_odd(f"{place}{each}") or each == "-journal")
+        for each in ENDINGS
+    ):
+        return None  # it is named by itself, and all is well once it is away
+    try:
+        state = open_durable(place, STATE_LAYOUT, make=False)
+        if state is None:
+            return None
+        with closing(state), storing(place):
+            ((said, *_), *_) = state.rows("pragma integrity_check")
+            if said != "ok":
+                return Damaged(Reason.UNREADABLE, str(said))
+        found = (note.read(repository) for note in NOTES)
+        return next((each for each in found if isinstance(each, Damaged)), None)
+    except RefusedError as refusal:
+        return Damaged(refusal.reason, refusal.detail)
+    except YoloError as error:
+        return Damaged(error.reason, error.message)
+
+
+def _odd_kind(path: str) -> Damaged | None:
+    try:
+        os.close(open_regular(path, os.O_RDONLY))
+    except RefusedError as refusal:
+        return Damaged(refusal.reason, refusal.detail)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Damaged(Reason.UNREADABLE, error.strerror or str(error))
+    return None
+
+
+def fits(value: object, shape: Shape) -> bool:
+    """Return whether a value of JSON has a shape; a Boolean is not a number."""
+    match shape:
+        case [part]:
+            return isinstance(value, list) and all(fits(each, part) for each in value)
+        case dict():
+            return isinstance(value, Mapping) and all(
+                fits(value.get(key), part) for key, part in shape.items()
+            )
+        case type() | UnionType():
+            is_number = shape in (int, float, int | float)
+            return isinstance(value, shape) and not (is_number and isinstance(value, bool))
+    return callable(shape) and shape(value)
+
+
+def _are_ages(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        fits(each, int | float) and abs(each) <= FURTHEST_S for each in value.values()
+    )
+
+
+def _is_task(value: object) -> bool:
+    return isinstance(value, str) and TaskRef.parse(value) is not None
+
+
+def _is_phase(value: object) -> bool:
+    return isinstance(value, str) and PhaseId.parse(value) is not None
+
+
+def _matches(pattern: str) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
+
+
+def _is_moment(value: Any) -> bool:
+    return fits(value, int | float) and 0 <= value <= FURTHEST_S
+
+
+def _is_moment_or_none(value: object) -> bool:
+    return value is None or _is_moment(value)
+
+
+def _is_amount(value: Any) -> bool:
+    return fits(value, int | float) and 0 <= value < _BEYOND_COUNTING
+
+
+def _is_count(value: object) -> bool:
+    return fits(value, int) and _is_amount(value)
+
+
+_BEYOND_COUNTING = 10**18
+_RUN_ACT: Shape = {
+    "agent": _matches("[a-z][a-z-]{0,40}"),
+    **dict.fromkeys(("number", "attempt", "tokens"), _is_count),
+    **dict.fromkeys(("department", "step", "task", "outcome", "tool", "before"), str),
+    "started": _is_moment,
+    "ended": _is_moment_or_none,
+    "cost_usd": _is_amount,
+    "key": [str],
+}
+_RUN: Shape = {
+    "id": _matches("R[0-9]{14}[0-9a-f]{4}"),
+    "phase": _is_phase,
+    **dict.fromkeys(("intent", "host", "outcome"), str),
+    "started": _is_moment,
+    "ended": _is_moment_or_none,
+    "acts": [_RUN_ACT],
+}
+"""Its names are those of a folder."""
+_CLOCK = {"boot": str, "since_s": _are_ages}
+_SETUP = {"before": str | None, "after": str}
+_OVERRIDE = {
+    "path": str, "digest": str, "branch": str, "faults": [str], "because": str, "by": str, "at": str
+}  # fmt: skip
+
+BOOT = OwnFile("boot.json", {"boot": str})
+STATE_FILE = OwnFile(
+    STATE, loss="who claimed which task, which handoffs you accepted with errors, what was reported"
+)
+CLAIMS = OwnNote(
+    OwnFile(
+        "claims.json",
+        {"claims": [{"agent": str, "task": _is_task, "files": [str], "claimed_at": str}]},
+        "who claimed which task: let everybody claim again",
+    )
+)
+COMPANY_RUNS = OwnNote(
+    OwnFile(
+        "company-runs.json",
+        {"runs": [_RUN]},
+        "which agents ran, and what they cost",
+    )
+)
+CREW_CLOCK = OwnNote(OwnFile("crew-clock.json", _CLOCK))
+CREW_TOLD = OwnNote(
+    OwnFile("crew-told.json", {"told": [str]}, "what was reported already: it is reported again")
+)
+ESCALATION_CLOCK = OwnNote(OwnFile("escalation-clock.json", _CLOCK))
+GATES = OwnFile("gates.json", {"id": str, "commit": str, "open": dict})
+HEALTH = OwnFile("health.json", {"pid": int, "running": bool})
+HOOKS = OwnFile(
+    "hooks.json",
+    {"since": str, "folders": [str]},
+    "since when the hooks are installed: run 'yolo-fs hooks install' again",
+)
+TEAM = OwnFile(
+    "team.json",
+    {"team": str, "clone": str, "remote": str},
+    "which team this work tree has joined: run 'yolo-fs team join' again",
+)
+TEAM_LANE = OwnFile(
+    "team-lane.json", {"reason": str, "what": str, "at": str, "round_trip_s": int | float}
+)
+OVERRIDES = OwnNote(
+    OwnFile(
+        "handoff-overrides.json",
+        {"overrides": [_OVERRIDE]},
+        "which handoffs you accepted with errors",
+    )
+)
+NOTES = (CLAIMS, COMPANY_RUNS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES)
+ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
+_OTHERS = (
+    OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
+    OwnFile("agents.1.jsonl", loss="the agents' older signs of life"),
+    OwnFile("events.jsonl", loss="the latest events of the journal"),
+    OwnFile("daemon.log", loss="what the daemon wrote"),
+    *map(
+        OwnFile,
+        ("phases.lock", "handoffs.lock", "execution-state.lock",
+         "daemon.lock", "gates.waiters", "index-pending",
+         "ref-locks", INDEX, f"{INDEX}{SEAL}", f"{INDEX}-wal", f"{INDEX}-shm",
+         f"{STATE}-wal", f"{STATE}-shm", f"{STATE}-journal", f"{INDEX}-journal",
+         "company.lock", "kept.turn", "kept-ref-lock", "states.turn", "packs-left"),
+    ),
+)  # fmt: skip
+
+
+SETUP_PARTS = ("", "-local", "-mcp", "-roles")
+"""What each kept file is about: hooks, those of one machine, our MCP server, roles."""
+
+
+def setup_file(host: str) -> OwnFile:
+    """Return the file that keeps the settings of a host as they were before us."""
+    return OwnFile(f"setup-{host}.json", _SETUP, "how your settings were before our hooks")
+
+
+def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFile]:
+    """Yield the files that a work tree may have of us."""
+    yield from (
+        BOOT,
+        STATE_FILE,
+        *(note.former for note in NOTES),
+        GATES,
+        TEAM_LANE,
+        HEALTH,
+        HOOKS,
+        TEAM,
+        ACCEPTED,
+    )
+    yield from (setup_file(f"{host}{part}") for host in hosts for part in SETUP_PARTS)
+    yield from _OTHERS
+
+
+CONFIG = f"{PLANNING_ROOT}/config.json"
+
+LOOSENING: Mapping[str, object] = {
+    "legacy": True,
+    "commit_ignored": True,
+    "allow_detached": True,
+    "durability": "none",
+    "safety_net": False,
+    "product_handoffs": True,
+}
+"""Policy values that a repository cannot give itself; they count from the user's own configuration
+only."""
+
+_CAPPED = ("max_file_bytes", "max_line_bytes", "max_depth")
+"""Limits that a repository may lower, not raise."""
+
+
+class Settings(NamedTuple):
+    """The settings of one repository."""
+
+    config: Config
+    policy: Policy
+
+    @property
+    def mode(self) -> Strictness:
+        """How strictly shapes are read."""
+        return Strictness(strict=self.policy.strict, legacy=self.policy.legacy)
+
+    @property
+    def without_patience(self) -> Settings:
+        """The same, but each file is judged as if quiet for long: that is no matter of state."""
+        return self._replace(policy=self.policy._replace(settle_ms=0, grace_s=0))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that artifacts lie in."""
+        products = (HANDOFF_FOLDER,) if self.policy.product_handoffs else ()
+        return (PLANNING_ROOT, *products, *self.policy.directive_roots)
+
+    @property
+    def limits(self) -> Limits:
+        """How large and deep files may be."""
+        policy = self.policy
+        return Limits(
+            max_line_bytes=policy.max_line_bytes,
+            max_file_bytes=policy.max_file_bytes,
+            max_depth=policy.max_depth,
+        )
+
+
+def user_config_path() -> str:
+    """Return where the user's own configuration is looked for."""
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(home, "yolo-fs", "config.json")
+
+
+def stamps_of(root: str) -> tuple[Stamp | None, ...]:
+    """Return what changes when one of the two configuration files does."""
+    return tuple(stamp_at(path) for path in (os.path.join(root, CONFIG), user_config_path()))
+
+
+def load(root: str) -> Settings:
+    """Return the settings for the work tree `root`; files that are absent leave the defaults.
+
+    Raises:
+        YoloError: BAD_CONFIG, naming the file and its first fault.
+    """
+    return _with_users(_config(root), root)
+
+
+class ConfiguredKey(NamedTuple):
+    """A key of the configuration, and where its value comes from."""
+
+    key: str
+    """As `config.json` nests it, such as `departments.frontend` or `yolo_fs.strict`."""
+    value: Any
+    default: Any
+    origin: str
+    """The file whose word counts; `default` where none has one."""
+    refused: Any = None
+    """What the repository says and only the user may say, in its own configuration."""
+
+
+def configured(root: str) -> Iterator[ConfiguredKey]:
+    """Yield every key in force.
+
+    Raises:
+        YoloError: as `load`.
+    """
+    settings, user_path = load(root), user_config_path()
+    written = _written(os.path.join(root, CONFIG), CONFIG)
+    user_written = _written(user_path, "the user's configuration")
+    said = _object_in(written, CONFIG) if written is not None else {}
+    user = _object_in(user_written, user_path) if user_written is not None else {}
+    policies = {
+        f"{user_path}, repositories": user.get("repositories", {}).get(root, {}),
+        f"{user_path}, policy": user.get("policy", {}),
+        CONFIG: said.get("yolo_fs", {}),
+    }
+    defaults = dict(_flat(to_json(Config())))
+    for key, value in _flat(to_json(settings.config)):
+        if not key.startswith("yolo_fs."):
+            origin = CONFIG if _is_said(said, key) else "default"
+            yield ConfiguredKey(key, value, defaults.get(key), origin)
+    own, wanted = to_json(Policy()), to_json(settings.config.yolo_fs)
+    for name, value in to_json(settings.policy).items():
+        origin = next((file for file, given in policies.items() if name in given), "default")
+        refused = None
+        if origin == CONFIG and wanted[name] != value:
+            origin, refused = "default", wanted[name]
+        yield ConfiguredKey(f"yolo_fs.{name}", value, own[name], origin, refused)
+
+
+def _flat(value: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the keys of objects within each other, joined by dots."""
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            yield from _flat(item, f"{at}{key}.")
+        else:
+            yield f"{at}{key}", item
+
+
+def _is_said(said: Any, key: str) -> bool:
+    for part in key.split("."):
+        if not isinstance(said, dict) or part not in said:
+            return False
+        said = said[part]
+    return True
+
+
+class InForce(NamedTuple):
+    """The settings that hold, whatever the files say."""
+
+    settings: Settings
+    fault: YoloError | None = None
+    """What is wrong with the first file that is broken; None while all of them are good."""
+
+
+def load_in_force(root: str) -> InForce:
+    """Return the settings that hold: of a broken file what it said when it was last good, else
+    the defaults. A guard never stands open because its configuration is torn.
+    """
+    fault: YoloError | None = None
+    try:
+        config = _config(root)
+    except YoloError as error:
+        fault, kept = error, _last_good(root)
+        config = values_of(Config, kept) if kept is not None else Config()
+    try:
+        return InForce(_with_users(config, root), fault)
+    except YoloError as error:
+        return InForce(Settings(config, _tightened(config.yolo_fs)), fault or error)
+
+
+_LAST_GOOD = "in force"
+"""Name under which the index has the configuration that was checked last."""
+
+
+def _last_good(root: str) -> Any:
+    with _index_of(root) as index:
+        return _recalled(index, _LAST_GOOD, None) if index else None
+
+
+@contextmanager
+def _index_of(root: str) -> Iterator[Database | None]:
+    folder = own_folder(root)
+    index = open_disposable(os.path.join(folder, INDEX), INDEX_LAYOUT) if folder else None
+    try:
+        yield index
+    finally:
+        if index:
+            index.close()
+
+
+def _config(root: str) -> Config:
+    written = _written(os.path.join(root, CONFIG), CONFIG)
+    return config_in(written, root, _LAST_GOOD) if written is not None else Config()
+
+
+def _with_users(config: Config, root: str) -> Settings:
+    policy, name = _tightened(config.yolo_fs), "the user's configuration"
+    user = _written(user_config_path(), name)
+    said = _object_in(user, name) if user is not None else {}
+    own = said.get("policy", {}) | said.get("repositories", {}).get(root, {})
+    return Settings(config, _checked(Policy, to_json(policy) | own, name) if own else policy)
+
+
+def config_in(written: bytes, root: str, kept: str) -> Config:
+    """Return the configuration that a file holds. What was checked once, the next process finds in
+    the index, under the name `kept`.
+
+    Raises:
+        YoloError: BAD_CONFIG.
+    """
+    basis = f"{code_stamp()} {sha256(written).hexdigest()}"
+    with _index_of(root) as index:
+        checked = _recalled(index, kept, basis) if index else None
+        if checked is None:
+            checked = to_json(_checked(Config, _object_in(written, CONFIG), CONFIG))
+            if index:
+                _remember(index, kept, basis, checked)
+    return values_of(Config, checked)
+
+
+def _recalled(index: Database, name: str, basis: str | None) -> Any:
+    """Return what was kept under a name; `basis`: of what, None for whatever it was of."""
+    with suppress(DatabaseError):
+        asked = "select told from checked where name = ?1 and basis = ifnull(?2, basis)"
+        for (told,) in index.rows(asked, name, basis):
+            return json.loads(told)
+    return None
+
+
+def _remember(index: Database, name: str, basis: str, value: object) -> None:
+    told = json.dumps(value, separators=(",", ":"))
+    with suppress(DatabaseError), index.writing():
+        index.rows("insert or replace into checked values (?, ?, ?)", name, basis, told)
+
+
+def _tightened(policy: Policy) -> Policy:
+    """Return the repository's policy without the values that only the user may give."""
+    defaults, values = Policy(), policy._asdict()
+    given = {name for name, loose in LOOSENING.items() if values[name] == loose}
+    given |= {name for name in _CAPPED if values[name] > getattr(defaults, name)}
+    left = {name: getattr(defaults, name) for name in (*given, "secrets_allowed")}
+    return policy._replace(**left)
+
+
+def _checked(kind: Any, value: Mapping[str, Any], name: str) -> Any:
+    from yolo_fs.schemas.base import check, shape_of  # pydantic: a fourth of what a command costs
+
+    shaped, faults = check(shape_of(kind), value)
+    if shaped is None:
+        raise _bad(faults[0].as_finding(name, 1))
+    return values_of(kind, shaped.model_dump())
+
+
+def _written(path: str, name: str) -> bytes | None:
+    """Return what a file holds; None where there is none that can be read."""
+    # To open a pipe would wait for its writer.
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise _bad(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(Limits().max_file_bytes + 1)
+    return None
+
+
+def _object_in(data: bytes, name: str) -> dict[str, Any]:
+    reading = read_object(data, name, Limits())
+    if not reading.records:
+        raise _bad(reading.findings[0])
+    return reading.records[0].value
+
+
+def _bad(finding: Finding) -> YoloError:
+    return YoloError(
+        Reason.BAD_CONFIG,
+        str(finding),
+        hint="Mend it; 'yolo-fs validate' shows all faults.",
+        exit_code=Exit.BAD_CONFIG,
+    )
