@@ -94,6 +94,19 @@ def test_a_link_to_a_device_that_git_would_read_for_ever_is_refused(user: User, 
     assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
 
 
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("key", ["core.attributesFile", "core.excludesFile"])
+def test_a_pipe_that_the_configuration_lets_git_read_is_refused(user: User, key: str) -> None:
+    os.mkfifo(user.root / "pipe")
+    with (user.root / ".git/config").open("a") as file:
+        file.write(f"[core]\n\t{key.partition('.')[2]} = pipe\n")
+    with Repository(str(user.root)) as repository:
+        for _ in range(2):  # also once the configuration is known
+            with pytest.raises(YoloError) as raised:
+                repository.git.run("status", "--porcelain")
+            assert raised.value.reason is Reason.NOT_REGULAR and "pipe" in raised.value.message
+
+
 def test_a_link_to_the_null_device_is_an_empty_file(user: User) -> None:
     for name in (".git/info/attributes", ".git/info/exclude"):
         (user.root / name).unlink(missing_ok=True)

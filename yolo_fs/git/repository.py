@@ -61,6 +61,8 @@ _READ_IN_GIT_DIR = (
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
 )
 """Files that git opens, whatever they are."""
+_READ_BY_SETTING = ("core.attributesfile", "core.excludesfile")
+"""Settings that name a file which git opens for each path it looks at."""
 _SHALLOW_BYTES = 64 << 20
 _INDEX_READ_BYTES = 1 << 20
 """A larger index is git's to read."""
@@ -469,7 +471,8 @@ class Repository:
         """Return git's configuration line by line, in the order in which the last one counts.
 
         Raises:
-            YoloError: GIT_FAILED when git cannot read its configuration, or not this repository.
+            YoloError: GIT_FAILED when git cannot read its configuration, or not this repository;
+                NOT_REGULAR when it names a pipe or a device that git would read for ever.
         """
         self._settings()
         return self._configured
@@ -493,8 +496,14 @@ class Repository:
             )
             self._configured = tuple(Setting(*pair) for pair in pairs)
             self._configuration = {each.key: each.value for each in self._configured}
+            refuse_endless(self._named_by_settings())
             self._configured_by = texts
         return self._configuration
+
+    def _named_by_settings(self) -> Iterator[str]:
+        for key in _READ_BY_SETTING:
+            if path := self._configuration.get(key):
+                yield os.path.join(self.root, os.path.expanduser(path))
 
     def _trusted_users(self) -> frozenset[int]:
         """Return the users whose files count as this user's own. The owner of the work tree is one

@@ -388,14 +388,18 @@ obstacle such as a merge, and what the team waits for, each surface shows by its
 
 def standing_troubles(repository: Repository, looks: Iterable[Look] = HEALTH) -> Iterator[Finding]:
     """Yield, as warnings, what doctor finds that stands in somebody's way until it is mended; a
-    look that fails is one.
+    look that fails is one, however many looks fail by the same.
     """
+    told = set[Finding]()
     for look in looks:
         try:
             found = [symptom.finding for symptom in look(repository)]
         except YoloError as error:
             found = [error.as_finding()]
-        yield from (replace(finding, level=Level.WARNING) for finding in found)
+        for finding in found:
+            if finding not in told:
+                told.add(finding)
+                yield replace(finding, level=Level.WARNING)
 
 
 def _symptom(
