@@ -254,6 +254,7 @@ def surfaces(team: Team, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
 def test_what_stands_in_the_way_is_told_everywhere_and_goes_when_it_is_mended(
     team: Team, capsys: pytest.CaptureFixture[str], trouble: Trouble
