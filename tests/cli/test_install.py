@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.settings import config_from
+from tests.support.terminal import Terminal
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.table import IGNORED_STATES, RUNTIME
 from yolo_fs.cli.main import run
@@ -346,3 +348,78 @@ def test_a_hook_that_must_not_be_touched_is_a_warning(
         ["hook_broken"],
         "#!/usr/bin/env python3\n",
     )
+
+
+# --- team, commit, daemon --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("team", ["solo", "pair", "company"])
+def test_the_team_goes_into_the_configuration(
+    root: Path, capsys: pytest.CaptureFixture[str], team: str
+) -> None:
+    code, answer = init(root, capsys, "--team", team)
+    assert (code, answer["data"]["team"]) == (Exit.DONE, team)
+    assert json.loads(tree(root)["config.json"])["company"]["team"] == team
+
+
+def test_another_team_than_the_kept_configuration_has_is_a_finding(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init(root, capsys, "--team", "pair")
+    before = tree(root)
+    code, answer = init(root, capsys, "--team", "solo")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, ["state_conflict"])
+    assert "go --team solo" in answer["findings"][0]["hint"]
+    assert tree(root) == before
+
+
+def test_told_to_commit_it_commits_what_it_made_and_nothing_of_the_users(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git = ("git", "-C", str(root), "-c", "user.name=A", "-c", "user.email=a@example.org")
+    (root / "mine.txt").write_text("first")
+    subprocess.run([*git, "add", "mine.txt"], check=True)
+    subprocess.run([*git, "commit", "-qm", "chore: begin"], check=True)
+    (root / "mine.txt").write_text("staged")
+    subprocess.run([*git, "add", "mine.txt"], check=True)
+    (root / ".yolo-planning").mkdir()
+    (root / ".yolo-planning/PROJECT.md").write_text("# Mine\n")
+    code, answer = init(root, capsys, "--commit")
+    assert code == Exit.DONE and answer["data"]["commit"]
+    shown = subprocess.check_output([*git, "show", "--format=%s", "--name-only"], text=True)
+    subject, *files = filter(None, shown.split("\n"))
+    assert subject == "chore(repo): add yolo"
+    made = {deed["path"] for deed in answer["data"]["deeds"] if deed["did"] == "created"}
+    assert set(files) == made and ".yolo-planning/PROJECT.md" not in made
+    status = subprocess.check_output([*git, "status", "--porcelain", "-uall"], text=True)
+    assert status == "M  mine.txt\n?? .yolo-planning/PROJECT.md\n"
+    assert run(["verify", "-C", str(root)]) == Exit.DONE
+
+
+def test_on_a_terminal_it_asks_for_what_the_command_line_leaves_open(root: Path) -> None:
+    command = [sys.executable, "-P", "-m", "yolo_fs", "init"]
+    terminal = Terminal(command, root, dict(os.environ))
+    try:
+        terminal.until("How much of the company works?")
+        terminal.type("solo\n")
+        terminal.until("Commit the files")
+        terminal.type("y\n")
+        terminal.until("Start the daemon?")
+        terminal.type("y\n")
+        assert terminal.end() == 0, terminal.shown
+        assert json.loads(tree(root)["config.json"])["company"]["team"] == "solo"
+        assert b"git add" not in terminal.shown and b"yolo-fs phase new" in terminal.shown
+        shown = subprocess.check_output(["git", "-C", str(root), "log", "--format=%s"], text=True)
+        assert shown == "chore(repo): add yolo\n"
+    finally:
+        assert run(["stop", "-C", str(root)]) == Exit.DONE
+
+
+def test_a_dry_run_names_the_commands_that_come_next(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / ".cursor").mkdir()
+    assert run(["init", "-C", str(root), "--dry-run", "--team", "pair"]) == Exit.DONE
+    shown = capsys.readouterr().out
+    assert "yolo-fs setup cursor" in shown and "yolo-fs start" in shown
+    assert not (root / ".yolo-planning").exists()

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import shlex
 import signal
 import subprocess
@@ -22,6 +20,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.repo import Repo
+from tests.support.terminal import Terminal
 from yolo_fs.demo.agent import FAULTS
 from yolo_fs.system.system import is_running
 
@@ -516,44 +515,9 @@ def test_a_step_that_is_switched_on_runs_in_a_small_team(company: Company) -> No
 # --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
-class Terminal:
-    """A run on a terminal, at which somebody types."""
-
-    def __init__(self, company: Company, *words: str, **more: str) -> None:
-        self.shown = b""
-        self._mine, other = pty.openpty()
-        command = [sys.executable, "-P", "-m", "yolo_fs", "go", *words, "--with", SCRIPTED]
-        self.process = subprocess.Popen(
-            command, cwd=company.repo.root, env={**company.env, "TERM": "dumb", **more},
-            stdin=other, stdout=other, stderr=other, start_new_session=True,
-        )  # fmt: skip
-        os.close(other)
-
-    def until(self, text: str) -> None:
-        """Read until a text is shown, or the run ends."""
-        until = time.monotonic() + DEADLINE_S
-        while text.encode() not in self.shown:
-            assert time.monotonic() < until, self.shown
-            if not self._read():
-                raise AssertionError(self.shown)
-
-    def type(self, text: str) -> None:
-        os.write(self._mine, text.encode())
-
-    def end(self) -> int:
-        while self._read():
-            pass
-        os.close(self._mine)
-        return self.process.wait(timeout=DEADLINE_S)
-
-    def _read(self) -> bytes:
-        assert select.select([self._mine], [], [], DEADLINE_S)[0], self.shown
-        try:
-            part = os.read(self._mine, 65536)
-        except OSError:  # the other side is closed
-            part = b""
-        self.shown += part
-        return part
+def on_terminal(company: Company, *words: str, **more: str) -> Terminal:
+    command = [sys.executable, "-P", "-m", "yolo_fs", "go", *words, "--with", SCRIPTED]
+    return Terminal(command, company.repo.root, company.env | more)
 
 
 ASKS = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
@@ -561,7 +525,7 @@ ASKS = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
 
 def test_a_run_on_a_terminal_asks_there_and_goes_on_with_the_answer(company: Company) -> None:
     company.configure(company={"team": "solo"})
-    terminal = Terminal(company, "a", "login", **ASKS)
+    terminal = on_terminal(company, "a", "login", **ASKS)
     terminal.until("Enter for later: ")
     assert b"Blue or red?" in terminal.shown
     assert b"recommended: Blue" in terminal.shown
@@ -576,7 +540,7 @@ def test_a_question_may_wait_and_an_interrupt_at_it_ends_the_run(
     company: Company, typed: str, code: int
 ) -> None:
     company.configure(company={"team": "solo"})
-    terminal = Terminal(company, "a", "login", **ASKS)
+    terminal = on_terminal(company, "a", "login", **ASKS)
     terminal.until("Enter for later: ")
     if typed == "\x03":  # the terminal is nobody's, so that its key reaches nobody
         terminal.process.send_signal(signal.SIGINT)
@@ -589,7 +553,7 @@ def test_a_question_may_wait_and_an_interrupt_at_it_ends_the_run(
 
 def test_an_answer_that_comes_twice_or_too_late_changes_nothing(company: Company) -> None:
     company.configure(company={"team": "solo"})
-    terminal = Terminal(company, "a", "login", **ASKS)
+    terminal = on_terminal(company, "a", "login", **ASKS)
     terminal.until("Enter for later: ")
     assert company.repo.yolo_fs("answer", "ESC-01-01-T1", "--text", "Green").returncode == 0
     terminal.type("Red\n")
@@ -603,7 +567,7 @@ def test_a_team_is_asked_for_once_and_an_approval_and_a_budget_are_given_where_i
 ) -> None:
     company.configure()
     words = ("a", "login", "--approve", "plan", "--budget", "4")
-    terminal = Terminal(company, *words, YOLO_FS_DEMO_FAULT="over-budget:lead")
+    terminal = on_terminal(company, *words, YOLO_FS_DEMO_FAULT="over-budget:lead")
     terminal.until("[company]: ")
     terminal.type("solo\n")
     terminal.until("5.00 USD")

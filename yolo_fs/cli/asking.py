@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from yolo_fs.cli.answer import put_answer, show_moves
-from yolo_fs.cli.reply import Invocation
 from yolo_fs.core.ids import EscalationId
 from yolo_fs.core.reasons import YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -25,13 +23,6 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class StoppedError(Exception):
     """Whoever was asked wants the run to end."""
-
-
-def can_ask(asked: Invocation) -> bool:
-    """Return whether a person reads what is printed, and can type an answer."""
-    if asked.as_json or asked.quiet or sys.stdin is None:
-        return False
-    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 class Asker:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.asking import Asker, StoppedError, can_ask
+from yolo_fs.cli.asking import Asker, StoppedError
 from yolo_fs.cli.background import closed_repository
-from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
+from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, verb
 from yolo_fs.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase
 from yolo_fs.company.runner import Ask, Outcome, Runner, RunOptions, RunResult

@@ -5,16 +5,19 @@ wrong, and how to mend it.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import Invocation, Reply, can_ask, verb
 from yolo_fs.core.reasons import Exit, Finding, Reason, errors, safe
+from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks import githooks
 from yolo_fs.hooks.doctor import examine_hosts
+from yolo_fs.install.background import launch, running, wait_locked
 from yolo_fs.install.doctor import Symptom, examine_repository
 from yolo_fs.install.init import (
     AddLines,
@@ -25,9 +28,12 @@ from yolo_fs.install.init import (
     plan,
     workflow_of,
 )
+from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
+from yolo_fs.protocol.hooks import HOSTS
+from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
 from yolo_fs.system.ask import answers
-from yolo_fs.workspace import CONFIG, load
+from yolo_fs.workspace import CONFIG, Settings, load
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,17 +61,39 @@ def _departments(
     help=f"Who works on a phase: {','.join(_CHOICES)}. Backend always does; several work in "
     "parallel.",
 )
+@click.option(
+    "--team",
+    type=click.Choice(tuple(TEAM_SIZE_BY_NAME)),
+    default=None,
+    help="How much of the company works: "
+    + "; ".join(f"{row.name}: {row.does}" for row in TEAM_SIZES)
+    + ".",
+)
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks; see 'yolo-fs hooks'.")
+@click.option("--commit", "is_committed", is_flag=True, help="Commit the files that it makes.")
+@click.option("--start", "is_started", is_flag=True, help="Start the daemon afterwards.")
 def init(
-    asked: Invocation, *, dry_run: bool, departments: tuple[Dept, ...], no_hooks: bool
+    asked: Invocation,
+    *,
+    dry_run: bool,
+    departments: tuple[Dept, ...],
+    team: str | None,
+    no_hooks: bool,
+    is_committed: bool,
+    is_started: bool,
 ) -> Reply:
     """Make the planning tree `.yolo-planning/` in this repository.
 
-    Never overwrites a file and never touches your own .gitignore; a second time it does nothing.
+    Never overwrites a file and never touches your own .gitignore; a second time it does nothing. On
+    a terminal it asks for what the command line leaves open: the team, the commit, the daemon.
     """
     repository = Repository(asked.start)
     try:
-        deeds = plan(repository.root, departments)
+        deeds = plan(repository.root, departments, team or "")
+        makes = any(isinstance(deed, Create) for deed in deeds)
+        if makes and not dry_run and can_ask(asked):
+            team, is_committed, is_started = _asked_for(team, is_committed, is_started)
+            deeds = plan(repository.root, departments, team)
         if not dry_run:
             deeds = carry_out(repository.root, deeds)
         hooks = () if no_hooks else githooks.plan_install(repository)
@@ -73,21 +101,92 @@ def init(
             githooks.carry_out(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
+        commit = ""
+        if is_committed and not dry_run and not errors(findings):
+            commit = _committed(repository, settings, deeds)
+        if is_started and not dry_run and not running(repository):
+            launched = launch(repository)
+            if not wait_locked(repository, launched):
+                findings.append(_not_started())
     finally:
         repository.close()
     kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
     refused = _disagreement(settings.config.departments, departments) if kept_config else []
+    if kept_config and team not in (None, settings.config.company.team):
+        refused.append(_other_team(settings.config.company.team, team))
+    next_ = _next(repository.root, is_committed=bool(commit), is_started=is_started)
     return Reply(
         {
             "root": repository.root,
             "state": _state(deeds, dry_run=dry_run),
             "deeds": [_as_json(deed) for deed in deeds],
             "hooks": [{"path": deed.path, "did": deed.did} for deed in hooks],
+            "team": settings.config.company.team if dry_run is False else team or "",
+            "commit": commit,
+            "next": next_,
         },
         [*findings, *refused, *githooks.unfit(hooks)],
         Exit.FINDINGS if refused else Exit.DONE,
-        lambda _: _show(deeds, hooks, dry_run=dry_run),
+        lambda _: _show(deeds, hooks, next_, dry_run=dry_run),
     )
+
+
+def _asked_for(team: str | None, is_committed: bool, is_started: bool) -> tuple[str, bool, bool]:
+    if team is None:
+        for row in TEAM_SIZES:
+            click.echo(f"  {row.name}: {row.does}")
+        sizes = click.Choice(tuple(TEAM_SIZE_BY_NAME))
+        team = click.prompt("How much of the company works?", type=sizes, default="company")
+    is_committed = is_committed or click.confirm("Commit the files that it makes?", default=True)
+    is_started = is_started or click.confirm("Start the daemon?", default=True)
+    return str(team), is_committed, is_started
+
+
+def _committed(repository: Repository, settings: Settings, deeds: Sequence[Deed]) -> str:
+    """Commit the files that were made, and nothing else; empty where there is none."""
+    files = {deed.path: deed.data for deed in deeds if isinstance(deed, Create)}
+    if not files:
+        return ""
+    (path, data), *beside = files.items()
+    request = CommitRequest(path, data, _BEGINNING, beside=tuple(beside))
+    committer = FileCommitter(repository, settings)
+    return tried(lambda: committer.commit(request, repository.head(), files))
+
+
+_BEGINNING = "chore(repo): add yolo"
+
+
+def _not_started() -> Finding:
+    return Finding(
+        Reason.NOT_RUNNING,
+        "",
+        message="the daemon ended at once",
+        hint="'yolo-fs logs' shows what it printed; 'yolo-fs start' tries again.",
+    )
+
+
+def _other_team(kept: str, wanted: str | None) -> Finding:
+    return Finding(
+        Reason.STATE_CONFLICT,
+        CONFIG,
+        at="/company/team",
+        message=f"the file is kept as it is, with the team {kept}",
+        expected=f"{wanted}, as asked",
+        hint=f"'yolo-fs go --team {wanted}' sets it and begins.",
+    )
+
+
+def _next(root: str, *, is_committed: bool, is_started: bool) -> list[str]:
+    """Return the commands that come next, with what each is for."""
+    found = [] if is_committed else ["git add .yolo-planning && git commit"]
+    hosts = [
+        row.name
+        for row in HOSTS
+        if shutil.which(row.name) or os.path.isdir(os.path.join(root, f".{row.name}"))
+    ]
+    found += [f"yolo-fs setup {name}" for name in hosts]
+    found += [] if is_started else ["yolo-fs start"]
+    return [*found, 'yolo-fs go "…"' if hosts else "yolo-fs phase new SLUG"]
 
 
 def _disagreement(config: Mapping[str, bool], departments: Sequence[Dept]) -> list[Finding]:
@@ -133,15 +232,26 @@ def _word(deed: Deed) -> str:
     return "kept"
 
 
-_NEXT = """
-Next:
-  describe the project in .yolo-planning/PROJECT.md
-  git add .yolo-planning && git commit    only this once: yolo-fs commits from then on
-  yolo-fs phase new SLUG    make the first phase
-  yolo-fs start             watch, and commit what agents write"""
+_MEANINGS = {
+    "git": "only this once: yolo-fs commits from then on",
+    "yolo-fs setup": "have the host ask before an edit, and brief each session",
+    "yolo-fs start": "watch, and commit what agents write",
+    "yolo-fs go": "have agents do it, from an intent to a shipped phase",
+    "yolo-fs phase": "make the first phase",
+}
 
 
-def _show(deeds: Sequence[Deed], hooks: Sequence[githooks.Deed], *, dry_run: bool) -> None:
+def _meaning(command: str) -> str:
+    return next(text for words, text in _MEANINGS.items() if command.startswith(words))
+
+
+def _show(
+    deeds: Sequence[Deed],
+    hooks: Sequence[githooks.Deed],
+    next_: Sequence[str],
+    *,
+    dry_run: bool,
+) -> None:
     if dry_run:
         print("Nothing is changed. This would be done:")
     for deed in deeds:
@@ -150,8 +260,10 @@ def _show(deeds: Sequence[Deed], hooks: Sequence[githooks.Deed], *, dry_run: boo
             print(f"          + {line}")
     for hook in hooks:
         print(f"{hook.did:9} {safe(os.path.relpath(hook.path), 500)}")
-    if not dry_run and any(isinstance(deed, Create) for deed in deeds):
-        print(_NEXT)
+    if any(isinstance(deed, Create) for deed in deeds):
+        print("\nNext:\n  describe the project in .yolo-planning/PROJECT.md")
+        for command in next_:
+            print(f"  {command:38}  {_meaning(command)}")
 
 
 @verb("doctor", example="yolo-fs doctor --fix --dry-run")

@@ -98,6 +98,13 @@ def reply_of(command: click.Command, asked: Invocation, **options: Any) -> Reply
         raise YoloError(Reason.BAD_NAME, error.format_message(), exit_code=Exit.USAGE) from error
 
 
+def can_ask(asked: Invocation) -> bool:
+    """Return whether a person reads what is printed, and can type an answer."""
+    if asked.as_json or asked.quiet or sys.stdin is None:
+        return False
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def text_of(reply: Reply) -> str:
     """Return what people would read of a reply, without its findings."""
     text = io.StringIO()

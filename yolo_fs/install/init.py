@@ -83,14 +83,16 @@ The user's own `.gitignore` and `.gitattributes` are never touched.
 _KEEPER = ".gitkeep"
 
 
-def plan(root: str, departments: Sequence[Dept] = ()) -> tuple[Deed, ...]:
-    """Return what makes the work tree `root` ready; changes nothing.
+def plan(root: str, departments: Sequence[Dept] = (), team: str = "") -> tuple[Deed, ...]:
+    """Return what makes the work tree `root` ready; changes nothing. `team`: a size of the company
+    by its name, empty for what the configuration says by default.
 
     Raises:
         YoloError: NOT_REGULAR, when a link or a file stands where a folder of ours must be.
     """
     files = [
-        _file(root, name, _chosen(name, data, departments)) for name, data in template().items()
+        _file(root, name, _chosen(name, data, departments, team))
+        for name, data in template().items()
     ]
     return (*files, *(_lines(root, name, lines) for name, lines in RULES.items()))
 
@@ -172,18 +174,21 @@ def workflow_of(departments: Sequence[Dept]) -> str:
     return PARALLEL if set(departments) - {DEFAULT_DEPARTMENT} else BACKEND_ONLY
 
 
-def _chosen(name: str, data: bytes, departments: Sequence[Dept]) -> bytes:
-    """Return the file with the departments put in, if it is the configuration.
+def _chosen(name: str, data: bytes, departments: Sequence[Dept], team: str) -> bytes:
+    """Return the file with departments and team put in, if it is the configuration.
 
     Backend always takes part.
     """
-    if name != os.path.basename(CONFIG) or not departments:
+    if name != os.path.basename(CONFIG) or not (departments or team):
         return data
     config = json.loads(data)
-    config["departments"] = {
-        name: name in {DEFAULT_DEPARTMENT, *departments} for name in WORKING_NAMES
-    }
-    config["department_workflow"] = workflow_of(departments)
+    if departments:
+        config["departments"] = {
+            name: name in {DEFAULT_DEPARTMENT, *departments} for name in WORKING_NAMES
+        }
+        config["department_workflow"] = workflow_of(departments)
+    if team:
+        config["company"] = {**config.get("company", {}), "team": team}
     return json.dumps(config, indent=2).encode() + b"\n"
 
 
