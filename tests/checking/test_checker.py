@@ -24,7 +24,7 @@ from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import AtCommit, BlobReader, WorkTree
 from yolo_fs.checking.validate import Validator
 from yolo_fs.checking.verify import Verifier
-from yolo_fs.core.reasons import Finding, Reason, errors
+from yolo_fs.core.reasons import Finding, Level, Reason, errors
 from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.index import IndexSync
 from yolo_fs.git.refs import RefUpdater
@@ -225,3 +225,27 @@ def test_history_does_not_prove_that_a_mentioned_file_is_absent(repository: Repo
     assert tip
     assert AtCommit(repository, tip, blobs).why_absent("documents/never.md") is None
     assert WorkTree(repository.root, 1 << 20).why_absent("documents/never.md") is not None
+
+
+@pytest.mark.parametrize(
+    ("several", "path", "at"),
+    [
+        (True, "src/login.ts", ["/f/0"]),
+        (True, "design/login.json", []),
+        (True, "srcs/login.ts", []),
+        (False, "src/login.ts", []),
+    ],
+)
+def test_a_plan_that_names_a_file_of_another_lane_is_warned_of(
+    tmp_path: Path, several: bool, path: str, at: list[str]
+) -> None:
+    config = Config(departments={"uiux": several, "frontend": several, "backend": True})
+    header = {"p": "01", "n": "01", "t": "Login", "w": 1, "d": [], "xd": [], "mh": {}, "obj": "x", "sk": [], "fm": [path]}  # fmt: skip
+    task = {"id": "T1", "tp": "auto", "a": "Draw it", "f": [path], "v": "", "done": "it is there"}
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in (header, task))
+    place = classify(f"{PHASE}/ux-01-01.plan.jsonl")
+    assert place is not None
+    around = WorkTree(str(tmp_path), 1 << 20, lambda names: dict.fromkeys(names, True))
+    faults = Checker(Settings(config, Policy())).check(place, data, around).faults
+    told = [(one.at, one.level) for one in faults if one.reason is Reason.OUT_OF_LANE]
+    assert told == [(each, Level.WARNING) for each in at]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +20,7 @@ from yolo_fs.artifacts.table import Check, Home
 from yolo_fs.artifacts.verdicts import Place, PlanFacts, Surroundings
 from yolo_fs.checking.snapshots import NoTree, Snapshot
 from yolo_fs.core.reasons import Finding, Level, Reason, errors
+from yolo_fs.evidence.facts import Switches, texts
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.lifecycle import (
     README,
@@ -28,6 +29,7 @@ from yolo_fs.handoffs.lifecycle import (
     session_said,
 )
 from yolo_fs.handoffs.packets import ParsedPacket, from_front_matter, packet_of
+from yolo_fs.protocol.departments import DEPARTMENT_BY_NAME, Dept
 from yolo_fs.schemas.layout import Format, Record
 from yolo_fs.system.readers import NO_VALUE, READERS, read_lines
 from yolo_fs.system.text_checks import FindingList, Limits, Reading, decode
@@ -78,11 +80,35 @@ class Checker:
             records = understood.records
             located = tuple(fault.as_finding(path, line) for line, fault in understood.faults)
             faults = (*of_sections(place, reading.findings, records), *located)
+            faults = (*faults, *self._out_of_lane(place, records))
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
         faults = tuple(_with_example(finding, place) for finding in _of_prose_once(faults))
         secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
         return Checked(records, faults, secrets, reading.torn)
+
+    def _out_of_lane(self, place: Place, records: Sequence[Record]) -> Iterator[Finding]:
+        """Warn of files of a plan that its Devs may not write: else their commit is the first to
+        say so, and the whole chain is asked.
+        """
+        is_plan = place.artifact.kind == "plan" and place.department in DEPARTMENT_BY_NAME
+        if not is_plan or not Switches(self._settings.config).several_departments:
+            return
+        department = DEPARTMENT_BY_NAME[Dept(place.department)]
+        for line, value in records[1:]:
+            for number, path in enumerate(texts(value.get("f"))):
+                areas = (area for area in department.off_limits if f"{path}/".startswith(area))
+                if area := next(areas, ""):
+                    yield Finding(
+                        Reason.OUT_OF_LANE,
+                        place.path,
+                        line,
+                        f"/f/{number}",
+                        f"{department.name} may not write below {area}",
+                        "files of the department",
+                        "Give the task to the department whose files these are.",
+                        Level.WARNING,
+                    )
 
     def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
         """Check the bytes of a file of a kind; nothing is known about its surroundings."""
