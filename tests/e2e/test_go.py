@@ -22,6 +22,7 @@ import pytest
 from tests.e2e.repo import Repo
 from tests.support.terminal import Terminal
 from yolo_fs.demo.agent import FAULTS
+from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.system.system import is_running
 
 STRANGER = (
@@ -342,7 +343,9 @@ def test_a_budget_stops_starting_and_whoever_is_at_work_finishes(company: Compan
     assert (played.data["cost_usd"], played.data["tokens"]) == (5.0, 100_000)
     assert "docs(01): critique and gap analysis" in company.subjects()
     (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
-    assert run["by_role"]["critic"] == {"starts": 1, "tokens": 100_000, "cost_usd": 5.0}
+    bill = run["by_role"]["critic"]
+    assert (bill["starts"], bill["tokens"], bill["cost_usd"]) == (1, 100_000, 5.0)
+    assert bill["budget"] == AGENT_BY_NAME["critic"].token_budget
     assert run["outcome"] == "budget used up"
 
 

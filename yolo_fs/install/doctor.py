@@ -36,7 +36,7 @@ from yolo_fs.tasks.service import Claims
 from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
-from yolo_fs.workspace import CONFIG, load, lock_path, own_files
+from yolo_fs.workspace import CONFIG, INDEX, load, lock_path, own_files
 
 OLDEST_GIT = (2, 34)
 _LEAST_BYTES = 1 << 20
@@ -210,8 +210,17 @@ def _leftovers(repository: Repository) -> Iterator[Symptom]:
 
 
 def _own_files(repository: Repository) -> Iterator[Symptom]:
+    yield from _damaged(repository, lambda _name: True)
+
+
+def _durable_files(repository: Repository) -> Iterator[Symptom]:
+    """Yield no damage of the index, which follows from git and keeps nobody waiting."""
+    yield from _damaged(repository, lambda name: not name.startswith(INDEX))
+
+
+def _damaged(repository: Repository, is_wanted: Callable[[str], bool]) -> Iterator[Symptom]:
     for file in own_files(repository, tuple(HOST_BY_NAME)):
-        if finding := file.damage(repository):
+        if is_wanted(file.name) and (finding := file.damage(repository)):
             yield Symptom(
                 finding,
                 partial(file.put_aside, repository),
@@ -375,7 +384,7 @@ HEALTH: tuple[Look, ...] = (
     _storage,
     _settings_of_the_command,
     _locks,
-    _own_files,
+    _durable_files,
     _hooks,
     _hosts,
     _merge_driver,

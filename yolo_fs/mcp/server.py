@@ -60,7 +60,7 @@ _MOST_BYTES = 4 << 20
 
 ROWS = {
     "agents": "protocol.roster.ROSTER",
-    "artifacts": "rules.artifacts.table.ARTIFACTS",
+    "artifacts": "artifacts.table.ARTIFACTS",
     "authority": "protocol.authority.AUTHORITY",
     "commits": "protocol.workflow.COMMITS",
     "departments": "protocol.departments.DEPARTMENTS",
@@ -175,7 +175,7 @@ class Server:
 
     def _text_of(self, path: str) -> str:
         place = _imported("mcp.writing.Caller")(self._start, self._agent).readable(path)
-        if _imported("rules.artifacts.classify.classify")(place) is None:
+        if _imported("artifacts.classify.classify")(place) is None:
             raise ToolRefusedError(
                 f"not_an_artifact: {safe(place)} is none of the protocol's artifacts"
                 f"\nNext: {LIST} lists them."
