@@ -363,6 +363,7 @@ def test_what_an_agent_prints_is_shown_with_its_control_characters_escaped(
 # --- the other commands ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("command", "agents", "left"),
     [
@@ -538,6 +539,7 @@ def test_a_run_on_a_terminal_asks_there_and_goes_on_with_the_answer(company: Com
     assert "Blue, as in the logo" in log
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("typed", "code"), [("\n", 75), ("\x04", 75), ("\x03", 130)])
 def test_a_question_may_wait_and_an_interrupt_at_it_ends_the_run(
     company: Company, typed: str, code: int

@@ -331,6 +331,7 @@ def test_a_worker_that_ends_or_hangs_holds_up_nobody_else(observed: Repo) -> Non
     assert answered(observed, words) == expected
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("part", ["all", "observer", "follower"])
 def test_no_artifact_waits_for_an_observer_that_is_gone_or_stopped_and_another_comes(

@@ -135,6 +135,7 @@ def test_resuming_twice_in_a_row_prints_the_same_bytes(crash: Path, form: str) -
 
 
 @pytest.mark.proves("002:303", "resume:5")
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("crash", FINISHED, indirect=True)
 def test_an_agent_that_obeys_only_the_brief_finishes_the_phase(crash: Path) -> None:
     agents = Agents(crash)

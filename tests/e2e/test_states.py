@@ -218,6 +218,7 @@ def _sign_off(repo: Repo) -> None:
 PARTS = ("design", "plan", "build", "sign-off")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("number", range(4), ids=PARTS)
 def test_a_kill_at_any_moment_changes_nothing_in_the_end(

@@ -20,6 +20,7 @@ from tests.torture.test_recovery import APPENDS
 from yolo_fs.system.failpoint import STAGES
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 def test_nothing_is_lost_and_nothing_is_repeated(family: Family, tmp_path: Path) -> None:
     seed = int(os.environ.get("YOLO_SEED", random.SystemRandom().randrange(2**32)))

@@ -160,6 +160,7 @@ def test_health_is_in_the_inbox_with_its_command(
     assert "yolo-fs doctor" in capsys.readouterr().out
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_cut_and_six_sizes_of_type_are_used(
     browser: Any, tmp_path: Path, width: int
