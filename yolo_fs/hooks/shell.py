@@ -521,8 +521,17 @@ def _unescape(escape: re.Match[bytes]) -> bytes:
     if kind in ("octal", "hex", "braced"):
         return bytes([code & 0xFF])
     if code > sys.maxunicode:
-        return b""
+        return _beyond_unicode(code)
     return chr(code).encode(errors="surrogatepass")
+
+
+def _beyond_unicode(code: int) -> bytes:
+    """Return the bytes that bash writes for a number that is no character: as UTF-8 once had it."""
+    for count, first, limit in ((3, 0xF0, 1 << 21), (4, 0xF8, 1 << 26), (5, 0xFC, 1 << 31)):
+        if code < limit:
+            rest = [0x80 | code >> 6 * at & 0x3F for at in reversed(range(count))]
+            return bytes([first | code >> 6 * count, *rest])
+    return b""
 
 
 def _is_too_many(pieces: Sequence[Sequence[str]]) -> bool:

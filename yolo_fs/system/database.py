@@ -238,6 +238,8 @@ def is_foreign(path: str) -> bool:
             continue
         except OSError:
             return True
+        if found.st_nlink == 0:  # it goes while it is looked at
+            continue
         if ending == "-journal" or not _is_own_file(found):
             return True
     return False
