@@ -66,8 +66,7 @@ def test_only_what_somebody_types_launches_a_daemon() -> None:
         str(path.relative_to(PROJECT)) for path in (PROJECT / "yolo_fs").rglob("*.py")
         if re.search(r"\blaunch\(", path.read_text()) and path.name != "background.py"
     ]  # fmt: skip
-    # A person types these too: go, and init with --start or a yes on a terminal.
-    assert sorted(callers) == ["yolo_fs/cli/go.py", "yolo_fs/cli/install.py"]
+    assert callers == ["yolo_fs/cli/go.py"]  # which a person types too
     text = (PROJECT / "yolo_fs/cli/background.py").read_text()
     verbs = re.findall(r'^@verb\("([a-z]+)".*?(?=^@verb|\Z)', text, re.MULTILINE | re.DOTALL)
     assert set(STARTS) <= set(verbs)

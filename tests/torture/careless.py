@@ -203,12 +203,14 @@ def _judge(ground: Ground, repo: Repo, every: dict[Content, Written], kills: int
     entries = json.loads(repo.yolo_fs("kept", "--json").stdout)["data"]["entries"]
     # A careless version may lack records that the branch has: it is held, however good its form is.
     losing = {
-        path
+        (path, line.split()[2])
         for one in entries
         if "records_lost" in one["cause"]["reasons"]
-        for path in one["paths"]
+        for line, path in (
+            row.split("\t") for row in repo.git("ls-tree", "-r", one["tree"]).splitlines()
+        )
     }
-    refused = [each for each in refused if each[0] not in losing]
+    refused = [each for each in refused if each not in losing]
     ground.tally.faults += [f"good, but refused: {path} {blob[:9]}" for path, blob in refused[:5]]
     causes = Counter(reason for entry in entries for reason in entry["cause"]["reasons"])
     common = ", ".join(f"{reason} {number}" for reason, number in causes.most_common(8))

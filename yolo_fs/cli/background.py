@@ -67,7 +67,7 @@ def start(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
 
     It writes to .git/yolo-fs/daemon.log, which 'yolo-fs logs' shows.
     """
-    return _start(closed_repository(asked), timeout_s if wait else None)
+    return start_daemon(closed_repository(asked), timeout_s if wait else None)
 
 
 @verb("stop", example="yolo-fs stop")
@@ -90,7 +90,7 @@ def restart(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
         except YoloError as error:
             if error.reason is not Reason.NOT_RUNNING:
                 raise
-    return _start(repository, timeout_s if wait else None)
+    return start_daemon(repository, timeout_s if wait else None)
 
 
 @verb("logs", example="yolo-fs logs -f")
@@ -131,7 +131,12 @@ def closed_repository(asked: Invocation) -> Repository:
     return repository
 
 
-def _start(repository: Repository, wait_s: float | None) -> Reply:
+def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
+    """Start the daemon unless one runs, and say how that ended; `wait_s`: for its first scan.
+
+    Raises:
+        YoloError: UNSAFE_REPOSITORY, BAD_CONFIG.
+    """
     repository.refuse_unsafe()
     if other := wait_for_heirs(repository):
         return _already(repository, other, wait_s)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.cli.background import start_daemon
 from yolo_fs.cli.reply import Invocation, Reply, can_ask, verb
 from yolo_fs.core.reasons import Exit, Finding, Reason, errors, safe
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks import githooks
 from yolo_fs.hooks.doctor import examine_hosts
-from yolo_fs.install.background import launch, running, wait_locked
 from yolo_fs.install.doctor import Symptom, examine_repository
 from yolo_fs.install.init import (
     AddLines,
@@ -104,10 +104,8 @@ def init(
         commit = ""
         if is_committed and not dry_run and not errors(findings):
             commit = _committed(repository, settings, deeds)
-        if is_started and not dry_run and not running(repository):
-            launched = launch(repository)
-            if not wait_locked(repository, launched):
-                findings.append(_not_started())
+        if is_started and not dry_run:
+            findings += start_daemon(repository, None).findings
     finally:
         repository.close()
     kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
@@ -121,7 +119,7 @@ def init(
             "state": _state(deeds, dry_run=dry_run),
             "deeds": [_as_json(deed) for deed in deeds],
             "hooks": [{"path": deed.path, "did": deed.did} for deed in hooks],
-            "team": settings.config.company.team if dry_run is False else team or "",
+            "team": settings.config.company.team if kept_config or not dry_run else team or "",
             "commit": commit,
             "next": next_,
         },
@@ -154,15 +152,6 @@ def _committed(repository: Repository, settings: Settings, deeds: Sequence[Deed]
 
 
 _BEGINNING = "chore(repo): add yolo"
-
-
-def _not_started() -> Finding:
-    return Finding(
-        Reason.NOT_RUNNING,
-        "",
-        message="the daemon ended at once",
-        hint="'yolo-fs logs' shows what it printed; 'yolo-fs start' tries again.",
-    )
 
 
 def _other_team(kept: str, wanted: str | None) -> Finding:

@@ -130,9 +130,10 @@ class Layout(NamedTuple):
         return os.path.join(self.folder, name)
 
 
-def is_installed(root: str) -> bool:
+def is_installed(repository: Repository) -> bool:
     """Return whether our section is in the hook by which git asks about each commit's message."""
-    return BEGIN.encode() in (content_of(layout(root).file("commit-msg")) or b"")
+    place = os.path.join(repository.hooks_dir, "commit-msg")
+    return BEGIN.encode() in (content_of(place) or b"")
 
 
 def layout(root: str) -> Layout:

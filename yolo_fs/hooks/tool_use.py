@@ -291,7 +291,7 @@ class Guard:
         if self._asked.said.unchecked:
             from yolo_fs.hooks.githooks import is_installed
 
-            if is_installed(self._asked.repository.root):
+            if is_installed(self._asked.repository):
                 return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
         if (
             refusal := self._not_theirs_to_tell()

@@ -307,7 +307,7 @@ def _hooks_asked(repository: Repository) -> Iterator[Symptom]:
 
 def _were_hooks_installed(repository: Repository) -> bool:
     own = os.path.join(repository.common_dir, SCRIPT)
-    return os.path.lexists(own) or is_installed(repository.root)
+    return os.path.lexists(own) or is_installed(repository)
 
 
 def _hosts(repository: Repository) -> Iterator[Symptom]:
