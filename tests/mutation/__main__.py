@@ -1,6 +1,9 @@
 """`tools/mutants [NAME…]`: plants each bug in a copy of the tree and runs the tests that have to notice it.
 
 Prints a table: the mutant, red or SURVIVED, by which test, in how many seconds. Exits 1 when one survives.
+
+With --random N bugs that nobody chose are planted, N in each room, and the tests run that `scripts/test --changed` would
+run for that file, for a minute. A test that fails without the bug as well proves nothing, and is said.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ import sysconfig
 import tempfile
 import time
 import venv
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.mutation.mutants import ROOT, Mutant, StaleError, load
+from tests.mutation.random_mutants import RandomMutant, draw, rooms_there_are
+from tools.changed import tests_near
 
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
@@ -41,11 +47,19 @@ def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser("tools/mutants", description=__doc__)
     parser.add_argument("name", nargs="*", help="mutants; all of them when none is named")
-    chosen = _chosen(parser.parse_args().name)
+    parser.add_argument("--random", type=int, metavar="N", help="N random ones for each room")
+    parser.add_argument("--room", action="append", help="only there; may be given again")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="draw the same again")
+    options = parser.parse_args()
+    drawn = draw(options.room or rooms_there_are(), options.random or 0, options.seed)
+    chosen = () if options.random else _chosen(options.name)
     with tempfile.TemporaryDirectory(prefix="yolo-fs-mutants-") as place:
         copy = Path(place) / "tree"
         python = _copy_of_the_tree(copy)
         try:
+            if drawn:
+                print(f"seed {options.seed}", flush=True)
+                return _run_random(drawn, copy, python)
             return _run_all(chosen, copy, python)
         except (StaleError, BrokenError) as error:
             print(error, file=sys.stderr)
@@ -84,6 +98,24 @@ def _run_all(chosen: Sequence[Mutant], copy: Path, python: Path) -> int:
     return 1 if survivors else 0
 
 
+def _run_random(drawn: Sequence[RandomMutant], copy: Path, python: Path) -> int:
+    red: Counter[str] = Counter()
+    for mutant in drawn:
+        near = tests_near([mutant.file])
+        with _planted(mutant, copy):
+            outcome = _tests([*near, "--within", "60"], copy, python)
+        verdict = "red" if outcome.is_red else "SURVIVED"
+        if outcome.is_red and _tests([outcome.by], copy, python).is_red:
+            verdict = "PROVES NOTHING"
+        red[mutant.room] += verdict == "red"
+        where = f"{mutant.name:44} {verdict:9} {outcome.seconds:6.1f} s"
+        print(f"{where}  {mutant.why}  {outcome.by}", flush=True)
+    for room, planted in Counter(mutant.room for mutant in drawn).items():
+        print(f"{room:24} {red[room]:3} of {planted}")
+    print(f"{red.total()} of {len(drawn)} random mutants turn a test near them red")
+    return 1 if red.total() < len(drawn) else 0
+
+
 def _copy_of_the_tree(copy: Path) -> Path:
     """Copy what git knows of the tree, changed files as they are, and return a Python that imports from the copy."""
     listed = subprocess.run(
@@ -106,7 +138,7 @@ def _copy_of_the_tree(copy: Path) -> Path:
 class _planted:  # noqa: N801 - a context manager reads as a verb
     """Has the bug in the copy for a while. No compiled file of one version can be taken for one of another."""
 
-    def __init__(self, mutant: Mutant, copy: Path):
+    def __init__(self, mutant: Mutant | RandomMutant, copy: Path):
         self._changed = mutant.texts(copy)
         self._before = {path: path.read_bytes() for path in self._changed}
 
