@@ -160,7 +160,11 @@ def main() -> int:
     print(f"seeds {asked.seed} to {asked.seed + asked.runs - 1}, share {asked.share}")
     seeds = range(asked.seed, asked.seed + asked.runs)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.at_once) as pool:
-        found = list(pool.map(lambda seed: play(seed, asked.share, Path(folder)), seeds))
+        found = []
+        for one in pool.map(lambda seed: play(seed, asked.share, Path(folder)), seeds):
+            found.append(one)
+            for what in one.why:
+                print(f"  seed {one.seed}: {one.outcome}: {what[:500]}", flush=True)
     return report(found)
 
 
@@ -180,9 +184,6 @@ def report(found: list[Ending]) -> int:
     slowest = max(found, key=lambda one: one.seconds)
     print(f"{len(found)} runs: {dict(Counter(one.outcome for one in found))}")
     print(f"slowest: seed {slowest.seed}, {slowest.seconds:.0f} s")
-    for one in found:
-        for what in one.why:
-            print(f"  seed {one.seed}: {one.outcome}: {what[:160]}")
     wrong = [(one.seed, what) for one in found for what in one.wrong]
     print(f"must never be: {len(wrong)}")
     for seed, what in wrong:

@@ -475,6 +475,10 @@ def _is_moment_or_none(value: object) -> bool:
     return value is None or _is_moment(value)
 
 
+def _are_texts_or_none(value: object) -> bool:
+    return value is None or fits(value, [str])
+
+
 def _is_amount(value: Any) -> bool:
     return fits(value, int | float) and 0 <= value < _BEYOND_COUNTING
 
@@ -499,6 +503,7 @@ _RUN: Shape = {
     **dict.fromkeys(("intent", "host", "outcome"), str),
     "started": _is_moment,
     "ended": _is_moment_or_none,
+    "given_up": _are_texts_or_none,
     "acts": [_RUN_ACT],
 }
 """Its names are those of a folder."""

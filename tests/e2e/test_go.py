@@ -241,7 +241,30 @@ def test_an_act_that_is_not_done_is_tried_once_more_with_the_reasons(company: Co
     assert any("Your last try was not enough" in each.read_text() for each in briefs)
 
 
-def test_an_act_without_a_task_is_given_up_with_its_reasons_after_two_tries(
+HEEDS = """
+import os, sys
+from yolo_fs.demo.agent import main
+if os.environ["YOLO_FS_AGENT"] != "yolo-critic" or "lead decided" in sys.stdin.read():
+    main()
+    print('{"type": "result", "usage": {"input_tokens": 1}}')
+"""
+
+
+def test_whom_an_agent_reports_to_decides_how_an_act_without_a_task_goes_on(
+    company: Company,
+) -> None:
+    company.configure()
+    script = company.repo.file("../heeds.py", HEEDS)
+    program = f"{shlex.quote(sys.executable)} -P {script}"
+    played = company.go("a", "login", "--max-tokens", "3", program=program)
+    assert played.code == 75, played
+    assert [event["agent"] for event in played.named("agent.done")] == ["analyze", "lead", "critic"]
+    assert company.subjects()[0] == "docs(01): critique and gap analysis"
+    path = ".yolo-planning/phases/01-a-login/decisions.jsonl"
+    assert "decides how critic gets this done" in company.repo.git("show", f"HEAD:{path}")
+
+
+def test_what_nobody_gets_done_is_given_up_with_its_reasons_and_a_person_is_told(
     company: Company,
 ) -> None:
     company.configure()
@@ -249,7 +272,18 @@ def test_an_act_without_a_task_is_given_up_with_its_reasons_after_two_tries(
     assert played.code == 1, played
     (why,) = played.data["given_up"]
     assert "critic does critique" in why and "not written" in why and "lead" in why
-    assert company.go("a", "login").code == 0, "the same command goes on"
+    starts = [event["agent"] for event in played.named("agent.started")]
+    assert starts == ["analyze", *["critic"] * 2, "lead", *["critic"] * 2]
+    (item,) = given_up_in_inbox(company)
+    assert item["command"] == "yolo-fs go --phase 1"
+    assert why in item["question"]
+    assert company.go("--approve", "plan").code == 75, "the same command goes on"
+    assert not given_up_in_inbox(company)
+
+
+def given_up_in_inbox(company: Company) -> list[dict[str, Any]]:
+    items = json.loads(company.repo.yolo_fs("inbox", "--json", ok=(0, 1)).stdout)["data"]
+    return [one for one in items if one["kind"] == "agent"]
 
 
 def test_a_task_that_is_not_done_goes_up_the_chain_and_comes_back(company: Company) -> None:
@@ -519,8 +553,8 @@ def test_a_step_that_is_switched_on_runs_in_a_small_team(company: Company) -> No
 # --- on a terminal ---------------------------------------------------------------------------------------------------
 
 
-def on_terminal(company: Company, *words: str, **more: str) -> Terminal:
-    command = [sys.executable, "-P", "-m", "yolo_fs", "go", *words, "--with", SCRIPTED]
+def on_terminal(company: Company, *words: str, program: str = SCRIPTED, **more: str) -> Terminal:
+    command = [sys.executable, "-P", "-m", "yolo_fs", "go", *words, "--with", program]
     return Terminal(command, company.repo.root, company.env | more)
 
 
@@ -554,6 +588,26 @@ def test_a_question_may_wait_and_an_interrupt_at_it_ends_the_run(
     assert terminal.end() == code, terminal.shown
     assert (b"yolo-fs answer ESC-01-01-T1" in terminal.shown) is (code == 75)
     assert json.loads(company.repo.yolo_fs("inbox", "--json", ok=(1,)).stdout)["data"]
+
+
+def test_what_was_given_up_is_tried_again_where_a_person_wants_it(company: Company) -> None:
+    company.configure(company={"team": "solo"})
+    script = company.repo.file(
+        "../learns.py",
+        "import os, pathlib\n"
+        "from yolo_fs.demo.agent import main\n"
+        "if os.environ['YOLO_FS_AGENT'] in ('yolo-senior', 'yolo-lead') and not"
+        " pathlib.Path(__file__).with_name('ready').exists() and"
+        " os.environ['YOLO_FS_STEP'] == 'design_review':\n    raise SystemExit\n"
+        "main()\n",
+    )
+    program = f"{shlex.quote(sys.executable)} -P {script}"
+    terminal = on_terminal(company, "a", "login", program=program)
+    terminal.until("try it again?")
+    assert b"lead decided nothing" in b" ".join(terminal.shown.split())
+    script.with_name("ready").touch()
+    terminal.type("y\n")
+    assert terminal.end() == 0, terminal.shown
 
 
 def test_an_answer_that_comes_twice_or_too_late_changes_nothing(company: Company) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _AGREED = frozenset({"y", "yes"})
-_YES_OR_LATER = frozenset({"approval", "budget"})
+_YES_OR_LATER = frozenset({"agent", "approval", "budget"})
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -23,6 +23,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Held, Rejected
 from yolo_fs.authority.actors import superiors
 from yolo_fs.company import agents
+from yolo_fs.company.advice import Advice, act_of_advice, decision_of
 from yolo_fs.company.answers import (
     NOTHING_SPOKEN,
     OPTION,
@@ -54,6 +55,7 @@ from yolo_fs.progress.signoff import PhaseSignOff
 from yolo_fs.progress.workflow import facts_of
 from yolo_fs.protocol.chains import CHAINS, GOES_ON
 from yolo_fs.protocol.departments import Dept, Role
+from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reports.status import Candidate, CandidateState, report
 from yolo_fs.system.lock import hold, holder
 from yolo_fs.system.store import private_directory
@@ -74,10 +76,12 @@ _PATIENCE_S = {
     CandidateState.REJECTED: 0.0,
 }
 """How long an agent's file may stand so: most that is held waits for another git to end."""
+_GIVEN_UP = "agent"
+"""Kind of the inbox for an act that was given up."""
 _ASKED = frozenset({"escalation", "decision", "deadlock"})
 """Kinds of the inbox that hold up a run whose act is a person's."""
 _TRIES = 2
-"""Times that an act is tried before the next level is asked."""
+"""Times that an act is tried before the next level is asked, and again once that has decided."""
 _SHOWN = 5
 """Findings of one file that the next try is told at once."""
 _MOST_STARTS = 8
@@ -189,6 +193,10 @@ class Runner:
         """Act → what it lacked when it was given up, and why."""
         self._asked: dict[tuple[str, ...], tuple[object, ...]] = {}
         """Act that was handed up → what it lacked, until the branch has the escalation."""
+        self._advice: dict[tuple[str, ...], Advice] = {}
+        """Act → the decision that its agent's report-to is asked for, until the branch has it."""
+        self._advised: dict[tuple[str, ...], tuple[object, ...]] = {}
+        """Act → what it lacked when its agent's report-to was asked."""
         self._approved: set[str] = set()
         """What a person was asked before an act, and agreed to."""
         self._limits = 0
@@ -230,15 +238,14 @@ class Runner:
                 self._end_all("the runner failed")
                 self._end_run("failed")
                 raise
-            self._end_run(outcome.value)
-            hopeless = [act.key for act in self._open_acts if self._is_hopeless(act)]
-            given_up = tuple(self._given_up[key][1] for key in hopeless if key in self._given_up)
+            given_up = tuple(self._given_up[act.key][1] for act in self._hopeless)
             if outcome is Outcome.GIVEN_UP and not given_up:
                 given_up = tuple(map(_without_end, self._open_acts)) or (_NOTHING_OPEN,)
+            self._end_run(outcome.value, given_up)
             return RunResult(outcome, self._run, waiting, given_up)
 
-    def _end_run(self, outcome: str) -> None:
-        now = time.time()
+    def _end_run(self, outcome: str, given_up: Sequence[str] = ()) -> None:
+        now, self._run.given_up = time.time(), list(given_up)
         for act in self._run.acts:
             if act.ended is None:
                 act.ended, act.outcome = now, "ended with its run"
@@ -333,7 +340,8 @@ class Runner:
                     waiting = tuple(self._waiting())
                     if self._is_settled(waiting) or self._interrupts:
                         continue
-                    return (Outcome.WAITS if waiting else Outcome.GIVEN_UP), waiting
+                    waits = any(one.kind != _GIVEN_UP for one in waiting)
+                    return (Outcome.WAITS if waits else Outcome.GIVEN_UP), waiting
             time.sleep(TICK_S)
 
     def _is_settled(self, items: Sequence[InboxItem]) -> bool:
@@ -342,6 +350,10 @@ class Runner:
             return False
         settled = {one for one in self._ask(items) if not self._interrupts}
         self._approved |= settled
+        for act in self._hopeless:
+            if _name_of_approval(act) in settled:
+                self._given_up.pop(act.key)
+                self._advised.pop(act.key, None)
         self._quiet_from = None
         return bool(settled)
 
@@ -375,6 +387,11 @@ class Runner:
         self._acts = acts_of(self._phase)
         open_ = {act.key: act.basis for act in self._acts}
         self._asked = {key: basis for key, basis in self._asked.items() if open_.get(key) == basis}
+        for key, advice in [*self._advice.items()]:
+            if self._blobs(advice.own) != advice.before:
+                del self._advice[key]
+                said = f"{advice.own.agent} decided: {decision_of(self._phase)}"
+                self._failures[key] = advice.about.basis, [*advice.tried, said]
 
     def _is_quiet(self) -> bool:
         """Return whether the branch has all that was written, such as the answer of a person, or
@@ -395,7 +412,12 @@ class Runner:
         first = self._stage() or self._analysis()
         if first is None and self._ends_with_its_chain:
             return ()  # its last agent may still be about to end
-        return (first,) if first else self._acts
+        return tuple(map(self._or_advice, (first,) if first else self._acts))
+
+    def _or_advice(self, act: Act) -> Act:
+        """Return the act of whoever is asked how to go on with an act; else the act itself."""
+        advice = self._advice.get(act.key)
+        return advice.own if advice and advice.about.basis == act.basis else act
 
     @property
     def _ends_with_its_chain(self) -> bool:
@@ -432,6 +454,12 @@ class Runner:
         given_up, _ = self._given_up.get(act.key, (None, ""))
         return act.basis in (given_up, self._asked.get(act.key))
 
+    @property
+    def _hopeless(self) -> Sequence[Act]:
+        """The open acts that were given up."""
+        acts = [act for act in self._open_acts if act.key in self._given_up]
+        return [act for act in acts if self._is_hopeless(act)]
+
     def _waiting(self) -> Iterator[InboxItem]:
         """Yield what a person has to do before the run can go on: of the inbox, and what the run
         itself was told to ask.
@@ -442,6 +470,9 @@ class Runner:
                 name = _name_of_approval(act)
                 said = f"{question}: {act.turn.sentence}"
                 yield InboxItem(name, "approval", "", said, (), self._go_on)
+        for act in self._hopeless:
+            said = f"{self._given_up[act.key][1]}: try it again?"
+            yield InboxItem(_name_of_approval(act), _GIVEN_UP, "", said, (), self._go_on)
         asks = any(act.is_of_person for act in acts)
         written = {path for act in acts for path in act.writes}
         with closing(StatusObserver(self._repository)) as observer:
@@ -777,7 +808,8 @@ class Runner:
         basis, before = self._failures.get(act.key, (act.basis, []))
         tried = [*(before if basis == act.basis else []), "; ".join(reasons)]
         self._failures[act.key] = (act.basis, tried)
-        if len(tried) >= _TRIES or self._starts.get(act.key, 0) >= _MOST_STARTS:
+        most = 2 * _TRIES + 1 if self._advised.get(act.key) == act.basis else _TRIES
+        if len(tried) >= most or self._starts.get(act.key, 0) >= _MOST_STARTS:
             self._escalate(act, tried)
 
     def _refused_source(self, act: Act) -> list[str]:
@@ -810,8 +842,9 @@ class Runner:
     # --- up the chain -----------------------------------------------------------------------------
 
     def _escalate(self, act: Act, tried: Sequence[str]) -> None:
-        """Hand an act that its agent does not get done to the next level, by the log of
-        escalations; one that is about no task is given up, and says so.
+        """Hand an act that its agent does not get done to the next level: by the log of
+        escalations; what is about no task, by a decision of its report-to; then it is given up,
+        and says so.
         """
         self._failures.pop(act.key, None)
         self._starts.pop(act.key, None)
@@ -825,9 +858,26 @@ class Runner:
             self._tell("act.escalated", {"agent": act.agent, "to": moved, "why": tried[-1]})
             return
         above = self._report_to(act.agent)
+        if above in AGENT_BY_NAME and self._is_advised(act, above, tried):
+            return
+        if asked := next((one for one in self._advice.values() if one.own.key == act.key), None):
+            tried = [*asked.tried, f"{act.agent} decided nothing: {tried[-1]}"]
+            act, above = asked.about, act.agent
+            del self._advice[act.key]
         why = f"{act.turn.sentence}: {'; '.join(dict.fromkeys(tried))} (reports to {above})"
         self._given_up[act.key] = act.basis, safe(why, 1000)
         self._tell("act.given_up", {"agent": act.agent, "why": why})
+
+    def _is_advised(self, act: Act, above: str, tried: Sequence[str]) -> bool:
+        """Ask the report-to for a decision; return whether that is what the act waits for now."""
+        is_own = any(one.own.key == act.key for one in self._advice.values())
+        if is_own or self._phase is None or self._advised.get(act.key) == act.basis:
+            return False
+        own = act_of_advice(self._phase, act, above, tried)
+        self._advised[act.key] = act.basis
+        self._advice[act.key] = Advice(act, own, tuple(tried), self._blobs(own))
+        self._tell("act.escalated", {"agent": act.agent, "to": above, "why": tried[-1]})
+        return True
 
     def _moved_up(self, act: Act, tried: Sequence[str]) -> str:
         """Return who holds it now; empty where the log of escalations has no place for it."""

@@ -56,6 +56,8 @@ class Run:
     started: float
     ended: float | None = None
     outcome: str = ""
+    given_up: list[str] = field(default_factory=list)
+    """Why acts were given up."""
     acts: list[RunAct] = field(default_factory=list)
 
     @property
@@ -109,7 +111,8 @@ def _runs(repository: Repository, content: dict[str, Any] | Damaged | None) -> l
 
 def _run(value: dict[str, Any]) -> Run:
     acts = [RunAct(**_known(RunAct, one)) for one in value.get("acts", ())]
-    return Run(**{**_known(Run, value), "acts": acts})
+    given_up = value.get("given_up") or []
+    return Run(**{**_known(Run, value), "acts": acts, "given_up": given_up})
 
 
 def _known(kind: Callable[..., Any], value: dict[str, Any]) -> dict[str, Any]:

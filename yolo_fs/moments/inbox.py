@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.verdicts import Held
@@ -32,8 +32,8 @@ class InboxItem(NamedTuple):
     id: str
     """Names it for `answer`, such as `ESC-01-02-T3`."""
     kind: str
-    """`credential`, `daemon`, `conflict`, `escalation`, `decision`, `deadlock`, `held`, or
-    `health` for what `doctor` names.
+    """`credential`, `daemon`, `conflict`, `escalation`, `decision`, `deadlock`, `agent` for what
+    a run has given up, `held`, or `health` for what `doctor` names.
     """
     since: str
     """Moment in UTC; empty where nothing tells it."""
@@ -57,6 +57,7 @@ _URGENCY = (
     "escalation",
     "decision",
     "deadlock",
+    "agent",
     "held",
     "health",
 )
@@ -84,10 +85,12 @@ def inbox(
     machines: TeamOverview | None,
     escalations: Escalations,
     health: Iterable[Finding] = (),
+    runs: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[InboxItem, ...]:
     """Return what waits for a person, the most urgent first, the oldest of a kind first.
 
-    `health`: what stands in the way of yolo_fs itself.
+    `health`: what stands in the way of yolo_fs itself; `runs`: those of the company, oldest first,
+    as they are kept.
     """
     phases = [one for one in team.phases if not one.is_complete] if team else []
     items = [
@@ -96,6 +99,7 @@ def inbox(
         *(item for one in found.with_standing(CandidateState.HELD) for item in _held(found, one)),
         *_escalations(found.root, team, escalations),
         *(item for phase in phases for item in _acts(phase)),
+        *(item for phase in phases for item in _given_up(phase, runs)),
         *_conflicts(machines),
         *map(_unhealthy, health),
     ]
@@ -175,6 +179,18 @@ def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
         name = f"{phase.id}:deadlock:{place}"
         command = f"yolo-fs workflow next --phase {number}"
         yield InboxItem(name, "deadlock", "", str(alarm), (), command)
+
+
+def _given_up(phase: PhaseBoard, runs: Sequence[Mapping[str, Any]]) -> Iterator[InboxItem]:
+    """Yield what the last run of a phase has given up; the next one tries it again."""
+    last = next((run for run in reversed(runs) if run["phase"] == str(phase.id)), None)
+    if last is None:
+        return
+    since = iso(last["ended"] or 0)
+    for place, why in enumerate(last.get("given_up") or (), 1):
+        name = f"{phase.id}:given-up:{place}"
+        command = f"yolo-fs go --phase {int(phase.id.number)}"
+        yield InboxItem(name, "agent", since, f"given up: {why}", (), command)
 
 
 def _conflicts(machines: TeamOverview | None) -> Iterator[InboxItem]:

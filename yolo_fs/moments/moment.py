@@ -26,7 +26,7 @@ from yolo_fs.reports.status import Report, Reporter, last_commits, listed
 from yolo_fs.system.files import walk
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import TeamOverview
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace import COMPANY_RUNS, Settings, load
 
 _Seen = TypeVar("_Seen")
 
@@ -134,7 +134,9 @@ class StatusObserver:
             lambda: total_compliance(self._repository.root, settings.limits), None, unseen
         )
         findings += tuple(dict.fromkeys(unseen))
-        waiting = inbox(found, team, machines, escalations, standing)
+        runs = COMPANY_RUNS.read(self._repository)
+        known = runs["runs"] if isinstance(runs, dict) else ()
+        waiting = inbox(found, team, machines, escalations, standing, known)
         return PresentMoment(
             found, team, beside, crew, findings, machines, read, waiting, (*standing, *of_hooks)
         )
