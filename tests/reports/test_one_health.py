@@ -272,6 +272,13 @@ def test_what_stands_in_nobodys_way_is_not_told(team: Team, trouble: Trouble) ->
         assert [*standing_troubles(repository)] == []
 
 
+def test_a_look_whether_a_branch_can_be_moved_leaves_no_log(team: Team) -> None:
+    logs = team.root / ".git/logs"
+    before = sorted(logs.rglob("*"))
+    run(["doctor", "-C", str(team.root)])
+    assert sorted(logs.rglob("*")) == before
+
+
 def test_a_daemon_does_not_begin_below_a_link(team: Team) -> None:
     with linked(team):
         asked = [sys.executable, "-m", "yolo_fs", "start", "--wait", "-C", str(team.root)]

@@ -346,7 +346,7 @@ def _ref(repository: Repository) -> Iterator[Symptom]:
     tip = repository.head().tip
     if tip is None:
         return
-    refs = RefUpdater(repository)
+    refs = RefUpdater(repository, is_private=True)
     try:
         if left := repository.tip(_PROBE):
             refs.delete(_PROBE, left)
