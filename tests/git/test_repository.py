@@ -287,6 +287,17 @@ def test_a_torn_head_is_no_branch(user: User, engine: Engines) -> None:
     assert repository.head() == Head(None, None)
 
 
+@NEEDS_REF_FILES
+@pytest.mark.parametrize("path", ["HEAD", "refs/heads/alias"])
+def test_a_name_of_a_branch_ends_at_a_nul_as_it_does_for_git(
+    user: User, engine: Engines, path: str
+) -> None:
+    user.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
+    user.git("symbolic-ref", "HEAD", "refs/heads/alias")
+    (user.root / ".git" / path).write_bytes(b"ref: refs/heads/main\0delete refs/heads/main\0\n")
+    assert head_of(engine, user) == Head("refs/heads/main", user.tip("refs/heads/main"))
+
+
 def test_a_missing_commit_or_tree_is_said_and_not_fetched(user: User, engine: Engines) -> None:
     repository = engine(user).repository
     for call in (lambda: repository.root_tree("f" * 40), lambda: repository.trees.get("e" * 40)):
@@ -348,6 +359,33 @@ def test_replaced_objects_are_read_as_they_were(user: User, engine: Engines) -> 
     )
     repository = engine(user).repository
     assert repository.blob_at(tip, "README.md") is not None
+
+
+def test_a_graft_gives_no_commit_other_parents(user: User, engine: Engines) -> None:
+    first, last = user.tip(), user.commit("second")
+    stranger = user.text("commit-tree", "-m", "nobody's", "HEAD^{tree}")
+    user.write(".git/info/grafts", f"{last} {stranger}\n")
+    assert user.text("rev-list", "--max-count=1", "--skip=1", "HEAD") == stranger
+    repository = engine(user).repository
+    assert repository.is_ancestor(first, last) and not repository.is_ancestor(stranger, last)
+    done = repository.git.run("rev-list", "HEAD")
+    assert (done.out.decode().split()[:2], done.err) == ([last, first], "")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        *((name, True) for name in ("review/login", "é", "a.b", "x@y")),
+        *((name, False) for name in (
+            "", "-x", "HEAD", "@", "@{-1}", "a b", "x\ny", "../x", "x.lock", "a..b", "x/", "/x", ".x", "x~1", "\x1b[2J",
+        )),
+    ],
+)  # fmt: skip
+def test_a_name_that_git_would_take_for_something_else_is_no_name_of_a_branch(
+    user: User, engine: Engines, name: str, is_one: bool
+) -> None:
+    user.git("checkout", "--quiet", "-b", "other")
+    assert engine(user).repository.is_branch_name(name) is is_one
 
 
 def test_the_user_is_the_author(user: User, engine: Engines) -> None:

@@ -221,6 +221,11 @@ class Repository:
         answer = self._quiet("rev-parse", *named)
         return answer.out.decode().strip() or None
 
+    def is_branch_name(self, name: str) -> bool:
+        """Return whether git lets a branch have this name, and takes it for nothing else."""
+        answer = self._quiet("check-ref-format", "--branch", name)
+        return answer.out == os.fsencode(name) + b"\n" and name != "@"
+
     def has_commits(self) -> bool:
         """Return whether any branch or tag, here or of a remote, has a commit."""
         folders = ("refs/heads", "refs/remotes", "refs/tags")
@@ -646,5 +651,7 @@ def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
 
 
 def _first_line(path: str) -> str:
-    """Return the first line of a small file; without a text layer, for it is read at every turn."""
-    return os.fsdecode(content_of(path).partition(b"\n")[0])
+    """Return the first line of a small file, to its first NUL as git does; without a text layer,
+    for it is read at every turn.
+    """
+    return os.fsdecode(content_of(path).partition(b"\n")[0].partition(b"\0")[0])

@@ -286,6 +286,8 @@ ENVIRONMENT = {
     # beats every protocol.NAME.allow of the repository, which protocol.allow does not
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    # no file can be there, so git has no grafts, and says nothing of them
+    "GIT_GRAFT_FILE": "/dev/null/none",
     "GIT_EDITOR": "false",
     "GIT_PAGER": "cat",
 }
@@ -338,9 +340,10 @@ _OPTIONS, _NETWORK_OPTIONS = (
 
 _LOOKS_INTO_NO_FILE = frozenset(
     {
-        *("cat-file", "check-attr", "check-ignore", "config", "for-each-ref", "fsck"),
-        *("hash-object", "index-pack", "log", "ls-tree", "merge-base", "pack-objects", "remote"),
-        *("rev-list", "rev-parse", "symbolic-ref", "update-ref", "var", "version", "worktree"),
+        *("cat-file", "check-attr", "check-ignore", "check-ref-format", "config", "for-each-ref"),
+        *("fsck", "hash-object", "index-pack", "log", "ls-tree", "merge-base", "pack-objects"),
+        *("remote", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "var", "version"),
+        "worktree",
     }
 )
 """Commands that compare and merge no contents, as we call them: they ask for no filter or driver,
