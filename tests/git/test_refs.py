@@ -182,6 +182,27 @@ def test_a_broken_branch_is_called_broken_and_never_born_again(
     assert (user.root / ".git" / MAIN).read_bytes() == content
 
 
+@NEEDS_REF_FILES
+def test_a_link_where_a_new_branch_would_be_makes_no_branch_of_another_name(
+    user: User, engine: Engines
+) -> None:
+    (new,) = commits(user, 1)
+    (user.root / ".git/refs/heads/mine").symlink_to("refs/heads/another")
+    move = lambda: engine(user).branches.move("refs/heads/mine", new, None)  # noqa: E731
+    assert reason_of(move) is Reason.BRANCH_BROKEN
+    assert user.text("for-each-ref", "--format=%(refname)") == MAIN
+
+
+@pytest.mark.parametrize("name", ["x {tip}\nupdate refs/heads/y", "x {tip}"])
+def test_the_name_of_a_branch_is_no_command_to_the_helper(
+    user: User, engine: Engines, name: str
+) -> None:
+    (new,), ref = commits(user, 1), f"refs/heads/{name.format(tip=user.tip())}"
+    before = user.text("for-each-ref")
+    assert reason_of(lambda: engine(user).branches.move(ref, new, None)) is Reason.GIT_FAILED
+    assert user.text("for-each-ref") == before
+
+
 def test_a_missing_commit_moves_nothing(user: User, engine: Engines) -> None:
     seen = user.tip()
     assert reason_of(lambda: engine(user).branches.move(MAIN, "f" * 40, seen)) is Reason.GIT_FAILED

@@ -67,8 +67,11 @@ class RefUpdater:
                 holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
                 a move that was made and then reported as failed counts as made (F08).
         """
+        _refuse_astray(self._repository, ref)
         # Asked first: it may be born meanwhile.
-        has_file = os.path.isfile(f"{self._repository.common_dir}/{ref}")
+        path = f"{self._repository.common_dir}/{ref}"
+        # git takes a link for a branch of another name
+        has_file = os.path.isfile(path) or os.path.islink(path)
         if old is None and has_file and self._repository.tip(ref) is None:
             raise YoloError(
                 Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
@@ -94,6 +97,7 @@ class RefUpdater:
 
     def delete(self, ref: str, old: str) -> None:
         """Delete a private ref if it still points at `old`. Raises as `move`."""
+        _refuse_astray(self._repository, ref)
         try:
             self._transact(ref, b"delete", old)
         except YoloError as error:
@@ -126,11 +130,11 @@ class RefUpdater:
         *values: str,
         within: AbstractContextManager[object] = contextlib.nullcontext(),
     ) -> None:
-        _refuse_astray(self._repository, ref)
         helper = self._helper or self._start()
         failpoint.reach("refs.begun")
-        command = b" ".join([change, os.fsencode(ref), *(value.encode() for value in values)])
-        helper.ask(b"start\n%s\nprepare\n" % command)
+        # -z: else a space or a newline in a name that somebody gave would be a command of its own
+        command = b"\0".join([b"%s %s" % (change, os.fsencode(ref)), *map(str.encode, values)])
+        helper.ask(b"start\0%s\0prepare\0" % command)
         for step in (b"start: ok", b"prepare: ok"):
             _expect(helper, step)
         failpoint.reach("refs.prepared")
@@ -141,14 +145,16 @@ class RefUpdater:
         self._notes.write((f"{self._repository.common_dir}/{lock}", *heads))
         failpoint.reach("refs.noted")
         with within:
-            helper.ask(b"commit\n")
+            helper.ask(b"commit\0")
             _expect(helper, b"commit: ok")
             failpoint.reach("refs.moved")
 
     def _start(self) -> Conversation:
         reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)
         more = _NO_REFLOG if self._is_private else {}
-        self._helper = self._repository.git.converse("update-ref", *reflog, "--stdin", more=more)
+        self._helper = self._repository.git.converse(
+            "update-ref", *reflog, "--stdin", "-z", more=more
+        )
         pid = self._helper.pid
         self._notes.helper = {"pid": pid, "started": start_time(pid), "boot": boot_id()}
         return self._helper
