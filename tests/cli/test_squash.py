@@ -93,6 +93,36 @@ def test_one_commit_has_the_same_tree_is_verified_and_bears_out_the_same_plan(
     assert asked(team, capsys, "verify")["faults"] == []
 
 
+def test_a_name_that_is_no_branch_is_refused_before_anything_is_made(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = team.git("for-each-ref"), team.git("count-objects", "-v")
+    for name in ("-x", "HEAD", f"x {team.head()}\nupdate refs/heads/y"):
+        for more in ((), ("--write",)):
+            asked(team, capsys, "squash", "--branch", name, *more, code=Exit.USAGE)
+    assert (team.git("for-each-ref"), team.git("count-objects", "-v")) == before
+
+
+def test_a_clone_that_ends_within_the_phase_is_told_and_gets_no_branch_without_a_past(
+    team: Team, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    phase_began = int(team.git("rev-list", "--count", "HEAD")) - 1
+    for depth in (1, phase_began):
+        clone = tmp_path / f"depth {depth}"
+        team.git("clone", "-q", f"--depth={depth}", f"file://{team.root}", str(clone))
+        assert run(["squash", "1", "--write", "-C", str(clone)]) == Exit.NOT_HERE
+        assert "object_missing" in (told := capsys.readouterr().err) and "--unshallow" in told
+        assert "squashed" not in team.git("-C", str(clone), "for-each-ref")
+
+
+def test_a_graft_does_not_make_a_part_of_the_phase_pass_for_the_whole(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without = asked(team, capsys, "squash", "1")
+    (team.root / ".git/info/grafts").write_text(f"{team.head()}\n")
+    assert asked(team, capsys, "squash", "1") == without
+
+
 def test_what_is_not_of_the_phase_is_named_and_a_branch_is_never_replaced(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

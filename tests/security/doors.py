@@ -203,6 +203,11 @@ _INIT = (
     "repo/documents*",
 )
 _REMOTE = ("remote.git*", "repo/.git/refs/remotes*", "repo/.git/logs/refs/remotes*")
+_NEW_BRANCH = tuple(
+    f"repo/.git/{top}refs/heads{name}"
+    for top in ("", "logs/")
+    for name in ("", "/squashed*", "/review")
+)
 _PAGE = ("repo/report.html",)
 PRODUCT = _example("../product/01_user_to_orchestrator.json")
 _NOTE = _example("messages/dev_progress/ok/document.json")
@@ -305,7 +310,7 @@ _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
     "inbox": MADE,
     "log": MADE,
     "config show": MADE,
-    "squash": (Row("1"),),
+    "squash": (Row("1"), Row("1 --write", writes=_NEW_BRANCH), Row("1 --branch review --write --json", writes=_NEW_BRANCH)),
     "answer": (Row("ESC-01-01-T1 x --text y"),),
     "escalate list": MADE,
     "escalate tick": MADE,

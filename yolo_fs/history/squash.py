@@ -20,6 +20,9 @@ from yolo_fs.history.team import Team
 
 _MOST = 100_000
 """Commits of a branch that are looked through."""
+_MOST_LISTED = 1_000
+"""Commits that the message names: a commit of more than 4 MiB would be read by nobody."""
+_LONGEST_SUBJECT = 500
 
 
 class Squash(NamedTuple):
@@ -46,8 +49,12 @@ def plan_squash(
     """Return what squashing a phase would make. `folder`: of the phase, relative to the root.
 
     Raises:
-        YoloError: UNKNOWN_NAME when the branch has nothing of the phase; BAD_FORMAT for a subject.
+        YoloError: UNKNOWN_NAME when the branch has nothing of the phase; BAD_FORMAT for a subject
+            or a branch; OBJECT_MISSING where a shallow clone ends within the phase.
     """
+    if not repository.is_branch_name(branch):
+        message, hint = f"{safe(branch)!r} is no name of a branch", "Such as 'review/login'."
+        raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
     head, index = repository.head(), team.history_index
     tip = head.tip or ""
     walk = ("--first-parent", "--reverse", tip, "--", folder)
@@ -57,6 +64,10 @@ def plan_squash(
         hint = "'yolo-fs phase list' shows the phases."
         raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
     base = next(iter(repository.parents(found[0])), "")
+    if base and not repository.commits_exist((base,))[base]:
+        message = f"this clone ends within phase {phase}: the commit before it is not here"
+        hint = "'git fetch --unshallow' brings it."
+        raise YoloError(Reason.OBJECT_MISSING, message, hint=hint, exit_code=Exit.NOT_HERE)
     within = f"{base}..{tip}" if base else tip
     wanted = set(repository.git.text("rev-list", within).split())
     index.read_up_to(tip)
@@ -110,5 +121,7 @@ def _is_of(phase: PhaseId, commit: IndexedCommit, folder: str) -> bool:
 
 
 def _message(subject: str, source: Sequence[IndexedCommit]) -> str:
-    listed = "".join(f"* {one.subject}\n" for one in source)
-    return f"{subject}\n\n{listed}" if listed else f"{subject}\n"
+    lines = [f"* {one.subject[:_LONGEST_SUBJECT]}" for one in source[:_MOST_LISTED]]
+    if more := len(source) - len(lines):
+        lines.append(f"* and {more} more")
+    return "\n".join([subject, "", *lines, ""] if lines else [subject, ""])
