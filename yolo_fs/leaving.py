@@ -20,8 +20,10 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.hooks.githooks import carry_out, plan_uninstall, unfit
 from yolo_fs.install import background
 from yolo_fs.kept.service import REF as KEPT
+from yolo_fs.states.project import says_ours
+from yolo_fs.system.files import content_of
 from yolo_fs.system.lock import holder
-from yolo_fs.system.store import remove_empty_folders, remove_folder
+from yolo_fs.system.store import remove, remove_empty_folders, remove_folder
 from yolo_fs.team import membership, merge_driver
 from yolo_fs.workspace import company_lock_path, log_path
 
@@ -33,7 +35,7 @@ class Part(NamedTuple):
     """One thing of ours in a repository."""
 
     kind: str
-    """`daemon`, `service`, `hooks`, `merge`, `team`, `exclude`, `refs`, `folder` or `tree`."""
+    """`daemon`, `service`, `hooks`, `merge`, `team`, `states`, `exclude`, `refs`, `folder` or `tree`."""
     place: str
     """Where it is: a path, a ref, or the name of a process."""
     remove: Callable[[], object]
@@ -92,6 +94,27 @@ def parts_of_tree(repository: Repository) -> Iterator[Part]:
         yield Part("service", unit.path, partial(background.uninstall, unit))
     if member := membership.membership_of(repository):
         yield Part("team", member.team, partial(membership.leave, repository))
+    for path in _computed_files(repository):
+        yield Part("states", path, partial(_remove_computed, repository, path))
+
+
+def _computed_files(repository: Repository) -> Iterator[str]:
+    """Yield the state files that we keep beside the branch and nobody has changed: git would show
+    them from now on.
+    """
+    listed = repository.git.run("ls-files", "-z", "--others", "--", PLANNING_ROOT).out
+    for path in map(os.fsdecode, listed.split(b"\0")[:-1]):
+        if path.endswith(".json") and _is_computed(repository, path):
+            yield path
+
+
+def _is_computed(repository: Repository, path: str) -> bool:
+    return says_ours(content_of(os.path.join(repository.root, path)))
+
+
+def _remove_computed(repository: Repository, path: str) -> None:
+    if _is_computed(repository, path):  # its daemon has ended since
+        remove(os.path.join(repository.root, path), root=repository.root)
 
 
 def parts_of_repository(repository: Repository) -> Iterator[Part]:

@@ -124,6 +124,9 @@ def test_nothing_of_ours_is_left_but_history(repo: Repo, state: Callable[[Repo],
     one = artifact("plan", 1)
     repo.write(one)
     repo.yolo_fs("run", "--once", "-q", ok=(0, 1, 3, 4, 75))
+    until(lambda: (repo.root / PLANNING / "state.json").exists(), "its state is told")
+    declared = f"{os.path.dirname(one.path)}/.execution-state.json"
+    repo.file(declared, "{}")
 
     listed = repo.yolo_fs("uninstall", "--dry-run").stdout
     assert b"hooks" in listed and b"daemon" in listed
@@ -131,6 +134,8 @@ def test_nothing_of_ours_is_left_but_history(repo: Repo, state: Callable[[Repo],
     repo.yolo_fs("uninstall")
 
     assert snapshot(repo) == before
+    assert repo.look("status", "--porcelain", "--", PLANNING) == ""
+    assert (repo.root / declared).read_text() == "{}"
     until(lambda: not any(map(is_alive, processes)), "its processes have ended")
     assert (repo.root / PLANNING).is_dir()
     assert repo.yolo_fs("uninstall").stdout == b"nothing of ours is here\n"
