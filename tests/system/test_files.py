@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -476,6 +477,19 @@ def test_of_what_git_and_the_user_have_only_files_within_the_limit_are_read(tmp_
     for odd in (pipe, tmp_path / "sparse", tmp_path, tmp_path / "none", Path("/dev/zero")):
         assert content_of(str(odd)) == b""
     assert content_of("a\0b") == b""
+    assert content_of("/proc/self/cmdline") != b""  # the kernel tells no size
+
+
+def test_a_small_file_costs_no_memory_of_the_largest_one(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"abc")
+    tracemalloc.start()
+    try:
+        assert content_of(str(file)) == b"abc"
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 1 << 20
 
 
 def test_what_is_read_for_ever_is_a_pipe_or_a_device_behind_links_too(tmp_path: Path) -> None:

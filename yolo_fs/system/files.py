@@ -529,8 +529,10 @@ def content_of(path: str, most_bytes: int = MOST_BYTES) -> bytes:
     """
     try:
         with FileIO(open_plain(path)) as file:
-            is_larger = os.fstat(file.fileno()).st_size > most_bytes
-            data = b"" if is_larger else file.read(most_bytes + 1)
+            size = os.fstat(file.fileno()).st_size
+            data = b"" if size > most_bytes else file.read(size + 1)
+            if len(data) > size:  # it grows, or is one of the kernel's, which tell no size
+                data += file.read(most_bytes + 1 - len(data))
     except (OSError, ValueError):
         return b""
     return data if data and len(data) <= most_bytes else b""
