@@ -35,7 +35,9 @@ class Part(NamedTuple):
     """One thing of ours in a repository."""
 
     kind: str
-    """`daemon`, `service`, `hooks`, `merge`, `team`, `states`, `exclude`, `refs`, `folder` or `tree`."""
+    """`daemon`, `service`, `hooks`, `merge`, `team`, `states`, `exclude`, `refs`, `folder` or
+    `tree`.
+    """
     place: str
     """Where it is: a path, a ref, or the name of a process."""
     remove: Callable[[], object]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -423,3 +424,15 @@ def test_a_dry_run_names_the_commands_that_come_next(
     shown = capsys.readouterr().out
     assert "yolo-fs setup cursor" in shown and "yolo-fs start" in shown
     assert not (root / ".yolo-planning").exists()
+
+
+def test_hooks_that_cannot_be_made_keep_nobody_from_the_planning_tree(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(root / ".git/hooks")
+    (root / ".git/hooks").write_text("no folder\n")
+    code, answer = init(root, capsys, "--commit")
+    assert code == Exit.DONE
+    assert answer["data"]["commit"] and answer["data"]["hooks"] == []
+    assert [each for each in answer["findings"] if "hooks install" in each["hint"]]
+    assert run(["hooks", "install", "-C", str(root)]) != Exit.DONE

@@ -7,13 +7,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from yolo_fs.cli.background import start_daemon
 from yolo_fs.cli.reply import Invocation, Reply, can_ask, verb
-from yolo_fs.core.reasons import Exit, Finding, Reason, errors, safe
+from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks import githooks
@@ -97,8 +98,7 @@ def init(
         if not dry_run:
             deeds = carry_out(repository.root, deeds)
         hooks = () if no_hooks else githooks.plan_install(repository)
-        if not dry_run:
-            githooks.carry_out(repository, hooks)
+        unmade = [] if dry_run else _hooks_unmade(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
         commit = ""
@@ -118,14 +118,14 @@ def init(
             "root": repository.root,
             "state": _state(deeds, dry_run=dry_run),
             "deeds": [_as_json(deed) for deed in deeds],
-            "hooks": [{"path": deed.path, "did": deed.did} for deed in hooks],
+            "hooks": [{"path": deed.path, "did": deed.did} for deed in hooks if not unmade],
             "team": settings.config.company.team if kept_config or not dry_run else team or "",
             "commit": commit,
             "next": next_,
         },
-        [*findings, *refused, *githooks.unfit(hooks)],
+        [*findings, *refused, *githooks.unfit(hooks), *unmade],
         Exit.FINDINGS if refused else Exit.DONE,
-        lambda _: _show(deeds, hooks, next_, dry_run=dry_run),
+        lambda _: _show(deeds, () if unmade else hooks, next_, dry_run=dry_run),
     )
 
 
@@ -232,6 +232,16 @@ _MEANINGS = {
 
 def _meaning(command: str) -> str:
     return next(text for words, text in _MEANINGS.items() if command.startswith(words))
+
+
+def _hooks_unmade(repository: Repository, hooks: Sequence[githooks.Deed]) -> list[Finding]:
+    """Make the hooks, and return why they cannot be; the planning tree does not depend on them."""
+    try:
+        githooks.carry_out(repository, hooks)
+    except YoloError as error:
+        hint = "Mend that, then run 'yolo-fs hooks install'; all else works without them."
+        return [replace(error.as_finding(), hint=hint, level=Level.WARNING)]
+    return []
 
 
 def _show(
