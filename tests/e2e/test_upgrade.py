@@ -1,6 +1,6 @@
 """What an older version left is gone on with: nothing is lost, nothing is committed twice, nothing approved changes.
 
-`tests/e2e/older_version.py` let two older versions work for a while and killed their daemons.
+`tests/e2e/older_version.py` let three older versions work for a while and killed their daemons.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def versions(repo: Repo) -> dict[str, list[str]]:
     return found
 
 
-def test_two_older_versions_are_kept() -> None:
-    assert len(STATES) == 2
+def test_three_older_versions_are_kept() -> None:
+    assert len(STATES) == 3
 
 
 def test_its_daemon_goes_on_where_the_killed_one_was(
@@ -101,5 +101,14 @@ def test_a_setup_that_is_renewed_and_removed_leaves_the_users_settings_to_the_by
     assert all(len(after[event]) == len(entries) for event, entries in before.items())
     for host in ("claude", "codex"):
         left.yolo_fs("setup", host, "--remove")
+    assert (left.root / APPROVED[0]).read_text() == USERS_SETTINGS
+    assert not (left.root / APPROVED[1]).exists()
+
+
+def test_what_an_older_version_made_is_taken_away_with_the_rest(left: Repo) -> None:
+    left.yolo_fs("uninstall", "--purge")
+    assert not (left.root / ".git/yolo-fs").exists()
+    assert not left.look("for-each-ref", "refs/yolo-fs", "refs/yolo").strip()
+    assert (left.root / ".git/hooks/pre-commit").read_text() == USERS_HOOK
     assert (left.root / APPROVED[0]).read_text() == USERS_SETTINGS
     assert not (left.root / APPROVED[1]).exists()
