@@ -531,6 +531,13 @@ COMPANY_RUNS = OwnNote(
         "which agents ran, and what they cost",
     )
 )
+AUTOFIXED = OwnNote(
+    OwnFile(
+        "autofixed.json",
+        {"files": [{"path": str, "blob": str, "mended": _is_count, "at": str}]},
+        "which artifacts the daemon repaired by itself",
+    )
+)
 CREW_CLOCK = OwnNote(OwnFile("crew-clock.json", _CLOCK))
 CREW_TOLD = OwnNote(
     OwnFile("crew-told.json", {"told": [str]}, "what was reported already: it is reported again")
@@ -558,7 +565,7 @@ OVERRIDES = OwnNote(
         "which handoffs you accepted with errors",
     )
 )
-NOTES = (CLAIMS, COMPANY_RUNS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES)
+NOTES = (AUTOFIXED, CLAIMS, COMPANY_RUNS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES)
 ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
@@ -611,6 +618,7 @@ LOOSENING: Mapping[str, object] = {
     "durability": "none",
     "safety_net": False,
     "product_handoffs": True,
+    "autofix": "safe",
 }
 """Policy values that a repository cannot give itself; they count from the user's own configuration
 only."""

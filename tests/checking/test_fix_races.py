@@ -1,4 +1,7 @@
-"""`fix --write` on a file that somebody is writing: the file is one of the two, whole, never a mixture.
+"""`fix --write` on a file that somebody is writing: the file is what they wrote, whole, and never a mixture.
+
+Nothing of the system replaces a file only if it is the same still: a writer who comes between the last look and the
+rename, some microseconds later, may be overtaken.
 
 `YOLO_RACES=10000` sets how many races are run, `YOLO_SEED` repeats a run.
 """
@@ -18,7 +21,7 @@ from yolo_fs.checking.fix import fix
 from yolo_fs.checking.validate import Validator
 
 NAME = "code-review.jsonl"
-RACES = int(os.environ.get("YOLO_RACES", "200"))
+RACES = int(os.environ.get("YOLO_RACES", "60"))
 
 
 def review(number: int) -> bytes:
@@ -35,7 +38,7 @@ def review(number: int) -> bytes:
 
 def write(path: Path, data: bytes, rng: random.Random) -> None:
     """Write as agents do: in place in two pieces, or by a rename."""
-    time.sleep(rng.uniform(0, 0.004))
+    time.sleep(rng.choice((rng.uniform(0, 0.004), rng.uniform(0, 0.1))))
     if rng.random() < 0.3:
         fresh = path.with_suffix(".new")
         fresh.write_bytes(data)
@@ -49,7 +52,7 @@ def write(path: Path, data: bytes, rng: random.Random) -> None:
 
 
 @pytest.mark.timeout(300 + RACES)
-def test_the_file_is_one_of_the_two_whole(
+def test_the_file_is_what_its_writer_wrote_whole(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seed = int(os.environ.get("YOLO_SEED", "14"))
@@ -57,7 +60,7 @@ def test_the_file_is_one_of_the_two_whole(
     path = tmp_path / ".yolo-planning/phases/01-auth" / NAME
     path.parent.mkdir(parents=True)
     (path.parent / "01-01.plan.jsonl").write_text("{}\n")
-    won = {"writer": 0, "fix": 0}
+    written, overtaken = 0, 0
     validator = Validator(str(tmp_path))
     for number in range(RACES):
         old, new = review(2 * number), review(2 * number + 1)
@@ -72,10 +75,11 @@ def test_the_file_is_one_of_the_two_whole(
         fixed = fix(validator, checked, str(path), write=True)
         writer.join()
         now = path.read_bytes()
-        assert now in (old, new, fixed.after, of_new), (seed, number)
-        assert now != old, "neither of the two"
-        won["writer" if now in (new, of_new) else "fix"] += 1
+        assert now in (new, fixed.after, of_new), (seed, number)
+        written += fixed.was_written
+        overtaken += now not in (new, of_new)
     validator.close()
-    assert min(won.values()) > 0, won
     with capsys.disabled():
-        print(f"\nYOLO_SEED={seed} {won}")
+        print(f"\nYOLO_SEED={seed} {written=} {overtaken=}")
+    assert 0 < written < RACES
+    assert overtaken <= RACES / 20

@@ -52,6 +52,8 @@ _LISTS = frozenset({
 _NOTE = "note"
 """Key of what stands beside the objects."""
 _LENIENT = json.JSONDecoder(strict=False)
+_CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
+"""A line with which git leaves two versions of a passage side by side."""
 _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
@@ -69,8 +71,8 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
     except UnicodeDecodeError:
         return None
     text = text.replace("\r\n", "\n")
-    if not text.strip():
-        return None
+    if not text.strip() or _CONFLICT.search(text):
+        return None  # of two versions, the author says which holds
     if kind.format in (Format.JSON, Format.JSONL, Format.TOON):
         text = _without_fence(text)
     if kind.format in (Format.JSON, Format.JSONL):

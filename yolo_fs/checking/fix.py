@@ -8,7 +8,6 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,7 +27,7 @@ from yolo_fs.artifacts.repair import MAX_BYTES, mended
 from yolo_fs.artifacts.verdicts import Place
 from yolo_fs.checking.validate import STDIN, CheckedFile, Validator
 from yolo_fs.core.credentials import redact
-from yolo_fs.core.reasons import Finding, Reason, errors, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, errors, safe
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.files import Content, names_in, read
 from yolo_fs.system.readers import read_lines
@@ -68,7 +67,7 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
     words = tuple(words_of(place, judged.records, questions)) if place and questions else ()
     fixed = Fixed(file.path, file.data, after, questions, words=words, left=judged.findings)
     if write and fixed.is_changed:
-        if _write(full, fixed, validator.max_bytes):
+        if written(validator, full, fixed):
             return fixed._replace(was_written=True)
         changed = Finding(
             Reason.BEING_WRITTEN,
@@ -234,18 +233,30 @@ def _meaning(file: CheckedFile, key: str) -> str:
     return next((said for shape in shapes if (said := field_docs(shape).get(key))), "")
 
 
-def _write(full: str, fixed: Fixed, limit_bytes: int) -> bool:
-    """Replace a file whole, unless it is a link or no longer what the repair was computed from."""
+def written(validator: Validator, full: str, fixed: Fixed) -> bool:
+    """Replace a file whole, unless it is a link or no longer what the repair was computed from;
+    return whether it was.
+    """
     folder, name = os.path.split(full)
-    now = read(folder, name, limit_bytes)
-    if not isinstance(now, Content) or now.being_written or now.data != fixed.before:
-        return False
-    with suppress(OSError):
+
+    def refuse_change() -> None:
+        now = read(folder, name, validator.max_bytes)
+        if not isinstance(now, Content) or now.being_written or now.data != fixed.before:
+            raise YoloError(Reason.BEING_WRITTEN)
+
+    try:
+        refuse_change()
         mode = os.stat(full, follow_symlinks=False).st_mode & 0o777
         top, path = output_place(full, folder)
-        write_atomic(path, fixed.after, root=top, mode=mode)
-        return True
-    return False
+        # To write the draft takes milliseconds, in which its author may go on.
+        write_atomic(path, fixed.after, root=top, mode=mode, last_check=refuse_change)
+    except OSError:
+        return False
+    except YoloError as error:
+        if error.reason is not Reason.BEING_WRITTEN:
+            raise
+        return False
+    return True
 
 
 def adopt_file(

@@ -17,7 +17,7 @@ from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_ma
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
 from yolo_fs.core.json_form import envelope
-from yolo_fs.core.reasons import Exit, YoloError, safe
+from yolo_fs.core.reasons import Exit, YoloError, counted, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.reading import Compliance
 from yolo_fs.history.index import IndexedCommit
@@ -142,9 +142,17 @@ def show(console: Console, found: Report, *, verbose: bool) -> None:
     _show_phases(console, found, verbose=verbose)
     for standing in _UNSETTLED:
         _show_candidates(console, found.root, standing, found.with_standing(standing))
+    _show_autofixed(console, found)
     _show_kept(console, found.kept)
     _show_warnings(console, found.warnings)
     _show_last(console, found.last)
+
+
+def _show_autofixed(console: Console, found: Report) -> None:
+    if found.autofixed:
+        console.print("\nRepaired by autofix (the original: 'yolo-fs kept')", style="bold")
+    for file in found.autofixed:
+        console.print(f"  {safe(file.path)}: {counted(file.mended, 'error')} mended, {file.at}")
 
 
 def _show_kept(console: Console, kept: Sequence[KeptEntry]) -> None:

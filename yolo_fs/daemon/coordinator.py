@@ -251,6 +251,19 @@ class Coordinator:
         """Path → verdict of the last look, of whatever is not committed."""
         return self._store.unsettled
 
+    @property
+    def refused(self) -> Mapping[str, Stamp]:
+        """Path → stamp of each file that is refused for what it holds."""
+        return {
+            path: stamp
+            for path, verdict in self.unsettled.items()
+            if isinstance(verdict, Rejected) and (stamp := self.known[path].seen.stamp)
+        }
+
+    def is_kept(self, path: str, data: bytes) -> bool:
+        """Return whether this content of a refused file has been kept."""
+        return self._kept.get(path) == hashlib.sha256(data).digest()
+
     def waiting(self) -> tuple[str, ...]:
         """Return the paths that could not be checked yet."""
         return tuple(
@@ -264,10 +277,14 @@ class Coordinator:
         held = self._held_in_passing()
         if not held:
             return ()
-        obstacle = self._surveyor.obstacles.find(self._repository.head(), time.time_ns())
+        obstacle = self.obstacle()
         if obstacle is None:
             return held
         return tuple(path for path in held if self.unsettled[path] != Held(obstacle))
+
+    def obstacle(self) -> Reason | None:
+        """Return what of the user's doing stands in the way of every commit, if anything."""
+        return self._surveyor.obstacles.find(self._repository.head(), time.time_ns())
 
     def unfinished(self) -> tuple[str, ...]:
         """Return the paths that time alone will bring further."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from yolo_fs.artifacts.decide import EventSink
+from yolo_fs.checking.autofix import Autofix
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.daemon.coordinator import Coordinator, StateSource
 from yolo_fs.daemon.duties import Duty, Schedule, Trouble
@@ -100,6 +101,7 @@ class Daemon:
         self._observer = ObserverKeeper(repository.own_dir, repository.root, self._queue.ring)
         self._state_moved: StateSource = self._observer.state_moved
         self._coordinator = self._make_coordinator()
+        self._autofix = Autofix(repository)
         self._headline = ""
         self._standing = 0
         """Where the team stands, as the observer said last."""
@@ -169,6 +171,8 @@ class Daemon:
                 self._rescan()
             deadline = time.monotonic() + ONCE_PATIENCE_S
             self._finish_until(deadline)
+            while (pause_s := self._repair_refused()) and time.monotonic() < deadline:
+                time.sleep(pause_s)
             self._meet_team()
             self._follow_once(follower, deadline)
             self._meet_team()
@@ -314,6 +318,7 @@ class Daemon:
         young = {path: at for path, at in self._committed_at.items() if now - at < self._settle_s}
         self._committed_at = young | {each.path: now for each in results}
         self._ask_to_follow("packs")
+        self._schedule.ask("autofix")
         self._schedule.ask("team", in_s=TEAM_REST_S)
         if self._coordinator.unfinished():
             self._schedule.ask("retries", in_s=RETRY_S)
@@ -405,6 +410,18 @@ class Daemon:
         self._retry_s = min(LONGEST_RETRY_S, 1.1 * self._retry_s) if is_same else RETRY_S
         self._unfinished = unfinished
         return self._retry_s if unfinished else None
+
+    def _repair_refused(self) -> float | None:
+        """Repair what is refused and leaves its author nothing to decide, if the user wants so."""
+        if self._settings.policy.autofix != "safe" or self._coordinator.obstacle():
+            return None
+        parts = self._coordinator
+        mended, again_s = self._autofix.mend(parts.refused, parts.is_kept, self._settle_s)
+        for file in mended:
+            self._emit("artifact.autofixed", file.path, file._asdict())
+        if mended:
+            self._process([file.path for file in mended])
+        return again_s
 
     def _rescan(self) -> float:
         """Look at everything, a little at each turn: what is written meanwhile goes first."""
@@ -512,6 +529,7 @@ DUTIES: tuple[Duty[Daemon], ...] = (
     Duty("recovery", Daemon._recover),
     Duty("artifacts", Daemon._process_written, is_wanted=lambda daemon: bool(daemon._due)),
     Duty("team", Daemon._meet_team, is_wanted=lambda daemon: daemon._team_link.is_due()),
+    Duty("autofix", Daemon._repair_refused),
     Duty("retries", Daemon._process_unfinished),
     Duty(
         "rescan", Daemon._rescan, is_wanted=lambda daemon: daemon._coordinator.was_moved_by_others()

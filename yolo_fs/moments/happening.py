@@ -30,6 +30,7 @@ _VERBS = {
     "artifact.committed": "committed",
     "artifact.rejected": "was refused",
     "artifact.held": "waits with",
+    "artifact.autofixed": "repaired",
     "artifact.pending": "began",
     "gate.opened": "opened gate",
     "gate.closed": "closed gate",
@@ -72,7 +73,7 @@ def _actor(kind: str, data: Mapping[str, Any], place: Place | None) -> str:
         return str(data.get("agent") or data.get("by") or "yolo-fs")
     if kind.startswith("escalation."):
         return str(data.get("holder") or data.get("agent") or "yolo-fs")
-    if place is None or kind.startswith("gate."):
+    if place is None or kind.startswith(("gate.", "artifact.autofixed")):
         return "yolo-fs"
     if str(data.get("subject", "")).startswith("chore("):  # what follows from others' files
         return "yolo-fs"

@@ -25,6 +25,7 @@ from yolo_fs.artifacts.verdicts import (
     Verdict,
     Waiting,
 )
+from yolo_fs.checking.autofix import AutofixedFile, autofixed
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.daemon.health import DaemonHealth, health
@@ -113,6 +114,8 @@ class Report:
     listing: CandidateList
     kept: tuple[KeptEntry, ...] = ()
     """Contents that the branch does not have."""
+    autofixed: tuple[AutofixedFile, ...] = ()
+    """Files that still are as the daemon repaired them."""
     misnamed: tuple[Finding, ...] = ()
     """Files whose names nearly are an artifact's."""
     last: tuple[IndexedCommit, ...] = ()
@@ -159,6 +162,7 @@ class Report:
                 "bytes": sum(entry.size_bytes for entry in self.kept),
                 "dropped": self.kept[-1].dropped if self.kept else 0,
             },
+            "autofixed": to_json(self.autofixed),
         }
 
 
@@ -196,7 +200,11 @@ class Reporter:
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
         near = (*misnamed_in(found), *misnamed_among(root, self._settings.roots, others))
-        return Report(root, head, obstacle, health_now, found, kept, near)
+        repaired: tuple[AutofixedFile, ...] = ()
+        if self._settings.policy.autofix == "safe":
+            verdicts = {candidate.path: candidate.verdict for candidate in found.all}
+            repaired = autofixed(self._repository, verdicts)
+        return Report(root, head, obstacle, health_now, found, kept, repaired, near)
 
     def close(self) -> None:
         """End the helper processes."""

@@ -109,6 +109,9 @@ text has it. Tightens: true."""
     """Kind of artifact → what this team writes → what it means: `mission` → `obj` for a key,
     `tst=by hand` → `no_tests` for a value. `fix` and `adopt` write the one for the other; nothing
     else is accepted by it. Neither way."""
+    autofix: Literal["off", "safe"] = "off"
+    """Whether the daemon repairs a refused artifact by itself. `safe`: as `fix --write` does, once
+    nobody writes to it, and only where nothing is left to be decided. Loosens: safe."""
     commits_per_minute: Count = 0
     """Most commits in a minute; 0 sets no limit. Tightens: any other number."""
 
