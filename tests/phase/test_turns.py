@@ -9,7 +9,8 @@ import pytest
 from tests.support.phases import FOLDER, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.evidence.facts import Version, Work
-from yolo_fs.phase.phase import Phase
+from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
+from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
 from yolo_fs.phase.report import Asker, PhaseReport
 from yolo_fs.states.project import summary_line
@@ -141,6 +142,20 @@ def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:
     found = turn({"dept-handoff.jsonl": [blocked]})
     assert (found.agent, found.inputs) == ("lead", ("dept-handoff.jsonl",))
     assert "gate integration is closed: frontend → backend: no login page" in found.why
+
+
+@pytest.mark.parametrize(
+    ("file", "agent"),
+    [
+        ("design-handoff.jsonl", "ux-lead"),
+        ("component-specs.jsonl", "ux-lead"),
+        ("dept-handoff.jsonl", "lead"),
+        ("fe-test-results.jsonl", "fe-dev"),
+    ],
+)
+def test_what_a_gate_lacks_is_asked_of_the_department_that_makes_it(file: str, agent: str) -> None:
+    gate = GateStatus("integration", (MissingEvidence("no such thing", file),), ())
+    assert asked_by_gate(gate).agent == agent
 
 
 ANALYSIS = [{"confidence": 0.9}]

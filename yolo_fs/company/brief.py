@@ -99,7 +99,8 @@ def _written(path: str) -> str:
     if place is None:
         return path
     kind = place.artifact.kind
-    return f"{path} (shape: yolo-fs schema show artifact/{kind}; check: yolo-fs validate {path})"
+    shape = f"shape: yolo-fs schema show artifact/{kind}; example: yolo-fs schema example {kind}"
+    return f"{path} ({shape}; check: yolo-fs validate {path})"
 
 
 def _list(title: str, items: Iterator[str] | Sequence[str]) -> Iterator[str]:

@@ -561,7 +561,7 @@ class Runner:
         assert self._phase is not None
         self._quiet_from = None
         key, reasons = act.key, self._reasons_of(act)
-        attempt = len(reasons) + 1
+        attempt = len(reasons) + 1 - (self._advised.get(key) == act.basis)
         self._starts[key] = self._starts.get(key, 0) + 1
         record = RunAct(
             len(self._run.acts) + 1, act.agent, act.department or "", act.turn.step,
@@ -796,11 +796,15 @@ class Runner:
         missing = [path for path in act.writes if not self._is_there(path)]
         if missing:
             reasons.append(f"not written: {', '.join(missing)}")
-        if act.writes and not refused and not missing and self._stamps(act) == one.stamps:
-            reasons.append("its files were not written again")
         reasons += self._refused_source(act)
         lacks = shortened(act.lacks, 3, shown_by="'yolo-fs workflow next'", between="; ")
-        reasons = reasons or [lacks or "nothing of it is on the branch"]
+        reasons += [lacks or act.turn.why] if lacks or act.turn.why else []
+        if act.writes and not refused and not missing:
+            had = one.record.before
+            is_same = "-" not in had and self._blobs(act) == had
+            if is_same or self._stamps(act) == one.stamps:
+                reasons.append("its files have nothing new")
+        reasons = reasons or ["nothing of it is on the branch"]
         if one.is_limited:  # the host was refused, not the agent
             self._close(one, "limited by its host")
             return

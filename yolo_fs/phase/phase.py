@@ -362,7 +362,9 @@ def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
     """
     lack, row = gate.missing[at], GATE_BY_NAME.get(gate.name)
     place = place_of_name(lack.file)
-    department = Dept(place.department) if place else DEFAULT_DEPARTMENT
+    department = DEFAULT_DEPARTMENT
+    if place:
+        department = place.artifact.made_by or Dept(place.department)
     step = STEP_BY_KEY[place.artifact.step if place and place.artifact.step else "signoff"]
     if row and row.owed_by is Owed.REQUIRED and department not in row.requires:
         department = row.requires[0]
