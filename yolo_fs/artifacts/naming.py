@@ -253,8 +253,7 @@ class Purpose(NamedTuple):
 
 def purpose_of(subject: str) -> Purpose | None:
     """Return what a subject says it was for, or None when it is not one of the protocol's form."""
-    ticket = _TICKET.match(subject)
-    subject = subject[ticket.end() :] if ticket else subject
+    subject = without_ticket(subject)
     found = GRAMMAR.fullmatch(subject)
     if found is None:
         return None
@@ -274,6 +273,12 @@ def purpose_of(subject: str) -> Purpose | None:
         "",
         "" if ref else alike(found["text"]),
     )
+
+
+def without_ticket(subject: str) -> str:
+    """Return a subject as it was before a hook of others put its ticket in front."""
+    ticket = _TICKET.match(subject)
+    return subject[ticket.end() :] if ticket else subject
 
 
 def alike(words: str) -> str:

@@ -153,8 +153,10 @@ class PhaseFacts:
     """Place of that commit in the order of the branch."""
     versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
     """Path of an artifact of a loop that goes on → its versions, oldest first."""
+    unread: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Path → the places of those of its versions whose contents this clone does not have."""
     work: tuple[Work, ...] = ()
-    """The source commits of the plans while a loop goes on, oldest first."""
+    """The source commits of the plans, oldest first."""
     at_s: int = 0
     """When the commit was made that the facts are of, seconds since the epoch."""
     home: str = PLANNING_ROOT

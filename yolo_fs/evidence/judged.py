@@ -60,6 +60,19 @@ def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterato
             yield f"{filed.place.name} is older than {thing.what}, which came after it{others}"
 
 
+def is_any_older(facts: PhaseFacts) -> bool:
+    """Return whether some verdict has to judge again: at most too often, where the past of the
+    verdicts is not among the facts.
+    """
+    departments = facts.switches.departments
+    return any(
+        True
+        for kind, step in JUDGED_BY.items()
+        for department in (departments if step < _INTEGRATION else (None,))
+        for _ in came_later(facts, kind, department)
+    )
+
+
 def later_than(
     facts: PhaseFacts, kind: str, position: int, department: Dept | None, plan: str = ""
 ) -> Iterator[JudgedFact]:
@@ -153,19 +166,21 @@ def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:
 
 def _failures(facts: PhaseFacts) -> Mapping[Dept, tuple[Sequence[int], Sequence[int]]]:
     """Return for each department the places of the verdicts on its work, in order, and the step
-    that is failed from each of them on.
+    that is failed from each of them on; what cannot be read here may have failed.
     """
     return {each: _failures_of(facts, each) for each in Dept}
 
 
 def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Sequence[int]]:
-    said = sorted(
-        (version.position, kind, _fails(kind, version))
-        for kind, step in JUDGED_BY.items()
-        for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department)
-        for version in facts.versions.get(filed.place.path, ())
-        if version.lines
-    )
+    said = []
+    for kind, step in JUDGED_BY.items():
+        for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department):
+            path = filed.place.path
+            known = (one for one in facts.versions.get(path, ()) if one.lines)
+            said += [(one.position, kind, _fails(kind, one)) for one in known]
+            failing = _INTEGRATION if step == _DELIVERY else step
+            said += [(position, kind, failing) for position in facts.unread.get(path, ())]
+    said.sort()
     standing: dict[str, int] = {}
     failed = []
     for _, kind, step in said:

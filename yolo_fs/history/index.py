@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of
+from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
 from yolo_fs.git.history import LoggedCommit, log_of_line, log_parents_first, main_line
 from yolo_fs.git.repository import Repository
@@ -362,6 +362,18 @@ class HistoryIndex:
             found[_text(name)] = [PathChange(*row[2:]) for row in counted]
         return found
 
+    def of_others_in(self, folder: str) -> tuple[IndexedCommit, ...]:
+        """Return the commits that no coordinator made and that changed what lies in a folder below
+        the planning root, newest first.
+        """
+        asked = (
+            f"select distinct {_COMMIT} join changes h on h.row = c.row"
+            " join paths p on p.id = h.path"
+            " where p.path >= ? and p.path < ? and not c.ours and +c.position <= ?"
+            " order by c.height desc, c.at_s desc, c.oid desc"
+        )
+        return tuple(self._commits(asked, _bytes(f"{folder}/"), _bytes(f"{folder}0")))
+
     def warnings(self) -> dict[str, int]:
         """Return the artifacts whose last version had warnings, and how many."""
         told = self._rows("select changes from commits where warnings > 0 and +position <= ?")
@@ -660,7 +672,7 @@ def _names_in(commit: LoggedCommit) -> Iterator[tuple[str, str, str]]:
             yield "task", str(purpose.task), ""
         elif purpose.step:
             yield "step", f"{purpose.phase} {purpose.step}", ""
-    gaps = PHASE_COMPLETE.match(commit.subject)
+    gaps = PHASE_COMPLETE.match(without_ticket(commit.subject))
     if gaps and any(path == f"{PLANNING_ROOT}/state.json" for _, path in commit.changes):
         yield "signoff", str(int(gaps["N"])), ""
 

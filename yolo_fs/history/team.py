@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Any, TypeVar
 
 from yolo_fs.artifacts.classify import (
@@ -25,6 +25,7 @@ from yolo_fs.evidence.facts import (
     NOWHERE,
     Filed,
     PhaseFacts,
+    Plan,
     SourceCommit,
     Switches,
     Version,
@@ -35,7 +36,7 @@ from yolo_fs.evidence.facts import (
     texts,
     touches,
 )
-from yolo_fs.evidence.judged import JUDGED_BY
+from yolo_fs.evidence.judged import JUDGED_BY, is_any_older
 from yolo_fs.git.history import changes_in
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.repository import Repository
@@ -88,6 +89,8 @@ class _Past:
     last: PathChange
     blob: str
     versions: tuple[Version, ...]
+    unread: tuple[int, ...] = ()
+    """Places of the versions whose contents a partial clone lacks."""
 
 
 class Team:
@@ -323,24 +326,45 @@ class Team:
         going_on = (one.place.artifact.kind for one in own if one.valid and goes_on(one))
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         is_only = phase.number not in self._doubled
-        signed_off = self.history_index.sign_off_of(int(phase.number)) if is_only else ""
+        signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
         if not signed_off:
             asking |= JUDGED_BY.keys()
-        return PhaseFacts(
+        facts = PhaseFacts(
             phase=phase,
             filed=own,
             switches=switches,
             commits=self._commits_named(own),
             task_commits=dict(self._tasks_done(own)),
             signed_off=signed_off,
-            signed_off_at=self.history_index.position_of(signed_off) if signed_off else NOWHERE,
-            versions={
-                one.place.path: self.past_of(one.place.path)
-                for one in own
-                if one.place.artifact.kind in asking
-            },
-            work=self._work_on(own) if asking else (),
+            signed_off_at=signed_at,
+            versions=self._pasts_of(own, asking),
+            work=self._work_on(own),
         )
+        if signed_off and is_any_older(facts):
+            # What was signed was not in order: only the past tells which of it was mended.
+            facts = replace(facts, versions=self._pasts_of(own, asking | JUDGED_BY.keys()))
+        unread = {path: self._pasts[path].unread for path in facts.versions}
+        return replace(facts, unread=unread) if any(unread.values()) else facts
+
+    def _sign_off(self, phase: PhaseId, filed: Sequence[Filed]) -> tuple[str, int]:
+        """Return the commit that signed a phase off, and its place: the one that says so, else the
+        one since when `state.json` is at a later phase, which a squash leaves.
+        """
+        history, number = self.history_index, int(phase.number)
+        if said := history.sign_off_of(number):
+            return said, history.position_of(said)
+        state = next((one for one in filed if one.place.artifact.kind == "state"), None)
+        if state is None or not _is_beyond(state.lines, number):
+            return "", NOWHERE
+        later = takewhile(
+            lambda one: _is_beyond(one.lines, number), reversed(self.past_of(state.place.path))
+        )
+        at = min((one.position for one in later), default=state.position)
+        return state.commit, at
+
+    def _pasts_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
+        paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)
+        return {path: self.past_of(path) for path in paths}
 
     def _read_past(self, path: str, known: _Past | None) -> _Past:
         history = self.history_index
@@ -367,7 +391,17 @@ class Team:
             if said[made]
         )
         last = changes[-1] if changes else (known.last if known else NO_CHANGE)
-        return _Past(mark, last, blob, (*(known.versions if known else ()), *versions))
+        unread = [one.position for one, made in fresh if not said[made] and self._lacks(made)]
+        return _Past(
+            mark,
+            last,
+            blob,
+            (*(known.versions if known else ()), *versions),
+            (*(known.unread if known else ()), *unread),
+        )
+
+    def _lacks(self, blob: str) -> bool:
+        return self._repository.is_partial and self._repository.objects.read(blob) is None
 
     def _forget_made(self) -> None:
         self._made, self._made_asked = {}, 0
@@ -443,7 +477,7 @@ class Team:
         """Yield what stands for the commits that a summary names and the branch does not have: a
         rebase, an amend or a cherry-pick gave them other names. Where each task of the plan has a
         commit that says so and touches the plan, these are what it means; else the squashed
-        merge that brought the summary with the work.
+        merge that brought the work with artifacts of the phase, the summary or earlier ones.
         """
         summaries = {
             (one.place.department, one.place.plan): one
@@ -461,9 +495,14 @@ class Team:
                 free = [one for one in commits if one and not _is_named(one, named)]
                 yield from zip(lost, free, strict=False)
                 continue
-            squashed = self.history_index.commit(summary.commit) if summary and lost else None
-            if squashed and touches(plan.files, squashed.files):
+            if summary and lost and (squashed := self._squashed_into(summary, plan)):
                 yield from ((name, squashed) for name in lost)
+
+    def _squashed_into(self, summary: Filed, plan: Plan) -> SourceCommit | None:
+        for one in self.history_index.of_others_in(summary.place.folder):
+            if one.position <= summary.position and touches(plan.files, one.paths):
+                return self.history_index.commit(one.oid)
+        return None
 
     def _tasks_done(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
         """Yield task and commit where a subject names the task's id, or says its very words."""
@@ -533,6 +572,12 @@ _HELD: list[Team] = []
 
 def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:
     return any(commit.oid.startswith(name) for name in names)
+
+
+def _is_beyond(state: Sequence[Mapping[str, Any]], phase: int) -> bool:
+    """Return whether a `state.json` is at a later phase: it is at the first that is open."""
+    at = state[-1].get("ph") if state else None
+    return isinstance(at, int) and at > phase
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:

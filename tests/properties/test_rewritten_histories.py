@@ -1,0 +1,90 @@
+"""What teams do to history changes no state: a commit that got another name is the same work, commits
+that became one are no reason to do it again, and what a clone does not have is no fault.
+
+`YOLO_EXAMPLES=100` tries so many histories, each in every way; `YOLO_SEED` names where they begin.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random, SystemRandom
+
+import pytest
+
+from tests.properties.rewritten import (
+    AT_ONCE,
+    GOES_ON,
+    IN_ORDER,
+    Real,
+    committed,
+    done_in,
+    git,
+    prefixed,
+    standing_of,
+    turn_of,
+)
+from tests.properties.tales import EXAMPLES, MISMATCHES, SEED, Tale
+
+NUMBERS = range(EXAMPLES) if EXAMPLES else (1, 17, SystemRandom().randrange(1000))
+"""Work that came after its verdict and was signed off; a FAIL that was mended; and any."""
+DEPTHS = 3
+"""How many of them each history is cloned to, unless all are wanted."""
+
+
+class Told(Tale):
+    """A history as it was left, or once everybody has done as told, in git."""
+
+    def __init__(self, number: int, into: Path):
+        super().__init__(number)
+        self.chance = Random(f"{SEED} {number}")
+        if number // len(MISMATCHES) % 2:
+            self.finish()
+        after = [GOES_ON] if self.phase.is_complete and number % 2 else []
+        self.real = committed(into / "work", self.ground, self.events + after, self.chance)
+        self.known = self.real.phase()
+
+
+@pytest.fixture(scope="module", params=NUMBERS)
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return Told(request.param, tmp_path_factory.mktemp("told"))
+
+
+def test_a_history_in_git_stands_where_its_events_say(told: Told) -> None:
+    assert [one.place.name for one in told.known.facts.filed if not one.valid] == []
+    if (
+        told.spoil.__name__ != "summary_that_names_no_commit"
+    ):  # in git, the task's commit stands for it
+        assert standing_of(told.known) == standing_of(told.phase), told.label
+        assert turn_of(told.known) == turn_of(told.phase), told.label
+
+
+def test_commits_that_get_other_names_in_their_order_change_nothing(told: Told) -> None:
+    for way in IN_ORDER if EXAMPLES else (prefixed, told.chance.choice(IN_ORDER)):
+        phase = told.real.phase(way(told.real, told.chance))
+        assert standing_of(phase) == standing_of(told.known), (told.label, way.__name__)
+        assert turn_of(phase) == turn_of(told.known), (told.label, way.__name__)
+
+
+def test_nothing_is_to_be_done_again_where_commits_became_one(told: Told) -> None:
+    for way in AT_ONCE:
+        phase = told.real.phase(way(told.real, told.chance))
+        assert done_in(told.known) - done_in(phase) == set(), (told.label, way.__name__)
+
+
+def test_a_clone_that_lacks_the_past_calls_no_work_undone(told: Told, tmp_path: Path) -> None:
+    whole = range(1, len(told.real.commits) + 2)
+    for depth in whole if EXAMPLES else told.chance.sample(whole, DEPTHS):
+        phase = told.real.phase("HEAD", cloned(told.real, tmp_path, f"--depth={depth}"))
+        assert done_in(told.known) - done_in(phase) == set(), (told.label, depth)
+
+
+def test_a_clone_without_contents_stands_where_its_origin_does(told: Told, tmp_path: Path) -> None:
+    phase = told.real.phase("HEAD", cloned(told.real, tmp_path, "--filter=blob:none"))
+    assert standing_of(phase) == standing_of(told.known), told.label
+    assert turn_of(phase) == turn_of(told.known), told.label
+
+
+def cloned(real: Real, into: Path, how: str) -> Path:
+    clone = into / how
+    git(into, "clone", "-q", "--branch=main", how, real.root.as_uri(), str(clone))
+    return clone
