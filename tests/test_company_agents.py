@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.phases import complete, facts
 from yolo_fs.company import agents
+from yolo_fs.company.brief import variables_of
+from yolo_fs.phase.acts import Act, acts_of
+from yolo_fs.phase.phase import Phase
 from yolo_fs.system.system import boot_id, start_time
 
 
@@ -94,3 +98,28 @@ def test_what_stands_in_the_place_of_a_stream_is_neither_followed_nor_waited_for
     put(tmp_path / agents.STREAM)
     with pytest.raises(OSError):
         agents.printed(str(tmp_path), agents.STREAM)
+
+
+def act_of_a_dev(files: list[str]) -> tuple[Phase, Act]:
+    """Return the act of a Dev whose review asks for changes of a task with these files."""
+    asks = {"plan": "01-01", "r": "changes_requested", "cycle": 1, "dt": "2026-02-19"}
+    major = {"f": "src/auth.ts", "ln": 1, "sev": "major", "issue": "x", "sug": "y"}
+    plan = complete()["01-01.plan.jsonl"]
+    changed = {"01-01.plan.jsonl": [plan[0], plan[1] | {"f": files}]}
+    phase = Phase(facts(complete() | {"code-review.jsonl": [asks, major]} | changed))
+    return phase, next(act for act in acts_of(phase) if act.role == "dev")
+
+
+def test_a_path_that_leaves_the_repository_is_in_no_act() -> None:
+    odd = ["../x", "a/../../x", "/etc/x", "a\0b", "a\nb", "a\\b"]
+    assert act_of_a_dev(["src/auth.ts", *odd])[1].writes == ("src/auth.ts",)
+
+
+def test_an_agent_with_more_files_than_a_variable_has_room_for_is_started(tmp_path: Path) -> None:
+    files = [f"src/{'é' * 30}/{number:04}.py" for number in range(4000)]
+    phase, act = act_of_a_dev(files)
+    given = variables_of(phase, act, "R1", "brief.md", 1)
+    process, _ = agents.start(["true"], str(tmp_path), str(tmp_path / "own"), "", given)
+    assert process.wait(10) == 0
+    named = given["YOLO_FS_WRITES"].split("\n")
+    assert named == files[: len(named)] and len(named) > 500

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT, place_of_name
 from yolo_fs.company.answers import NOTHING_SPOKEN, Spoken
@@ -15,6 +17,8 @@ from yolo_fs.phase.report import input_files
 from yolo_fs.protocol.departments import SHARED_NAMES
 
 _LONGEST = 2000
+_MOST_BYTES = 1 << 16
+"""Of a variable: Linux starts no process with one of 128 KiB."""
 _OF_TASK = (("spec", "Specification"), ("v", "Verify"), ("done", "Done when"))
 
 
@@ -123,8 +127,14 @@ def variables_of(
         "YOLO_FS_STEP": act.turn.step,
         "YOLO_FS_PLAN": act.plan,
         "YOLO_FS_TASK": act.task,
-        "YOLO_FS_WRITES": "\n".join(act.writes),
+        "YOLO_FS_WRITES": _joined(act.writes, _MOST_BYTES),
         "YOLO_FS_BRIEF": brief_path,
         "YOLO_FS_RUN": run,
         "YOLO_FS_ATTEMPT": str(attempt),
     }
+
+
+def _joined(lines: Sequence[str], most_bytes: int) -> str:
+    """Return so many whole lines as have room."""
+    sizes = accumulate(len(os.fsencode(line)) + 1 for line in lines)
+    return "\n".join(line for line, size in zip(lines, sizes, strict=True) if size <= most_bytes)

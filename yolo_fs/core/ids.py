@@ -38,6 +38,16 @@ def spells_git(part: str) -> bool:
     return any(map(_GIT.fullmatch, part.translate(_IGNORED).split("\\")))
 
 
+def stays_inside(path: str) -> bool:
+    """Return whether a path is relative, POSIX, and leads out of no folder that it is below."""
+    return not (
+        path.startswith("/")
+        or ".." in path.split("/")
+        or "\\" in path
+        or any(ord(char) < 32 for char in path)
+    )
+
+
 class PhaseId(NamedTuple):
     """A phase directory `{NN}-{slug}`."""
 

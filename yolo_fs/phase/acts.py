@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, by_kind
 from yolo_fs.authority.writers import producers_of
-from yolo_fs.core.ids import TaskRef
+from yolo_fs.core.ids import TaskRef, stays_inside
 from yolo_fs.evidence.facts import texts, touches_nothing
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
@@ -246,7 +246,7 @@ def _of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
             continue
         for task in each.tasks:
             if not turn.task or turn.task == f"{each.id}/{task.get('id')}":
-                yield from texts(task.get("f"))
+                yield from filter(stays_inside, texts(task.get("f")))
 
 
 def _undone(view: View, plan: str) -> Iterator[str]:
@@ -255,7 +255,7 @@ def _undone(view: View, plan: str) -> Iterator[str]:
     for each in view.plan_files:
         summary = lines.get(str(each.id))
         if str(each.id) == plan and summary and touches_nothing(view.facts, each, summary):
-            yield from sorted(each.files)
+            yield from sorted(filter(stays_inside, each.files))
 
 
 def _kinds(step: str, role: Role) -> Iterator[Artifact]:

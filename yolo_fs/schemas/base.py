@@ -26,6 +26,7 @@ from pydantic import Field as Field
 from pydantic.fields import FieldInfo as FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from yolo_fs.core.ids import stays_inside
 from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
 
@@ -163,13 +164,7 @@ def real_instant(text: str) -> str:
 
 
 def _stays_inside(text: str, *, grade: Grade = Grade.MUST) -> str:
-    parts = text.split("/")
-    if (
-        text.startswith("/")
-        or ".." in parts
-        or "\\" in text
-        or any(ord(char) < 32 for char in text)
-    ):
+    if not stays_inside(text):
         raise fault(
             Reason.PATH_ESCAPES,
             f"{text!r} leaves the repository",
