@@ -98,6 +98,29 @@ def test_a_clone_without_contents_calls_no_good_commit_bad(
     assert said.out.count("1 of them are not whole") == 1 and not said.err
 
 
+def test_a_clone_without_trees_goes_on_and_tells_all_once_they_have_come(
+    origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--filter=tree:0", origin.as_uri(), str(clone))
+    assert standing(clone) == (PlanStanding.COMPLETE, ())
+    capsys.readouterr()
+    for words in (["run", "--once", "-q"], ["status"], ["verify"], ["resume"]):
+        assert run([*words, "-C", str(clone)]) == 0, words
+    said = capsys.readouterr()
+    assert said.out.count("this clone is partial") == 1 and not said.err
+    assert commits_of(clone) == {""}
+    git(clone, "fetch", "-q", "--refetch", "--no-filter")
+    assert commits_of(clone) == commits_of(origin) != {""}
+
+
+def commits_of(root: Path) -> set[str]:
+    """Return the commits that gave each artifact its content, as far as they are known."""
+    with Repository(str(root)) as repository:
+        (facts,) = Team(repository, load(repository.root)).facts(repository.head().tip)
+    return {one.commit for one in facts.filed}
+
+
 def test_a_whole_clone_still_finds_a_commit_that_there_is_not(origin: Path, tmp_path: Path) -> None:
     clone, summary = tmp_path / "clone", "01-01.summary.jsonl"
     git(tmp_path, "clone", "-q", origin.as_uri(), str(clone))

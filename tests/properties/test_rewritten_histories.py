@@ -84,6 +84,11 @@ def test_a_clone_without_contents_stands_where_its_origin_does(told: Told, tmp_p
     assert turn_of(phase) == turn_of(told.known), told.label
 
 
+def test_a_clone_without_trees_calls_no_work_undone(told: Told, tmp_path: Path) -> None:
+    phase = told.real.phase("HEAD", cloned(told.real, tmp_path, "--filter=tree:0"))
+    assert done_in(told.known) - done_in(phase) == set(), told.label
+
+
 def cloned(real: Real, into: Path, how: str) -> Path:
     clone = into / how
     git(into, "clone", "-q", "--branch=main", how, real.root.as_uri(), str(clone))

@@ -88,6 +88,7 @@ class Verifier:
         cut_off, is_partial = self._repository.cut_off(), self._repository.is_partial
         for number, commit in enumerate(own, 1):
             is_cut = commit.oid in cut_off and bool(commit.parents)  # it seems to add all files
+            is_cut = is_cut or not commit.is_known
             found = () if is_cut else self._found_in(commit)
             known = [one for one in found if not (is_partial and one.reason in _NOT_FETCHED)]
             is_whole = not is_cut and len(known) == len(found)

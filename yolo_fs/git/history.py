@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from itertools import islice, pairwise
 from typing import NamedTuple
 
@@ -44,6 +45,8 @@ class LoggedCommit(NamedTuple):
     trailers: tuple[tuple[str, str], ...]
     changes: tuple[tuple[str, str], ...] = ()
     """(status letter, path) of each path that differs from the first parent."""
+    is_known: bool = True
+    """Whether this clone has what tells the changes."""
 
     @property
     def is_ours(self) -> bool:
@@ -86,15 +89,47 @@ def _read_log(
     listed = repository.git.run("rev-list", *which, timeout_s=LONG_S).out.decode().split()
     for at in range(0, len(listed), _AT_ONCE):
         oids = listed[at : at + _AT_ONCE]
-        changes = {} if paths is None else _changes_by_commit(repository, oids, paths)
+        changes, lacking = ({}, set()) if paths is None else _changes(repository, oids, paths)
         for found in repository.objects.read_many(oids):
             if found and found.kind == "commit":
-                yield _as_logged(found)._replace(changes=changes.get(found.oid, ()))
+                yield _as_logged(found)._replace(
+                    changes=changes.get(found.oid, ()), is_known=found.oid not in lacking
+                )
+
+
+_Changes = dict[str, tuple[tuple[str, str], ...]]
+
+
+def _changes(
+    repository: Repository, oids: Sequence[str], paths: Sequence[str]
+) -> tuple[_Changes, Set[str]]:
+    """Return what each commit changed, and of which ones a clone without trees cannot tell it."""
+    try:
+        return _changes_by_commit(repository, oids, paths), frozenset()
+    except YoloError:
+        if not repository.is_partial:
+            raise
+    whole = [oid for oid in oids if has_trees(repository, oid)]
+    changes: _Changes = {}
+    with suppress(YoloError):
+        changes = _changes_by_commit(repository, whole, paths) if whole else {}
+    return changes, set(oids) - changes.keys()
+
+
+def has_trees(repository: Repository, oid: str) -> bool:
+    """Return whether the clone has the trees of a commit and its first parent: a partial one lacks
+    them until somebody checks them out.
+    """
+    said = read_commit(repository, oid)
+    commits = (oid, *said.parents[:1]) if said else ()
+    return bool(commits) and all(
+        repository.objects.read(f"{each}^{{tree}}") is not None for each in commits
+    )
 
 
 def _changes_by_commit(
     repository: Repository, oids: Sequence[str], paths: Sequence[str]
-) -> dict[str, tuple[tuple[str, str], ...]]:
+) -> _Changes:
     """Return what each commit changed; nothing of one that changed more than anybody can read."""
     asked = repository.git.converse(
         "log", "-z", "-O/dev/null", "--format=%H", "--name-status", "--no-renames", "--root",

@@ -20,7 +20,13 @@ from typing import Any, NamedTuple
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
-from yolo_fs.git.history import LoggedCommit, log_of_line, log_parents_first, main_line
+from yolo_fs.git.history import (
+    LoggedCommit,
+    has_trees,
+    log_of_line,
+    log_parents_first,
+    main_line,
+)
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.workflow import PHASE_COMPLETE
 from yolo_fs.system.database import Database, DatabaseError, in_memory, is_damage
@@ -492,7 +498,7 @@ class HistoryIndex:
 
     def _place_of(self, database: Database, oid: str) -> int | None:
         """Return the position of a commit of the first-parent line; None for any other, and where
-        a shallow clone has got another end.
+        a shallow or partial clone has got more.
         """
         asked = (
             "select position from commits c where oid = ? and height ="
@@ -503,6 +509,9 @@ class HistoryIndex:
             (self._cut_off(),)
         ]:
             return None
+        lacking = database.rows("select value from meta where key = 'lacks'")
+        if lacking and has_trees(self._repository, lacking[0][0]):
+            return None  # what a partial clone lacked has come
         return int(found[0][0])
 
     def _extended(self, tip: str) -> tuple[Database, int]:
@@ -531,6 +540,8 @@ class HistoryIndex:
             writer.take(fresh)
             writer.place(tip)
             database.rows("insert or replace into meta values ('end', ?)", end)
+            if writer.lacks:
+                database.rows("insert or ignore into meta values ('lacks', ?)", writer.lacks)
             return writer.position_of(tip)
 
     def _fork(self, database: Database, tip: str) -> tuple[str, int]:
@@ -570,6 +581,8 @@ class _Writer:
         self._odd: dict[int, tuple[int, ...]] = {}
         """Row → rows of its parents, unless the only one is the commit entered before."""
         self._paths: dict[str, int] = {}
+        self.lacks = ""
+        """The first commit whose changes this clone cannot tell."""
 
     def cut(self, at: int) -> None:
         """Take out the commits beyond a position: the branch has left them."""
@@ -629,6 +642,8 @@ class _Writer:
 
     def _take(self, commit: LoggedCommit) -> None:
         ask, row = self._database.rows, self._row
+        if not commit.is_known:
+            self.lacks = self.lacks or commit.oid
         if self._after is None and self._entered(commit.oid)[0]:
             return
         parents = [self._entered(parent) for parent in commit.parents]
@@ -673,7 +688,8 @@ def _names_in(commit: LoggedCommit) -> Iterator[tuple[str, str, str]]:
         elif purpose.step:
             yield "step", f"{purpose.phase} {purpose.step}", ""
     gaps = PHASE_COMPLETE.match(without_ticket(commit.subject))
-    if gaps and any(path == f"{PLANNING_ROOT}/state.json" for _, path in commit.changes):
+    state = f"{PLANNING_ROOT}/state.json"
+    if gaps and (not commit.is_known or any(path == state for _, path in commit.changes)):
         yield "signoff", str(int(gaps["N"])), ""
 
 

@@ -360,7 +360,7 @@ class Team:
             lambda one: _is_beyond(one.lines, number), reversed(self.past_of(state.place.path))
         )
         at = min((one.position for one in later), default=state.position)
-        return state.commit, at
+        return state.commit or history.tip, at
 
     def _pasts_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
         paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)

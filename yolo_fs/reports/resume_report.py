@@ -56,6 +56,8 @@ class Situation:
     """Why nothing may be committed now."""
     is_cut_off: bool = False
     """Whether the clone is shallow: older commits may have done what seems to be undone."""
+    is_partial: bool = False
+    """Whether the clone leaves contents or trees of former commits out."""
     trouble: tuple[str, ...] = ()
     """What could not be looked at, and why."""
     is_daemon_running: bool = True
@@ -111,6 +113,10 @@ def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
         lines.append("no daemon runs: nothing is committed until 'yolo-fs start' (or run --once)")
     if situation.is_cut_off:
         lines.append("this clone is shallow: what is older is not known ('git fetch --unshallow')")
+    if situation.is_partial:
+        lines.append(
+            "this clone is partial: what it lacks is not known ('git fetch --refetch --no-filter')"
+        )
     lines += [f"stop: {safe(one, 500)}" for one in situation.trouble]
     trouble = {
         "obstacle": situation.obstacle.value if situation.obstacle else None,
