@@ -55,7 +55,7 @@ def test_a_configuration_that_was_checked_once_is_not_checked_again(
 def test_defaults_need_no_check(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     (team.root / ".yolo-planning" / "config.json").unlink()
     check_nothing(monkeypatch)
-    assert load(str(team.root)) == (Config(), Policy())
+    assert load(str(team.root)) == (Config(), Policy(), ())
 
 
 def test_an_edit_that_no_stamp_shows_is_seen_at_once(team: Team) -> None:

@@ -558,6 +558,22 @@ TEAM = OwnFile(
 TEAM_LANE = OwnFile(
     "team-lane.json", {"reason": str, "what": str, "at": str, "round_trip_s": int | float}
 )
+VERIFICATIONS = OwnNote(
+    OwnFile(
+        "verifications.json",
+        {
+            "runs": [
+                {
+                    **dict.fromkeys(("commit", "sources", "how", "began", "output"), str),
+                    "command": [str],
+                    **dict.fromkeys(("passed", "is_clean"), bool),
+                    "seconds": _is_amount,
+                }
+            ]
+        },
+        "how your verify_command ended",
+    )
+)
 OVERRIDES = OwnNote(
     OwnFile(
         "handoff-overrides.json",
@@ -565,7 +581,16 @@ OVERRIDES = OwnNote(
         "which handoffs you accepted with errors",
     )
 )
-NOTES = (AUTOFIXED, CLAIMS, COMPANY_RUNS, CREW_CLOCK, CREW_TOLD, ESCALATION_CLOCK, OVERRIDES)
+NOTES = (
+    AUTOFIXED,
+    CLAIMS,
+    COMPANY_RUNS,
+    CREW_CLOCK,
+    CREW_TOLD,
+    ESCALATION_CLOCK,
+    OVERRIDES,
+    VERIFICATIONS,
+)
 ACCEPTED = OwnFile("handoff-accepted.json", {"stamps": dict, "roles": [str]})
 _OTHERS = (
     OwnFile("agents.jsonl", loss="the agents' signs of life so far"),
@@ -632,6 +657,9 @@ class Settings(NamedTuple):
 
     config: Config
     policy: Policy
+    verify_command: tuple[str, ...] = ()
+    """Program and arguments by which the user checks the sources of this work tree; empty for none.
+    """
 
     @property
     def mode(self) -> Strictness:
@@ -705,8 +733,8 @@ def configured(root: str) -> Iterator[ConfiguredKey]:
     said = _object_in(written, CONFIG) if written is not None else {}
     user = _object_in(user_written, user_path) if user_written is not None else {}
     policies = {
-        f"{user_path}, repositories": user.get("repositories", {}).get(root, {}),
-        f"{user_path}, policy": user.get("policy", {}),
+        f"{user_path}, repositories": _section(user, "repositories", root),
+        f"{user_path}, policy": _section(user, "policy"),
         CONFIG: said.get("yolo_fs", {}),
     }
     defaults = dict(_flat(to_json(Config())))
@@ -714,6 +742,9 @@ def configured(root: str) -> Iterator[ConfiguredKey]:
         if not key.startswith("yolo_fs."):
             origin = CONFIG if _is_said(said, key) else "default"
             yield ConfiguredKey(key, value, defaults.get(key), origin)
+    own_words = bool(settings.verify_command)
+    origin = f"{user_path}, repositories" if own_words else "default"
+    yield ConfiguredKey(VERIFY, [*settings.verify_command], [], origin)
     own, wanted = to_json(Policy()), to_json(settings.config.yolo_fs)
     for name, value in to_json(settings.policy).items():
         origin = next((file for file, given in policies.items() if name in given), "default")
@@ -793,8 +824,60 @@ def _with_users(config: Config, root: str) -> Settings:
     policy, name = _tightened(config.yolo_fs), "the user's configuration"
     user = _written(user_config_path(), name)
     said = _object_in(user, name) if user is not None else {}
-    own = said.get("policy", {}) | said.get("repositories", {}).get(root, {})
-    return Settings(config, _checked(Policy, to_json(policy) | own, name) if own else policy)
+    everywhere, here = _section(said, "policy"), _section(said, "repositories", root)
+    command = _verify_command(everywhere, here, root)
+    own = {**everywhere, **here}
+    own.pop(VERIFY, None)
+    checked = _checked(Policy, to_json(policy) | own, name) if own else policy
+    return Settings(config, checked, command)
+
+
+VERIFY = "verify_command"
+"""Key of the user's own configuration. It is no part of the policy, of which a repository has its
+say."""
+
+
+def _verify_command(
+    everywhere: Mapping[str, Any], here: Mapping[str, Any], root: str
+) -> tuple[str, ...]:
+    """Return the command that the user gives one work tree.
+
+    Raises:
+        YoloError: BAD_CONFIG for what is no list of words, and for one that every repository gets.
+    """
+    example = f'"repositories": {{"{root}": {{"{VERIFY}": ["make", "test"]}}}}'
+    if VERIFY in everywhere:
+        message = "it would run what any repository contains"
+        raise _wrong(f"/policy/{VERIFY}", message, example)
+    command = here.get(VERIFY, [])
+    if not fits(command, [_is_word]):
+        message = "no list of a program and its arguments"
+        raise _wrong(f"/repositories/{root}/{VERIFY}", message, example)
+    return tuple(command)
+
+
+def _section(said: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """Return an object of the user's own configuration; an empty one where there is none.
+
+    Raises:
+        YoloError: BAD_CONFIG for anything else there.
+    """
+    found, at = said, ""
+    for name in names:
+        found, at = found.get(name, {}), f"{at}/{name}"
+        if not isinstance(found, dict):
+            raise _wrong(at, f"got {safe(str(found), 80)!r}", "an object")
+    return found
+
+
+def _wrong(at: str, message: str, expected: str) -> YoloError:
+    """Return what refuses a value of the user's own configuration."""
+    path = user_config_path()
+    return _bad(Finding(Reason.WRONG_TYPE, path, at=at, message=message, expected=expected))
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and "\0" not in value
 
 
 def config_in(written: bytes, root: str, kept: str) -> Config:

@@ -50,6 +50,8 @@ CONTENT: dict[str, dict[str, Any]] = {
     },
     ".git/yolo-fs/crew-clock.json": {"boot": "x", "since_s": {"step": 7.5}},
     ".git/yolo-fs/crew-told.json": {"told": ["x"]},
+    ".git/yolo-fs/autofixed.json": {"files": [{"path": "x", "blob": "x", "mended": -1, "at": "x"}]},
+    ".git/yolo-fs/verifications.json": {"runs": [{"commit": "x", "sources": "x", "passed": 1}]},
     ".git/yolo-fs/escalation-clock.json": {"boot": "x", "since_s": {"turn": 7.5}},
     ".git/yolo-fs/gates.json": {"id": "x", "commit": "y", "open": {"01": ["all-depts"]}},
     ".git/yolo-fs/handoff-overrides.json": {

@@ -600,6 +600,7 @@ def _one_of_each(file: Path) -> str:
 # --- what the database of what nothing else tells holds ---
 
 _NOTES: Mapping[str, Any] = {
+    "autofixed": {"files": [{"path": f"../../outside/{RAW}", "blob": RAW, "mended": 10**17, "at": RAW}]},
     "claims": {"claims": [{"agent": f"dev-1{RAW}", "task": TASK, "since": RAW, "at": 10**15, "files": ["../../outside/secret", "/etc/passwd", RAW]}]},
     "company-runs": {"runs": [{"id": "R20260101000000ab12", "phase": "01-auth", "intent": RAW, "host": RAW, "started": 1e9, "ended": None, "outcome": RAW,
         "acts": [{"number": 1, "agent": "dev", "department": RAW, "step": RAW, "task": RAW, "attempt": 10**17, "started": 1e9, "ended": None, "outcome": "",
@@ -608,6 +609,8 @@ _NOTES: Mapping[str, Any] = {
     "crew-told": {"told": [RAW] * 1000},
     "escalation-clock": {"boot": RAW, "since_s": {f"ESC-01-01-T1{RAW}": -6e10}},
     "handoff-overrides": {"overrides": [{"path": "../../outside/secret", "digest": RAW, "branch": RAW, "faults": [RAW], "because": RAW, "by": RAW, "at": RAW}]},
+    "verifications": {"runs": [{"commit": RAW, "sources": RAW, "command": [RAW], "passed": False, "how": RAW, "is_clean": False, "began": RAW,
+        "seconds": 1e17, "output": RAW}]},
 }  # fmt: skip
 """Name of a value → one that has our shape, and says the worst."""
 

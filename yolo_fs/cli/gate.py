@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolo_fs.cli.reply import PHASE, Invocation, Reply, verb
+from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, safe, shortened
 from yolo_fs.progress.gate_wait import GateWaitResult, look_aside
 from yolo_fs.progress.gate_wait import wait as wait_for
@@ -21,8 +22,13 @@ from yolo_fs.progress.gate_wait import wait as wait_for
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from yolo_fs.checking.verify_command import Verification
     from yolo_fs.phase.gate_status import GateStatus
     from yolo_fs.progress.gates import Gates
+
+
+_OUTPUT_LINES = 12
+"""Of what a failed `verify_command` printed, its last."""
 
 
 @click.group("gate", short_help="gates between departments: open or closed, and why not")
@@ -46,9 +52,23 @@ def check(asked: Invocation, *, name: str, phase: str) -> Reply:
 @click.argument("name")
 @PHASE
 def why(asked: Invocation, *, name: str, phase: str) -> Reply:
-    """Show each missing piece of evidence: its file and line, and the command that shows it."""
+    """Show each missing piece of evidence: its file and line, and the command that shows it.
+
+    Where your own configuration has a `verify_command`, how its last run on these sources ended
+    stands below: it opens and closes no gate.
+    """
     found = _gates(asked, phase).named(name)
-    return Reply(found, (), _code(found), lambda console: _show_why(console, found))
+    run = _verification(asked)
+
+    def show(console: Console) -> None:
+        _show_why(console, found)
+        if run:
+            console.print(f"  {safe(run.sentence)}", style="" if run.passed else "red")
+        for line in run.output.splitlines()[-_OUTPUT_LINES:] if run and not run.passed else ():
+            console.print(f"    {safe(line)}")
+
+    data = {**to_json(found), "verification": run._asdict() if run else None}
+    return Reply(data, (), _code(found), show)
 
 
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
@@ -89,6 +109,14 @@ def _gates(asked: Invocation, phase: str) -> Gates:
         found = gates_at(repository, team, wanted, repository.head().tip)
         team.keep()
         return found
+
+
+def _verification(asked: Invocation) -> Verification | None:
+    from yolo_fs.checking.verify_command import verification_of
+    from yolo_fs.git.repository import Repository
+
+    with Repository(asked.start) as repository:
+        return verification_of(repository, repository.head().tip)
 
 
 def _code(found: GateStatus) -> Exit:

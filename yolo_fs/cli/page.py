@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import click
 
+from yolo_fs.checking.verify_command import verification_of
 from yolo_fs.cli.reply import Invocation, Reply, require_libraries, verb
 from yolo_fs.company.overview import overview
 from yolo_fs.core.reasons import safe
@@ -94,7 +95,8 @@ def report(asked: Invocation, *, phase: str, revision: str, output: str, form: s
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
         record = record_phase(repository, load(repository.root), commit, phase, journal.read())
         runs = overview(repository, str(record.phase.id))
-        review = review_of(repository, record.phase, runs)
+        verification = verification_of(repository, commit)
+        review = review_of(repository, record.phase, runs, verification)
     body = write_markdown(review) if form == "markdown" else write_report(record, review)
     if not output:
         text = body.decode()

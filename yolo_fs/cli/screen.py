@@ -136,6 +136,8 @@ def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
         yield ScreenLine(f"  ! stalled: {stall}", "red")
     for said in obstructions(seen.machines) if seen.machines else ():
         yield ScreenLine(f"  ! {said}", "yellow")
+    if seen.found.verification and not seen.found.verification.passed:
+        yield ScreenLine(f"  ! {seen.found.verification.sentence}", "red")
     if seen.found.obstacle:
         yield ScreenLine(f"  ! held up: {seen.found.obstacle.sentence}", "yellow")
     for one in seen.found.with_standing(CandidateState.REJECTED, CandidateState.HELD):

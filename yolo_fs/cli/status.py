@@ -187,6 +187,9 @@ def _show_head(console: Console, found: Report) -> None:
     branch = found.head.branch or "detached HEAD"
     console.print(f"{safe(found.root)} on {safe(branch)}", style="bold")
     console.print(f"daemon: {_health(found)}")
+    if found.verification:
+        style = "" if found.verification.passed else "red"
+        console.print(safe(found.verification.sentence), style=style)
     if found.obstacle:
         console.print(f"held up: {found.obstacle.value}: {found.obstacle.sentence}", style="yellow")
 

@@ -14,6 +14,7 @@ from yolo_fs.agents.snapshot import AgentsObserver
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.decide import EventSink
 from yolo_fs.artifacts.verdicts import Verdict
+from yolo_fs.checking.verify_command import SourceVerifier
 from yolo_fs.contexts.store import ContextStore
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.daemon.duties import Duty
@@ -50,6 +51,7 @@ class Follower:
         self._emit = emit
         self._wrote = wrote
         self._hook = CommandHook(load_command(), emit)
+        self._verifier = SourceVerifier(repository, emit)
         self.verdicts: Mapping[str, Verdict] = {}
         """Path → verdict of the daemon's last look, of whatever is not committed."""
         self.headline = ""
@@ -73,6 +75,7 @@ class Follower:
     def close(self) -> None:
         """Tell people what still waits to be told, and end."""
         self._states.close()
+        self._verifier.close()
         self._hook.close()
 
     @property
@@ -142,6 +145,10 @@ class Follower:
         self._hook.look()
         return HOOK_EVERY_S
 
+    def verify_sources(self) -> float | None:
+        """Run the user's check of the sources where they have changed, and record how it ends."""
+        return self._verifier.look(self._settings.verify_command, self.tip)
+
     def sum_up(self) -> None:
         """Work out the headline."""
         try:
@@ -181,10 +188,11 @@ FOLLOWING: tuple[Duty[Follower], ...] = (
         rest=LOOK_REST,
     ),
     Duty("hook", Follower.run_hook),
+    Duty("verification", Follower.verify_sources),
     Duty("headline", Follower.sum_up),
     Duty("history", Follower.keep_history, rest=LOOK_REST),
     Duty("upkeep", Follower.tidy),
 )
 """What follows, in the order of a turn: first what whole teams wait for."""
-ON_MOVE = ("projections", "states", "contexts", "headline")
+ON_MOVE = ("projections", "states", "contexts", "verification", "headline")
 """Duties that are due when the branch has moved, or a verdict has changed."""

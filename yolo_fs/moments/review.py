@@ -4,9 +4,11 @@ tested and audited, and who signed it. The HTML report and the Markdown one rend
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from yolo_fs.checking.verify_command import Verification
 from yolo_fs.evidence.facts import texts
 from yolo_fs.git.repository import Repository
 from yolo_fs.progress.board import PhaseBoard
@@ -42,8 +44,15 @@ class PhaseReview(NamedTuple):
     sections: tuple[ReviewSection, ...]
 
 
-def review_of(repository: Repository, phase: PhaseBoard, runs: list[dict[str, Any]]) -> PhaseReview:
-    """Return the review of a phase. `runs`: what `company/overview` tells of it."""
+def review_of(
+    repository: Repository,
+    phase: PhaseBoard,
+    runs: list[dict[str, Any]],
+    verification: Verification | None = None,
+) -> PhaseReview:
+    """Return the review of a phase. `runs`: what `company/overview` tells of it; `verification`:
+    how the user's own check of these sources ended.
+    """
     pace, (decision, why) = phase.pace, phase.sign_off
     state = "complete" if phase.is_complete else f"at {phase.progress.step}"
     said = f"{state}, {pace.steps_done} of {pace.steps} steps; sign-off: {decision} ({why})"
@@ -52,7 +61,7 @@ def review_of(repository: Repository, phase: PhaseBoard, runs: list[dict[str, An
         "What was built": _built(repository, phase),
         "Decisions": _decisions(phase),
         "Deviations": _deviations(phase),
-        "Tests": _tests(phase),
+        "Tests": _tests(phase, verification),
         "Security": _security(phase),
         "Signed": _signed(phase),
         "Cost": _cost(runs),
@@ -111,7 +120,9 @@ def _deviations(phase: PhaseBoard) -> Iterator[str]:
     yield from (str(one) for one in (*phase.false_claims, *phase.out_of_lane))
 
 
-def _tests(phase: PhaseBoard) -> Iterator[str]:
+def _tests(phase: PhaseBoard, verification: Verification | None) -> Iterator[str]:
+    if verification:
+        yield f"{verification.sentence}: {shlex.join(verification.command)}"
     for line in phase.facts.lines_of("test-results"):
         failed = f", {line['fl']} failed" if line.get("fl") else ""
         yield f"{line.get('plan')}: {line.get('ps')} of {line.get('tc')} passed{failed}"

@@ -26,6 +26,7 @@ from yolo_fs.artifacts.verdicts import (
     Waiting,
 )
 from yolo_fs.checking.autofix import AutofixedFile, autofixed
+from yolo_fs.checking.verify_command import Verification, verification_of
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Finding, Reason
 from yolo_fs.daemon.health import DaemonHealth, health
@@ -116,6 +117,8 @@ class Report:
     """Contents that the branch does not have."""
     autofixed: tuple[AutofixedFile, ...] = ()
     """Files that still are as the daemon repaired them."""
+    verification: Verification | None = None
+    """How the user's own check of the sources of HEAD ended; None where there is none."""
     misnamed: tuple[Finding, ...] = ()
     """Files whose names nearly are an artifact's."""
     last: tuple[IndexedCommit, ...] = ()
@@ -163,6 +166,7 @@ class Report:
                 "dropped": self.kept[-1].dropped if self.kept else 0,
             },
             "autofixed": to_json(self.autofixed),
+            "verification": self.verification._asdict() if self.verification else None,
         }
 
 
@@ -204,7 +208,10 @@ class Reporter:
         if self._settings.policy.autofix == "safe":
             verdicts = {candidate.path: candidate.verdict for candidate in found.all}
             repaired = autofixed(self._repository, verdicts)
-        return Report(root, head, obstacle, health_now, found, kept, repaired, near)
+        verification = None
+        if self._settings.verify_command:
+            verification = verification_of(self._repository, head.tip)
+        return Report(root, head, obstacle, health_now, found, kept, repaired, verification, near)
 
     def close(self) -> None:
         """End the helper processes."""

@@ -1,0 +1,85 @@
+"""`verify_command`: the user's own check of the sources, run once for all that has the same sources, and recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.artifacts import PLANNING, artifact
+from tests.e2e.daemon import Daemon, until
+from tests.e2e.repo import Repo
+
+Start = Callable[..., Daemon]
+CHECK = ["sh", "-c", "echo version $(cat version); echo ran >> $MARKS; test $(cat version) = good"]
+
+
+def say_as_user(repo: Repo, value: object) -> None:
+    path = Path(repo.env["XDG_CONFIG_HOME"], "yolo-fs/config.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+
+
+def ended(daemon: Daemon) -> list[tuple[str, bool]]:
+    return [
+        (event["data"]["commit"], event["data"]["passed"])
+        for event in daemon.mailbox.events
+        if event.get("event") == "verify_command.ended"
+    ]
+
+
+def why(repo: Repo, *more: str) -> str:
+    return repo.yolo_fs("gate", "why", "all-depts", "--phase", "1", *more, ok=(1,)).stdout.decode()
+
+
+def test_each_state_of_the_sources_is_checked_once_and_told_wherever_evidence_is(
+    repo: Repo, start: Start, tmp_path: Path
+) -> None:
+    marks = tmp_path / "marks"
+    say_as_user(repo, {"repositories": {str(repo.root): {"verify_command": CHECK}}})
+    repo.commit_file("version", "bad\n")
+    daemon = start(repo, MARKS=str(marks))
+    bad = repo.look("rev-parse", "HEAD").strip()
+    until(lambda: ended(daemon) == [(bad, False)], "the first sources failed")
+    made = artifact("critique", 0)
+    repo.write(made)
+    daemon.wait_committed([made])
+    assert f"failed (exit code 1) at {bad[:12]}" in why(repo)
+    assert "version bad" in why(repo)
+    assert f"failed (exit code 1) at {bad[:12]}" in repo.yolo_fs("status").stdout.decode()
+    repo.commit_file("version", "good\n")
+    good = repo.look("rev-parse", "HEAD").strip()
+    until(lambda: ended(daemon)[1:] == [(good, True)], "the next ones passed")
+    verification: dict[str, Any] = json.loads(why(repo, "--json"))["data"]["verification"]
+    assert (verification["commit"], verification["command"]) == (good, CHECK)
+    assert verification["is_clean"]
+    told = repo.yolo_fs("report", "--phase", "1", "--format", "markdown").stdout.decode()
+    assert f"passed at {good[:12]}" in told
+    os.chmod(repo.root, 0o777)  # anybody may put code there now
+    repo.commit_file("version", "worse\n")
+    until(lambda: len(ended(daemon)) == 3, "it is refused")
+    os.chmod(repo.root, 0o755)
+    refused = json.loads(why(repo, "--json"))["data"]["verification"]
+    assert (refused["how"], refused["passed"]) == ("not started", False)
+    assert "unsafe_repository" in refused["output"] or "written by others" in refused["output"]
+    assert daemon.stop() == 0
+    assert marks.read_text() == "ran\n" * 2
+
+
+def test_no_repository_and_no_section_for_all_of_them_gives_a_command(repo: Repo) -> None:
+    repo.file(
+        f"{PLANNING}/config.json",
+        json.dumps({"verify_command": CHECK, "yolo_fs": {"verify_command": CHECK}}),
+    )
+    shown = json.loads(repo.yolo_fs("config", "show", "--json", ok=(0, 78)).stdout)
+    values = [one["value"] for one in shown["data"] or () if one["key"] == "verify_command"]
+    assert values in ([], [[]])
+    repo.git("checkout", "-q", "--", f"{PLANNING}/config.json")
+    for said in ({"policy": {"verify_command": CHECK}}, {"policy": []}, {"repositories": {str(repo.root): 1}},
+                 {"repositories": {str(repo.root): {"verify_command": "make test"}}}):  # fmt: skip
+        say_as_user(repo, said)
+        refused = repo.yolo_fs("config", "show", ok=(78,)).stderr.decode()
+        assert "bad_config" in refused
+        assert "/policy" in refused or "/repositories" in refused
