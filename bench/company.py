@@ -30,7 +30,7 @@ AGENT = f"{sys.executable} -P -m yolo_fs.demo.agent"
 CONFIG = {
     "departments": {"backend": True, "frontend": False, "uiux": False},
     "department_workflow": "backend_only",
-    "company": {"silent_s": 3, "deadline_s": 1},
+    "company": {"silent_s": 8, "deadline_s": 1},
 }
 
 
@@ -156,12 +156,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--share", type=float, default=0.15)
     parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no run after that many")
     asked = parser.parse_args()
     print(f"seeds {asked.seed} to {asked.seed + asked.runs - 1}, share {asked.share}")
     seeds = range(asked.seed, asked.seed + asked.runs)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.at_once) as pool:
         found = []
-        for one in pool.map(lambda seed: play(seed, asked.share, Path(folder)), seeds):
+        until = time.monotonic() + asked.minutes * 60
+
+        def play_in_time(seed: int) -> Ending | None:
+            return play(seed, asked.share, Path(folder)) if time.monotonic() < until else None
+
+        for one in filter(None, pool.map(play_in_time, seeds)):
             found.append(one)
             for what in one.why:
                 print(f"  seed {one.seed}: {one.outcome}: {what[:500]}", flush=True)

@@ -498,21 +498,56 @@ def test_a_second_runner_refuses_while_one_runs(company: Company) -> None:
     assert first.returncode == 130
 
 
-def test_agents_of_a_killed_runner_are_found_and_no_act_is_done_twice(company: Company) -> None:
-    company.configure()
-    first = company.begin("a", "login", YOLO_FS_DEMO_PACE_S="6")
-    folder = company.repo.git_dir / "yolo-fs/company"
-    wait_for(lambda: numbers(folder, "architect"), "nobody was started")
-    (pid,) = numbers(folder, "architect")
-    first.kill()
-    first.communicate(timeout=DEADLINE_S)
-    assert is_running(pid)
-    played = company.go()
-    assert played.code == 0, played
-    assert [event["pid"] for event in played.named("agent.found")] == [pid]
+STEPS = (
+    "po", "critique", "research", "architecture", "planning", "design_review", "test_authoring",
+    "implementation", "code_review", "documentation", "qa", "security",
+)  # fmt: skip
+HELD = """
+import os, pathlib, time
+from yolo_fs.demo.agent import main
+while pathlib.Path(__file__).with_name(os.environ["YOLO_FS_STEP"]).exists():
+    time.sleep(0.02)
+main()
+"""
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("steps", [STEPS[at::4] for at in range(4)], ids=",".join)
+def test_a_runner_that_is_killed_at_a_step_has_every_act_done_once(
+    company: Company, steps: tuple[str, ...]
+) -> None:
+    company.configure(documenter="always")
+    for step in steps:
+        script = company.repo.file(f"../steps/{step}", "").with_name("held.py")
+    script.write_text(HELD)
+    program = f"{shlex.quote(sys.executable)} -P {script}"
+    killed, found, words = set[str](), set[str](), ["a", "login"]
+    code = -signal.SIGKILL
+    while code == -signal.SIGKILL:
+        process = company.begin(*words, program=program)
+        words = []
+        assert process.stdout
+        for event in map(json.loads, process.stdout):
+            step, name = event.get("step", ""), event.get("event")
+            if name == "agent.found":
+                found.add(step)
+                script.with_name(step).unlink()
+            begins = name == "agent.started" and step in steps and step not in killed
+            signs = name == "agent.done" and step == "security" == steps[-1]
+            if begins or signs:
+                killed.add(step)
+                process.kill()
+                break
+        process.communicate(timeout=DEADLINE_S)
+        code = process.returncode
+    assert code == 0
+    assert killed == found == {*steps}
+    (run,) = json.loads(company.repo.yolo_fs("company", "runs", "--json").stdout)["data"]
+    acts = [tuple(act["key"]) for act in run["acts"]]
+    assert len(acts) == len({*acts}), acts
     subjects = company.subjects()
     assert len(subjects) == len({*subjects}), subjects
-    assert "architect" not in [event["agent"] for event in played.named("agent.started")]
+    assert company.repo.yolo_fs("verify").returncode == 0
 
 
 # --- small companies -------------------------------------------------------------------------------------------------
