@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -219,6 +220,29 @@ def seen(team: Team, start: str = "") -> list[str]:
 
 def test_nothing_is_said_of_a_host_that_was_not_set_up(team: Team) -> None:
     assert seen(team) == []
+
+
+def test_the_doctor_says_where_a_host_looks_for_us_in_vain(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if shutil.which("yolo-fs", path="/usr/local/bin:/usr/bin:/bin"):
+        pytest.skip("yolo-fs is where every host looks")
+
+    def told() -> list[str]:
+        run(["doctor", "--json", "-C", str(team.root)])
+        findings = json.loads(capsys.readouterr().out)["findings"]
+        return [one["message"] for one in findings if one["reason"] == "file_missing"]
+
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    assert told() == []
+    setup(team, "claude")
+    capsys.readouterr()
+    (message,) = told()
+    assert "is not on the PATH" in message
+    (tmp_path / "yolo-fs").symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    (message,) = told()
+    assert str(tmp_path) in message and "desktop" in message
 
 
 def test_a_host_that_is_started_below_the_root_is_told_about(team: Team) -> None:

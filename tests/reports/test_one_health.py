@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -272,11 +274,27 @@ def test_what_stands_in_nobodys_way_is_not_told(team: Team, trouble: Trouble) ->
         assert [*standing_troubles(repository)] == []
 
 
-def test_a_look_whether_a_branch_can_be_moved_leaves_no_log(team: Team) -> None:
-    logs = team.root / ".git/logs"
-    before = sorted(logs.rglob("*"))
+def test_the_commit_of_a_probe_leaves_no_log_no_ref_and_one_pack(team: Team) -> None:
+    logs, packs = team.root / ".git/logs", team.root / ".git/objects/pack"
+    before = sorted(logs.rglob("*")), team.git("for-each-ref")
     run(["doctor", "-C", str(team.root)])
-    assert sorted(logs.rglob("*")) == before
+    once = sorted(packs.iterdir())
+    run(["doctor", "-C", str(team.root)])
+    assert (sorted(logs.rglob("*")), team.git("for-each-ref")) == before
+    assert sorted(packs.iterdir()) == once
+
+
+def test_where_no_commit_can_be_made_doctor_says_so_without_an_artifact(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team = Team(tmp_path / "work")
+    team.config({})
+    team.user_commits("chore: begin", ".yolo-planning/config.json")
+    shutil.rmtree(team.root / ".git/objects/pack")
+    (team.root / ".git/objects/pack").write_text("no folder\n")
+    assert run(["doctor", "--json", "-C", str(team.root)]) == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert "storage_failed" in [one["reason"] for one in found if one["level"] == "error"]
 
 
 def test_a_daemon_does_not_begin_below_a_link(team: Team) -> None:

@@ -274,7 +274,7 @@ def doctor(asked: Invocation, *, fix: bool, dry_run: bool) -> Reply:
     Nothing is ever deleted that is not provably ours, and no branch is ever moved.
     """
     with Repository(asked.start) as repository:
-        hosts = map(Symptom, examine_hosts(repository, asked.start))
+        hosts = map(Symptom, examine_hosts(repository, asked.start, looks_for_us=True))
         symptoms = (*examine_repository(repository), *hosts)
         mended = [symptom for symptom in symptoms if fix and symptom.mend is not None]
         for symptom in mended:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,10 +16,10 @@ import click
 from yolo_fs.authority.actors import check_agent
 from yolo_fs.checking.verify import past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
-from yolo_fs.core.reasons import Exit, Finding, Level, Reason, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, safe
 from yolo_fs.definitions.role_files import ROLE_FILES, RoleFiles
 from yolo_fs.git.repository import Repository
-from yolo_fs.hooks.doctor import examine, switched_off
+from yolo_fs.hooks.doctor import examine, not_on_path, switched_off
 from yolo_fs.hooks.githooks import (
     NAMES,
     Deed,
@@ -31,7 +30,7 @@ from yolo_fs.hooks.githooks import (
     plan_install,
     plan_uninstall,
 )
-from yolo_fs.hooks.hostsettings import PROGRAM, HostSettings
+from yolo_fs.hooks.hostsettings import HostSettings
 from yolo_fs.hooks.registration import (
     ServerEntry,
     TomlSection,
@@ -119,7 +118,7 @@ def setup(
         if check:
             return _checked(repository, row, settings)
         state = "in place already" if settings.install().is_complete else "installed"
-        findings = (*switched_off(repository, row), *_program())
+        findings = (*switched_off(repository, row), *not_on_path())
     return _reply(row, settings.file.name, state, approve=row.approve, findings=findings)
 
 
@@ -135,9 +134,9 @@ def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
         is_there = is_plugin_complete(folder)
         code = Exit.DONE if is_there else Exit.FINDINGS
         state = "in place" if is_there else "incomplete"
-        return _reply(row, folder, state, approve=approve, findings=_program(), code=code)
+        return _reply(row, folder, state, approve=approve, findings=not_on_path(), code=code)
     state = "in place already" if write_plugin(folder, start) else "written"
-    return _reply(row, folder, state, approve=approve, findings=_program())
+    return _reply(row, folder, state, approve=approve, findings=not_on_path())
 
 
 def _role_files(repository: Repository, row: Host) -> list[RoleFiles]:
@@ -159,10 +158,10 @@ def _roles(repository: Repository, row: Host, *, check: bool) -> Reply:
         is_there = all(part.is_complete() for part in parts)
         code = Exit.DONE if is_there else Exit.FINDINGS
         state = "in place" if is_there else "incomplete"
-        return _reply(row, name, state, findings=_program(), code=code)
+        return _reply(row, name, state, findings=not_on_path(), code=code)
     were_there = [part.install() for part in parts]
     state = "in place already" if all(were_there) else "installed"
-    return _reply(row, name, state, findings=_program())
+    return _reply(row, name, state, findings=not_on_path())
 
 
 def parts_of(
@@ -194,9 +193,11 @@ def _register(
         is_there = part.is_complete()
         code = Exit.DONE if is_there else Exit.FINDINGS
         state = "in place" if is_there else "incomplete"
-        return _reply(row, part.file.name, state, approve=approve, findings=_program(), code=code)
+        return _reply(
+            row, part.file.name, state, approve=approve, findings=not_on_path(), code=code
+        )
     state = "in place already" if part.install() else "installed"
-    return _reply(row, part.file.name, state, approve=approve, findings=_program())
+    return _reply(row, part.file.name, state, approve=approve, findings=not_on_path())
 
 
 def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply:
@@ -212,19 +213,10 @@ def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply
         ),
     )
     off = tuple(switched_off(repository, row))
-    findings = (*(() if found.is_complete else missing), *off, *_program())
+    findings = (*(() if found.is_complete else missing), *off, *not_on_path())
     code = Exit.DONE if found.is_complete and not off else Exit.FINDINGS
     state = "in place" if found.is_complete else "incomplete"
     return _reply(row, settings.file.name, state, approve=row.approve, findings=findings, code=code)
-
-
-def _program() -> tuple[Finding, ...]:
-    """Warn where the host could not find us: hooks in a shared file name the program alone."""
-    if shutil.which(PROGRAM):
-        return ()
-    message = f"{PROGRAM} is not on the PATH, so the host cannot run it"
-    hint = "install it with pipx or uv, or add its folder to the PATH"
-    return (Finding(Reason.FILE_MISSING, message=message, hint=hint, level=Level.WARNING),)
 
 
 def _reply(

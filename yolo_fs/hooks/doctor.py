@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 import re
+import shlex
+import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from yolo_fs.core.foreign_json import parse
@@ -29,9 +32,10 @@ from yolo_fs.hooks.githooks import (
     plan_install,
     split_first,
 )
-from yolo_fs.hooks.hostsettings import HostSettings
+from yolo_fs.hooks.hostsettings import PROGRAM, HostSettings
 from yolo_fs.hooks.script import BEGIN, PROBED
 from yolo_fs.protocol.hooks import HOST_BY_NAME, Host
+from yolo_fs.system.files import content_of as bytes_of
 
 _AGAIN = "Run 'yolo-fs hooks install'."
 
@@ -105,13 +109,51 @@ def _stays_silent(root: str, name: str) -> str:
 _MAX_BYTES = 16 << 20
 
 
-def examine_hosts(repository: Repository, start: str) -> Iterator[Finding]:
-    """Yield what keeps a host whose settings have our hooks from running them in `start`."""
+def examine_hosts(
+    repository: Repository, start: str, *, looks_for_us: bool = False
+) -> Iterator[Finding]:
+    """Yield what keeps a host whose settings have our hooks from running them in `start`.
+
+    `looks_for_us`: also where a host would look for our program; for whoever runs in the
+    environment of a person, as a daemon does not.
+    """
     for host in HOST_BY_NAME.values():
         try:
             yield from _examine(repository, host, start)
+            if looks_for_us and _has_hooks(repository, host):
+                yield from _not_found(host)
         except YoloError as error:
             yield _warning(host, error.message, error.hint)
+
+
+def not_on_path() -> tuple[Finding, ...]:
+    """Return that no host finds us: hooks in a file that a team shares name the program alone."""
+    if shutil.which(PROGRAM):
+        return ()
+    message = f"{PROGRAM} is not on the PATH, so the host cannot run it"
+    hint = "install it with pipx or uv, or add its folder to the PATH"
+    return (Finding(Reason.FILE_MISSING, message=message, hint=hint, level=Level.WARNING),)
+
+
+def _not_found(host: Host) -> Iterator[Finding]:
+    yield from not_on_path()
+    here = shutil.which(PROGRAM)
+    if here and not shutil.which(PROGRAM, path=_DESKTOP):
+        folder = safe(os.path.dirname(here))
+        message = f"{PROGRAM} is in {folder}, where a host started from the desktop does not look"
+        hint = f"Start the host from a terminal, or run: ln -s {shlex.quote(here)} /usr/local/bin/"
+        yield replace(_warning(host, message, hint), reason=Reason.FILE_MISSING)
+
+
+_DESKTOP = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+"""The PATH of a session that read no profile of a shell."""
+
+
+def _has_hooks(repository: Repository, host: Host) -> bool:
+    kinds = (False, True) if host.local_settings else (False,)
+    return any(
+        list(HostSettings(repository, host, is_local=is_local).positions()) for is_local in kinds
+    )
 
 
 def _examine(repository: Repository, host: Host, start: str) -> Iterator[Finding]:
@@ -159,9 +201,8 @@ def switched_off(repository: Repository, host: Host) -> Iterator[Finding]:
 
 def _settings(path: str) -> Mapping[str, Any]:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            found = parse(file.read(_MAX_BYTES), _MAX_BYTES)
-    except (OSError, ValueError, RecursionError):
+        found = parse(bytes_of(path, _MAX_BYTES), _MAX_BYTES)
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -225,9 +266,9 @@ def _main_root(repository: Repository) -> str:
 
 def _toml(path: str) -> dict[str, Any] | None:
     try:
-        with open(path, "rb") as file:
-            return tomllib.loads(file.read(_MAX_BYTES).decode("utf-8", "replace"))
-    except (OSError, tomllib.TOMLDecodeError, RecursionError):
+        text = bytes_of(path, _MAX_BYTES).decode("utf-8", "replace")
+        return tomllib.loads(text) if text else None
+    except (tomllib.TOMLDecodeError, RecursionError):
         return None
 
 

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
 from yolo_fs.daemon.health import health, late_s
 from yolo_fs.escalation_service.command_hook import load_command
+from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.history import last_good_tip
 from yolo_fs.git.index import IndexSync
 from yolo_fs.git.obstacles import Obstacles, PathRules
@@ -28,6 +30,7 @@ from yolo_fs.history.team import Team
 from yolo_fs.hooks.doctor import examine as examine_hooks
 from yolo_fs.hooks.doctor import examine_hosts
 from yolo_fs.hooks.githooks import SCRIPT, is_installed
+from yolo_fs.kept.service import turn
 from yolo_fs.protocol.hooks import HOST_BY_NAME
 from yolo_fs.survey.surveyor import misnamed_files
 from yolo_fs.system.store import reap_temporaries
@@ -42,6 +45,10 @@ OLDEST_GIT = (2, 34)
 _LEAST_BYTES = 1 << 20
 _SKEW_S = 300.0
 _PROBE = "refs/yolo-fs/probe"
+_PROBE_FILE = CommitRequest("probe", b"probe\n", "chore: probe")
+_BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+"""So that each probe is the same object, however often it is made."""
+_PATIENCE_S = 5.0
 OLD_LOCK_S = 300.0
 """Age from which a foreign lock is worth a word. See docs/dev/faults.md#f24."""
 
@@ -341,17 +348,16 @@ def _clock(repository: Repository) -> Iterator[Symptom]:
         yield _symptom(Reason.STATE_CONFLICT, message, "", hint, level=Level.WARNING)
 
 
-def _ref(repository: Repository) -> Iterator[Symptom]:
-    """Prove that a branch can be moved: a ref of ours is made, and taken away again."""
-    tip = repository.head().tip
-    if tip is None:
-        return
+def _commit(repository: Repository) -> Iterator[Symptom]:
+    """Prove that a commit can be made: one of ours, on a private ref that is taken away again."""
     refs = RefUpdater(repository, is_private=True)
     try:
-        if left := repository.tip(_PROBE):
-            refs.delete(_PROBE, left)
-        refs.move(_PROBE, tip, None)
-        refs.delete(_PROBE, tip)
+        with turn(repository, _PATIENCE_S):
+            if left := repository.tip(_PROBE):
+                refs.delete(_PROBE, left)
+            committer = Committer(repository, refs, IndexSync(repository), lambda: _BEGINNING)
+            made = committer.extend([_PROBE_FILE], _PROBE, None)
+            refs.delete(_PROBE, str(made[-1].commit))
     except YoloError as error:
         yield Symptom(error.as_finding())
     finally:
@@ -376,7 +382,7 @@ LOOKS: tuple[Look, ...] = (
     _storage,
     _clock,
     _hooks_asked,
-    _ref,
+    _commit,
     _daemon,
 )
 HEALTH: tuple[Look, ...] = (

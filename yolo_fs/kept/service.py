@@ -74,6 +74,16 @@ def read_leaf(root: Root, path: str) -> Leaf | Finding:
     return found if target is None else Leaf(target, LINK)
 
 
+def turn(repository: Repository, patience_s: float) -> AbstractContextManager[None]:
+    """Return the lock under which a private ref is moved.
+
+    Raises:
+        YoloError: LOCK_TIMEOUT, when it is entered.
+    """
+    repository.make_own_dir()
+    return locked(os.path.join(repository.own_dir, "kept.turn"), patience_s)
+
+
 class Keeper:
     """Keeps contents of one work tree. Daemon, hooks and commands may keep at the same time."""
 
@@ -141,7 +151,7 @@ class Keeper:
 
     def prune(self, older: timedelta) -> int:
         """Drop entries that are older, and what is beyond the bounds; return how many went."""
-        with self._locked():
+        with turn(self._repository, self._patience_s):
             chain = self._read()
             since = datetime.now(UTC) - older
             stay = tuple(
@@ -172,7 +182,7 @@ class Keeper:
     def _append(
         self, drafts: Sequence[tuple[KeptEntry, tuple[GitObject, ...]]]
     ) -> tuple[KeptEntry, ...]:
-        with self._locked():
+        with turn(self._repository, self._patience_s):
             chain = self._read()
             trees = {draft.tree for draft, _ in drafts}
             there = (entry for entry in within_bounds(chain) if entry.tree in trees)
@@ -231,10 +241,6 @@ class Keeper:
         head = f"tree {entry.tree}\n{parents}author {signature}\ncommitter {signature}\n"
         text = f"{head}\n{entry.message}".encode()
         return self._repository.object_format.hash_object("commit", text)
-
-    def _locked(self) -> AbstractContextManager[None]:
-        self._repository.make_own_dir()
-        return locked(os.path.join(self._repository.own_dir, "kept.turn"), self._patience_s)
 
     def _read(self) -> tuple[KeptEntry, ...]:
         tip = self._repository.tip(self.ref)
