@@ -11,9 +11,13 @@ import time
 
 import pytest
 
-from tests.support.sample import pytest_collection_modifyitems
+from tests.support.sample import (
+    draw_seed,
+    pytest_collection_modifyitems,
+    pytest_terminal_summary,
+)
 
-__all__ = ["pytest_collection_modifyitems"]
+__all__ = ["pytest_collection_modifyitems", "pytest_terminal_summary"]
 
 # An observer beside each daemon would cost the suite minutes; `tests/e2e/test_observer.py` has them.
 os.environ.setdefault("YOLO_FS_COLD", "1")
@@ -39,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    draw_seed()
     seconds = config.getoption("within")
     if seconds is not None:
         config.pluginmanager.register(_Within(seconds))

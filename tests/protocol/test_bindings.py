@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from pathlib import Path
@@ -46,9 +47,9 @@ def mappings() -> Iterator[tuple[str, str, Mapping[Any, Any]]]:
             continue
         loaded = importlib.import_module(module.name)
         source = Path(loaded.__file__ or "").read_text()
+        own = set(re.findall(r"^(\w+)(?::| =)", source, re.MULTILINE))
         for name, value in vars(loaded).items():
-            is_own = f"\n{name}:" in source or f"\n{name} =" in source
-            if is_own and isinstance(value, Mapping):
+            if name in own and isinstance(value, Mapping):
                 yield module.name, name, value
 
 

@@ -57,18 +57,20 @@ class _Word(str):
 
 
 def _of_code() -> Iterator[Pattern]:
-    trees = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
-    asked = _ways_of_names(trees)
-    for path, tree in trees.items():
+    nodes_of = {
+        path: list(ast.walk(ast.parse(path.read_text()))) for path in sorted(PACKAGE.rglob("*.py"))
+    }
+    asked = _ways_of_names(nodes_of)
+    for path, nodes in nodes_of.items():
         names = {
             call: target.id
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name)
             for call in ast.walk(node.value)
         }
-        for call in ast.walk(tree):
+        for call in nodes:
             if not isinstance(call, ast.Call) or not _is_of_re(call.func) or not call.args:
                 continue
             place = f"{path.relative_to(PACKAGE)}:{call.lineno}"
@@ -89,13 +91,13 @@ def _is_of_re(called: ast.expr) -> bool:
     )
 
 
-def _ways_of_names(trees: Mapping[Path, ast.AST]) -> dict[tuple[Path, str], set[str]]:
+def _ways_of_names(nodes_of: Mapping[Path, Sequence[ast.AST]]) -> dict[tuple[Path, str], set[str]]:
     """Return by which methods the patterns of a file are asked, by their names, in whatever file."""
     ways: dict[tuple[Path, str], set[str]] = {}
-    for path, tree in trees.items():
-        homes = dict(_imported(tree))
-        each_of = dict(_walked_through(tree))
-        for node in ast.walk(tree):
+    for path, nodes in nodes_of.items():
+        homes = dict(_imported(nodes))
+        each_of = dict(_walked_through(nodes))
+        for node in nodes:
             if isinstance(node, ast.Attribute) and node.attr in METHODS:
                 owner = node.value
                 name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
@@ -105,16 +107,16 @@ def _ways_of_names(trees: Mapping[Path, ast.AST]) -> dict[tuple[Path, str], set[
     return ways
 
 
-def _imported(tree: ast.AST) -> Iterator[tuple[str, Path]]:
-    for node in ast.walk(tree):
+def _imported(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Path]]:
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("yolo_fs"):
             home = PACKAGE.parent / f"{str(node.module).replace('.', '/')}.py"
             yield from ((alias.name, home) for alias in node.names)
 
 
-def _walked_through(tree: ast.AST) -> Iterator[tuple[str, str]]:
+def _walked_through(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield the variable of each loop over a table, and the table."""
-    for node in ast.walk(tree):
+    for node in nodes:
         is_loop = isinstance(node, ast.For | ast.comprehension)
         if is_loop and isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Name):
             yield node.target.id, node.iter.id

@@ -1,19 +1,25 @@
-"""The share of the cases that an ordinary run tries: with the mark `sampled(N)` one of N, others in each run.
+"""The share of the tests that an ordinary run takes, others in each run.
 
-`YOLO_SEED` repeats a sample. `YOLO_ALL=1` tries all, `YOLO_SECURITY=1` those of tests/security and what they go through.
+With the mark `sampled(N)` one of N cases of a test is run. Of the rooms in `SHARES` one of N tests is run where the whole suite
+is; whoever names files or folders runs all that they have. `YOLO_SEED`, which each run prints, repeats a sample. `YOLO_ALL=1`
+runs everything, `YOLO_SECURITY=1` all cases of tests/security and what they go through.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import pytest
 
+SHARES = {"e2e": 4, "security": 4, "torture": 4, "recipes": 4, "web": 2, "cli": 2, "compat": 2}
+"""Folder of `tests` → one of how many of its tests; what starts daemons or many processes is dear."""
+
 Tried = TypeVar("Tried")
 ALL = bool(os.environ.get("YOLO_SECURITY") or os.environ.get("YOLO_ALL"))
+_SEED = "YOLO_SEED"
 
 
 def sample_of(all_: Iterable[Tried], one_of: int, rng: random.Random) -> list[Tried]:
@@ -23,22 +29,42 @@ def sample_of(all_: Iterable[Tried], one_of: int, rng: random.Random) -> list[Tr
     return things if ALL else [things[at] for at in sorted(chosen)]
 
 
+def draw_seed() -> None:
+    """Draw the seed of the run. The workers inherit it, so that all have the same sample."""
+    os.environ.setdefault(_SEED, str(random.SystemRandom().randrange(2**32)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what repeats the run."""
+    terminalreporter.write_line(f"{_SEED}={os.environ[_SEED]} repeats this run")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is in no sample. All workers of a run have the same one."""
-    cases: dict[tuple[str, str], list[pytest.Item]] = {}
+    """Leave out what is in no sample."""
+    if ALL:
+        return
+    groups: dict[tuple[str, ...], list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("sampled"):
-            cases.setdefault((str(item.path), item.name.partition("[")[0]), []).append(item)
-    if ALL or not cases:
-        return
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or random.SystemRandom().randbytes(16).hex()
-    seed = int(os.environ.get("YOLO_SEED", int(run, 16) % 2**32))
-    if reporter := config.pluginmanager.get_plugin("terminalreporter"):
-        reporter.write_line(f"YOLO_SEED={seed}: the sample of this run")
-    rng, left_out = random.Random(seed), set()
-    for each in cases.values():
-        mark = each[0].get_closest_marker("sampled")
+            groups.setdefault((str(item.path), item.name.partition("[")[0]), []).append(item)
+    rng = random.Random(os.environ[_SEED])
+    left_out: set[pytest.Item] = set()
+    for cases in groups.values():
+        mark = cases[0].get_closest_marker("sampled")
         assert mark is not None
-        left_out |= set(each) - set(sample_of(each, mark.args[0], rng))
+        left_out |= set(cases) - set(sample_of(cases, mark.args[0], rng))
+    if config.args == config.getini("testpaths"):
+        left_out |= set(_without_turn([item for item in items if item not in left_out], rng))
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def _without_turn(items: Sequence[pytest.Item], rng: random.Random) -> Iterable[pytest.Item]:
+    """Return the tests of the dear rooms that a whole run leaves to others; of each file it takes some."""
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(str(item.path), []).append(item)
+    for path, tests in files.items():
+        folders = os.path.relpath(path, os.path.dirname(os.path.dirname(__file__))).split(os.sep)
+        taken = set(sample_of(tests, SHARES.get(folders[0], 1), rng))
+        yield from (test for test in tests if test not in taken)
