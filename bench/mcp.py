@@ -27,10 +27,10 @@ RECORD = {
     "sug": "Add one", "st": "open",
 }  # fmt: skip
 CALLS: dict[str, dict[str, Any]] = {
-    "stand": {},
-    "next": {},
-    "check": {"path": f"{PHASE}/01-00.plan.jsonl"},
-    "append": {"path": f"{PHASE}/critique.jsonl", "record": RECORD},
+    "team_status": {},
+    "whose_turn": {},
+    "validate_artifact": {"path": f"{PHASE}/01-00.plan.jsonl"},
+    "append_record": {"path": f"{PHASE}/critique.jsonl", "record": RECORD},
 }
 STARTED, LISTED = "started: its tools are listed", "tools/list, again"
 

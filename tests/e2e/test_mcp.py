@@ -94,13 +94,15 @@ def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
                 assert "title" not in schema
             assert tool.output_schema
             assert set(tool.output_schema["properties"]) == {"ok", "text", "faults", "data"}
-        assert "next: critic does critique" in (await call(asked, "stand"))["text"]
-        assert (await call(asked, "next"))["data"]["next"]["agent"] == "critic"
-        assert (await call(asked, "check"))["ok"] is True
-        allowed = await call(asked, "may", agent="dev", action="write", subject="src/auth/keys.ts")
+        assert "next: critic does critique" in (await call(asked, "team_status"))["text"]
+        assert (await call(asked, "whose_turn"))["data"]["next"]["agent"] == "critic"
+        assert (await call(asked, "validate_artifact"))["ok"] is True
+        allowed = await call(
+            asked, "check_permission", agent="dev", action="write", subject="src/auth/keys.ts"
+        )
         assert allowed["ok"] is True
-        assert (await call(asked, "gate"))["data"]["gates"][0]["open"] is False
-        closed = await call(asked, "gate", name="all-depts")
+        assert (await call(asked, "gate_status"))["data"]["gates"][0]["open"] is False
+        closed = await call(asked, "gate_status", name="all-depts")
         assert (closed["ok"], "no valid critique.jsonl" in closed["text"]) == (False, True)
         assert (await call(asked, "handoff", action="check"))["ok"] is False
         claim = {"action": "claim", "task": "01-01/T1"}
@@ -124,19 +126,19 @@ def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
 def test_a_model_reads_the_words_of_an_answer_once_and_a_valid_example(team: Team) -> None:
     async def use(asked: Client) -> None:
         for tool, given in (
-            ("stand", {}),
-            ("next", {}),
-            ("gate", {}),
-            ("gate", {"name": "all-depts"}),
+            ("team_status", {}),
+            ("whose_turn", {}),
+            ("gate_status", {}),
+            ("gate_status", {"name": "all-depts"}),
         ):
             answer = await asked.call_tool(tool, given)
             told = dict(answer.structured_content or {})
             words = "".join(getattr(part, "text", "") for part in answer.content)
             assert words == ("" if told["ok"] else "ok: false\n") + told["text"]
             assert len(words) < len(json.dumps(told)) / 2
-        turn = await call(asked, "next")
+        turn = await call(asked, "whose_turn")
         example = turn["text"].partition("A valid one:\n")[2]
-        checked = await call(asked, "check", text=example, kind="artifact/critique")
+        checked = await call(asked, "validate_artifact", text=example, kind="artifact/critique")
         assert checked.get("ok") is True, checked
 
     within(team, use)
@@ -150,7 +152,7 @@ def test_a_server_that_is_started_outside_a_repository_says_so_in_its_answers(
     outside.root.mkdir()
 
     async def use(asked: Client) -> None:
-        for tool in ("stand", "next", "check"):
+        for tool in ("team_status", "whose_turn", "validate_artifact"):
             refused = (await call(asked, tool))["refused"]
             assert f"not_a_repository: no git repository at {outside.root}" in refused
             assert "use -C" in refused
@@ -160,19 +162,81 @@ def test_a_server_that_is_started_outside_a_repository_says_so_in_its_answers(
 
 
 async def _stands(asked: Client) -> None:
-    assert "next: critic does critique" in (await call(asked, "stand"))["text"]
+    assert "next: critic does critique" in (await call(asked, "team_status"))["text"]
+
+
+def test_a_server_started_anywhere_works_where_its_client_does(team: Team, tmp_path: Path) -> None:
+    from mcp.client import Client, ClientRequestContext
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+    from mcp.types import ListRootsResult, Root
+    from pydantic import FileUrl
+
+    outside = tmp_path / "out side"
+    outside.mkdir()
+
+    async def roots(_: ClientRequestContext) -> ListRootsResult:
+        places = (outside, team.root / ".yolo-planning")
+        return ListRootsResult(roots=[Root(uri=FileUrl(place.as_uri())) for place in places])
+
+    async def main() -> None:
+        command = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "yolo_fs", "mcp"],
+            cwd=str(outside),
+            env=dict(os.environ),
+        )
+        async with Client(stdio_client(command), mode="legacy", list_roots_callback=roots) as asked:
+            await _stands(asked)
+            assert (
+                await call(asked, "append_record", path=f"{PHASE}/critique.jsonl", record=CRITIQUE)
+            )["ok"]
+            assert await rows(asked, "yolo-fs://artifacts")
+
+    anyio.run(main)
+
+
+def test_former_names_are_answered_and_near_ones_corrected(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        assert (await call(asked, "stand"))["text"] == (await call(asked, "team_status"))["text"]
+        assert "Did you mean `team_status`?" in (await call(asked, "teamstatus"))["refused"]
+        assert "Did you mean `append_record`?" in (await call(asked, "apend"))["refused"]
+        near = await call(asked, "append_record", pth=f"{PHASE}/critique.jsonl", record=CRITIQUE)
+        assert "Did you mean `path`?" in near["refused"]
+        for wrong in (f"{PHASE}/critiques.jsonl", "critique.jsonl", "docs/critique.jsonl"):
+            near = await call(asked, "append_record", path=wrong, record=CRITIQUE)
+            assert near["refused"].partition("the path ")[2].endswith("/critique.jsonl"), near
+        right = await call(asked, "append_record", path=f"{PHASE}/critiques.jsonl", record=CRITIQUE)
+        path = right["refused"].rpartition("the path ")[2]
+        assert (await call(asked, "append_record", path=path, record=CRITIQUE))["ok"]
+
+    within(team, use)
+
+
+def test_the_five_commands_are_prompts_that_name_what_the_user_said(team: Team) -> None:
+    async def use(asked: Client) -> None:
+        prompts = {prompt.name: prompt for prompt in (await asked.list_prompts()).prompts}
+        assert prompts.keys() == {"go", "debug", "fix", "research", "qa"}
+        for name, prompt in prompts.items():
+            assert prompt.description
+            given = await asked.get_prompt(name, {"about": "the login <fails>"})
+            text = "".join(getattr(each.content, "text", "") for each in given.messages)
+            assert "the login <fails>" in text
+            assert "yolo-fs resume" in text
+            assert not {"$ARGUMENTS", "/yolo:", "---", "!`"} & {*text.split(), *text.split("`")}
+
+    within(team, use)
 
 
 def test_roles_and_isolation_hold_as_in_the_hooks(team: Team) -> None:
     path = f"{PHASE}/critique.jsonl"
 
     async def use(asked: Client) -> None:
-        refused = await call(asked, "append", path=path, record=CRITIQUE)
+        refused = await call(asked, "append_record", path=path, record=CRITIQUE)
         assert "dev" in refused["refused"]
-        assert "another" not in (await call(asked, "stand"))["text"]
-        other = await call(asked, "append", path=path, record=CRITIQUE, agent="critic")
+        assert "another" not in (await call(asked, "team_status"))["text"]
+        other = await call(asked, "append_record", path=path, record=CRITIQUE, agent="critic")
         assert "speaks for yolo-dev alone" in other["refused"]
-        secret = await call(asked, "check", path=".yolo-planning/ROADMAP.md")
+        secret = await call(asked, "validate_artifact", path=".yolo-planning/ROADMAP.md")
         assert "never receives" in secret["refused"]
         with pytest.raises(Exception, match="never receives"):
             await asked.read_resource("yolo-fs://artifacts/.yolo-planning/ROADMAP.md")
@@ -195,7 +259,7 @@ def test_many_clients_append_at_once_and_nothing_is_lost_or_torn(team: Team) -> 
                 at = number * (APPENDS // CLIENTS) + turn
                 record = CRITIQUE | {"id": f"C{at + 1}"} if at % 2 else research | {"q": f"Q{at}"}
                 answer = await call(
-                    asked, "append", path=names[(at + 1) % len(names)], record=record
+                    asked, "append_record", path=names[(at + 1) % len(names)], record=record
                 )
                 assert answer.get("ok"), answer
 
@@ -245,14 +309,14 @@ HOSTILE: tuple[Mapping[str, Any], ...] = (
     {"path": f"{PHASE}/critique.jsonl"},
 )
 OTHERS: tuple[tuple[str, Mapping[str, Any]], ...] = (
-    ("check", {"text": "\0", "kind": "no/such/kind"}),
-    ("gate", {"name": "no-such-gate"}),
-    ("gate", {"name": "all-depts", "phase": "../.."}),
-    ("next", {"phase": "99"}),
-    ("next", {"phase": {"a": 1}}),
-    ("may", {"action": "explode", "subject": "x"}),
-    ("may", {"action": "read", "subject": "x"}),
-    ("may", {"action": "read", "subject": "x", "agent": "emperor"}),
+    ("validate_artifact", {"text": "\0", "kind": "no/such/kind"}),
+    ("gate_status", {"name": "no-such-gate"}),
+    ("gate_status", {"name": "all-depts", "phase": "../.."}),
+    ("whose_turn", {"phase": "99"}),
+    ("whose_turn", {"phase": {"a": 1}}),
+    ("check_permission", {"action": "explode", "subject": "x"}),
+    ("check_permission", {"action": "read", "subject": "x"}),
+    ("check_permission", {"action": "read", "subject": "x", "agent": "emperor"}),
     ("handoff", {"action": "emit", "fields": {}}),
     ("handoff", {"action": "emit", "fields": {"no": "field"}}),
     ("escalate", {"action": "open", "task": "nonsense"}),
@@ -273,7 +337,7 @@ def test_a_department_is_played_by_these_tools_alone(team: Team) -> None:
 
     async def use(asked: Client) -> None:
         while True:
-            brief = (await call(asked, "stand"))["data"]
+            brief = (await call(asked, "team_status"))["data"]
             if not brief.get("next"):
                 break
             label, writes = agents.writes(brief)
@@ -296,10 +360,10 @@ async def _done(asked: Client, agents: Agents, label: Label, each: Write) -> Non
         agents.do(each)
         return
     if not each.path.endswith(".jsonl") or label.step == "design_review":
-        answers = [await call(asked, "write", path=each.path, text=each.text)]
+        answers = [await call(asked, "write_artifact", path=each.path, text=each.text)]
     else:
         answers = [
-            await call(asked, "append", path=each.path, record=json.loads(line))
+            await call(asked, "append_record", path=each.path, record=json.loads(line))
             for line in each.text.splitlines()
         ]
     assert all(answer.get("ok") for answer in answers), (label, answers)
@@ -312,10 +376,10 @@ def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) 
     rng = random.Random(seed)
     cases: list[tuple[str, Mapping[str, Any]]] = list(OTHERS)
     cases += [
-        ("append", {"record": CRITIQUE, **each} if "record" not in each else each)
+        ("append_record", {"record": CRITIQUE, **each} if "record" not in each else each)
         for each in HOSTILE
     ]
-    cases += [("write", {"path": each.get("path"), "text": "{}\n"}) for each in HOSTILE]
+    cases += [("write_artifact", {"path": each.get("path"), "text": "{}\n"}) for each in HOSTILE]
     total = 200 if IS_LONG else len(cases)
     cases += [rng.choice(cases) for _ in range(total - len(cases))]
     before = {path: path.read_bytes() for path in team.root.rglob("*") if path.is_file()}
@@ -332,7 +396,7 @@ def test_whatever_is_hostile_gets_a_clear_error_and_changes_nothing(team: Team) 
             assert text or answer.get("ok") is False, (tool, given, answer)
             assert "Traceback" not in text, (tool, given, text)
             assert "\x1b" not in text, (tool, given, text)
-        assert (await call(asked, "check"))["ok"] is True  # and it still serves
+        assert (await call(asked, "validate_artifact"))["ok"] is True  # and it still serves
 
     within(team, use)
     after = {path: path.read_bytes() for path in team.root.rglob("*") if path.is_file()}
@@ -373,8 +437,8 @@ def asked_raw(team: Team, *lines: bytes) -> list[dict[str, Any]]:
     return answers[1:]
 
 
-CALL = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"append","arguments":%s}}'
-LATE = '{"method":"tools/call","params":{"name":"append","arguments":%s},"jsonrpc":"2.0","id":%s}'
+CALL = '{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"append_record","arguments":%s}}'
+LATE = '{"method":"tools/call","params":{"name":"append_record","arguments":%s},"jsonrpc":"2.0","id":%s}'
 
 
 NO_REQUESTS: tuple[tuple[str, Any], ...] = (
@@ -495,8 +559,8 @@ def test_a_planning_tree_elsewhere_is_not_taken_for_this_one(team: Team) -> None
     async def use(asked: Client) -> None:
         for path in (f"~/x/{PHASE}/critique.jsonl", f"/tmp/x/{PHASE}/critique.jsonl",
                      f"../x/{PHASE}/critique.jsonl", f"~{PHASE}/critique.jsonl"):  # fmt: skip
-            assert "refused" in await call(asked, "write", path=path, text=text)
-            assert "refused" in await call(asked, "append", path=path, record=CRITIQUE)
+            assert "refused" in await call(asked, "write_artifact", path=path, text=text)
+            assert "refused" in await call(asked, "append_record", path=path, record=CRITIQUE)
 
     within(team, use)
     assert not (team.root / PHASE / "critique.jsonl").exists()
@@ -528,8 +592,8 @@ def test_no_tool_and_no_list_passes_on_a_character_that_cannot_be_seen(team: Tea
             said = [await asked.read_resource(uri) for uri in (BOARD, LIST)]
             told = [
                 await asked.call_tool(name, given)
-                for name, given in (("check", {}), ("check", {"path": f"{PHASE}/critique.jsonl"}), ("stand", {}),
-                                    ("next", {}), ("append", {"path": f"{PHASE}/critique.jsonl", "record": odd}))
+                for name, given in (("validate_artifact", {}), ("validate_artifact", {"path": f"{PHASE}/critique.jsonl"}), ("team_status", {}),
+                                    ("whose_turn", {}), ("append_record", {"path": f"{PHASE}/critique.jsonl", "record": odd}))
             ]  # fmt: skip
             return [each.model_dump_json() for each in (*said, *told)]
 
@@ -551,7 +615,7 @@ def test_a_change_is_told_to_who_listens(team: Team) -> None:
                 async for event in changes:
                     assert event == ResourceUpdated(uri="yolo-fs://board")
                     break
-        assert (await call(asked, "next"))["data"]["next"]["agent"] != "critic"
+        assert (await call(asked, "whose_turn"))["data"]["next"]["agent"] != "critic"
 
     within(team, use)
 

@@ -254,7 +254,7 @@ def test_nothing_outside_is_told_apart(team: Team, tmp_path: Path) -> None:
                 for kind in ("", "artifact/gaps"):
                     for text in ("", "{}\n"):
                         with pytest.raises(ToolRefusedError) as refused:
-                            tools.check(f"{place}/{file.name}", text, kind)
+                            tools.validate_artifact(f"{place}/{file.name}", text, kind)
                         told.add(str(refused.value).replace(file.name, ""))
                 with pytest.raises(ToolRefusedError) as refused:
                     tools.handoff("check", f"{place}/{file.name}")
@@ -267,11 +267,14 @@ def test_nothing_outside_is_told_apart(team: Team, tmp_path: Path) -> None:
 def test_no_value_is_told_of_a_file_that_is_not_the_callers_to_read(team: Team) -> None:
     hidden = '{"id":"hunter2-HIDDEN","nonsense":"hunter2-HIDDEN"}\n'
     team.file(SPECS, hidden)
-    whole = [Tools(str(team.root), "yolo-dev").check(), Tools(str(team.root)).check()]
-    whole += [Tools(str(team.root), "yolo-dev").check(path=".yolo-planning")]
+    whole = [
+        Tools(str(team.root), "yolo-dev").validate_artifact(),
+        Tools(str(team.root)).validate_artifact(),
+    ]
+    whole += [Tools(str(team.root), "yolo-dev").validate_artifact(path=".yolo-planning")]
     for answer in whole:
         assert any(fault.path == SPECS for fault in answer.faults), "that it is wrong is no secret"
         assert "HIDDEN" not in json.dumps(answer.data) + answer.text + str(answer.faults)
         assert not any("nonsense" in str(fault) for fault in answer.faults)
-    own = Tools(str(team.root), "yolo-ux-lead").check(path=SPECS)
+    own = Tools(str(team.root), "yolo-ux-lead").validate_artifact(path=SPECS)
     assert "nonsense" in str(own.faults)

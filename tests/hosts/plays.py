@@ -536,8 +536,8 @@ def tools_by_mcp(stage: Stage) -> Iterator[Claim]:
     """The host starts our MCP server, and its agent works by the tools alone."""
     stage.ours("setup", stage.host, "--mcp")
     path = f"{PHASE}/critique.jsonl"
-    calls = [("stand", {}), ("append", {"path": path, "record": {"id": "C1"}}),
-             ("append", {"path": path, "record": CRITIQUE})]  # fmt: skip
+    calls = [("team_status", {}), ("append_record", {"path": path, "record": {"id": "C1"}}),
+             ("append_record", {"path": path, "record": CRITIQUE})]  # fmt: skip
     steps = [_by_mcp(stage.host, name, given) for name, given in calls]
     options = ()
     if stage.host == "claude":

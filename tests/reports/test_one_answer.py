@@ -44,7 +44,7 @@ def check(team: Team, capsys: pytest.CaptureFixture[str]) -> str:
     board = said(team, capsys, "status", "--json")["data"]["team"]
     (shown,) = (one["next"] for one in board["phases"] if one["phase"] == phase)
     tools = Tools(str(team.root))
-    asked_by_tool, stand = tools.next(phase), tools.stand()
+    asked_by_tool, stand = tools.whose_turn(phase), tools.team_status()
     with served(team.root) as client:
         page = client.api("board", phase=phase).data["team"]
     (on_page,) = (one["next"] for one in page["phases"] if one["phase"] == phase)

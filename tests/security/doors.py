@@ -436,13 +436,13 @@ _ARTIFACT = f"{PHASE}/critique.jsonl"
 _RECORD = {"id": "C9", "cat": "gap", "sev": "major", "q": "x", "ctx": "y", "sug": "z", "st": "open"}
 _FIELDS = {"from_role": "pair", "to_role": "architect", "trigger": "pair_out_of_scope", "objective": "x", "blocking_rule": "1"}  # fmt: skip
 TOOLS: Mapping[str, tuple[dict[str, Any], ...]] = {
-    "stand": ({}, {"agent": "dev"}),
-    "next": ({}, {"phase": "1"}),
-    "check": ({}, {"path": PLAN}, {"path": PLAN, "text": "x"}, {"text": "{}", "kind": "artifact/plan/task"}),
-    "append": ({"path": _ARTIFACT, "record": _RECORD, "agent": "critic"},),
-    "write": ({"path": _ARTIFACT, "text": json.dumps(_RECORD) + "\n", "agent": "critic"},),
-    "may": ({"action": "read", "subject": PLAN, "agent": "dev"},),
-    "gate": ({}, {"name": "all-depts", "phase": "1"}, {"name": "all-depts", "phase": "1", "wait_s": 0.1}),
+    "team_status": ({}, {"agent": "dev"}),
+    "whose_turn": ({}, {"phase": "1"}),
+    "validate_artifact": ({}, {"path": PLAN}, {"path": PLAN, "text": "x"}, {"text": "{}", "kind": "artifact/plan/task"}),
+    "append_record": ({"path": _ARTIFACT, "record": _RECORD, "agent": "critic"},),
+    "write_artifact": ({"path": _ARTIFACT, "text": json.dumps(_RECORD) + "\n", "agent": "critic"},),
+    "check_permission": ({"action": "read", "subject": PLAN, "agent": "dev"},),
+    "gate_status": ({}, {"name": "all-depts", "phase": "1"}, {"name": "all-depts", "phase": "1", "wait_s": 0.1}),
     "handoff": ({"action": "check"}, {"action": "emit", "fields": _FIELDS}),
     "escalate": (
         {"action": "list"},

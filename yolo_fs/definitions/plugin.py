@@ -88,10 +88,19 @@ SKILLS = (
 """The commands, in the order of the README."""
 
 
-def skill_file(skill: Skill) -> str:
-    """Return a command of the plugin as Claude Code reads it."""
+def prompt_of(skill: Skill, subject: str) -> str:
+    """Return a command as a host without the plugin gives it to a model; `subject`: what it is
+    about.
+    """
+    _, _, text = skill_file(skill, "yolo-").split("---\n", 2)
+    text = text.replace("!`yolo-fs resume`", "First: `yolo-fs resume`.").strip()
+    return text.replace("`/yolo:go`", "the prompt `go`").replace("$ARGUMENTS", subject)
+
+
+def skill_file(skill: Skill, prefix: str = f"{NAME}:yolo-") -> str:
+    """Return a command of the plugin as Claude Code reads it; `prefix`: of the names of agents."""
     quoted = json.dumps(skill.description)
-    values = {**skill._asdict(), "prefix": f"{NAME}:yolo-", "quoted": quoted}
+    values = {**skill._asdict(), "prefix": prefix, "quoted": quoted}
     if skill is GO:
         yours = [row.file for row in ARTIFACTS if row.kind == "analysis"]
         return rendered("skill-go.md.j2", **values, yours=yours)

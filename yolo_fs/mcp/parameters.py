@@ -10,27 +10,27 @@ _PHASE = "Number of the phase, such as 1; empty for the one that is worked on."
 _PATH = "An artifact below .yolo-planning/, such as .yolo-planning/phases/01-auth/critique.jsonl."
 
 PARAMETERS: Mapping[str, Mapping[str, str]] = {
-    "stand": {"agent": _AGENT},
-    "next": {"phase": _PHASE},
-    "check": {
+    "team_status": {"agent": _AGENT},
+    "whose_turn": {"phase": _PHASE},
+    "validate_artifact": {
         "path": f"{_PATH} Empty with `text` for a message; empty alone for all artifacts.",
         "text": "The text to check in place of what the file has.",
         "kind": "What the text is, such as artifact/plan/task; empty where the path tells it.",
         "agent": _AGENT,
     },
-    "append": {
+    "append_record": {
         "path": _PATH,
         "record": "The object of the new line, with the short keys of its kind.",
         "agent": _AGENT,
     },
-    "write": {"path": _PATH, "text": "The whole text of the file.", "agent": _AGENT},
-    "may": {
+    "write_artifact": {"path": _PATH, "text": "The whole text of the file.", "agent": _AGENT},
+    "check_permission": {
         "action": "What you want to do.",
         "subject": "Path for read and write, topic for decide, tool for use, role for contact and "
         "escalate.",
         "agent": _AGENT,
     },
-    "gate": {
+    "gate_status": {
         "name": "A gate such as ux-complete; empty for all gates of the phase.",
         "phase": _PHASE,
         "wait_s": "Seconds to wait for the gate to open, at most 300; 0 answers at once.",
@@ -64,6 +64,17 @@ PARAMETERS: Mapping[str, Mapping[str, str]] = {
         "agent": _AGENT,
     },
 }  # fmt: skip
+
+FORMER_NAMES: Mapping[str, str] = {
+    "stand": "team_status",
+    "next": "whose_turn",
+    "check": "validate_artifact",
+    "append": "append_record",
+    "write": "write_artifact",
+    "may": "check_permission",
+    "gate": "gate_status",
+}
+"""What tools were called in 0.1; calls may name them until 0.3."""
 
 
 def described(tool: str, schema: Mapping[str, Any]) -> dict[str, Any]:

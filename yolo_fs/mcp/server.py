@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import inspect
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, BinaryIO, cast
+from urllib.parse import unquote, urlsplit
 
 import anyio
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.mcpserver.resources import FunctionResource
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     INVALID_REQUEST,
     CallToolResult,
     ErrorData,
+    GetPromptResult,
     JSONRPCError,
     JSONRPCNotification,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
     TextContent,
     ToolAnnotations,
     jsonrpc_message_adapter,
@@ -36,25 +44,27 @@ from mcp.types import (
 from yolo_fs import __version__
 from yolo_fs.cli.reply import Invocation, reply_of
 from yolo_fs.core.json_form import to_json, visible
-from yolo_fs.core.reasons import Finding, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.mcp.framing import LONGEST, ClientLine, read_line
-from yolo_fs.mcp.parameters import PARAMETERS, described
+from yolo_fs.mcp.parameters import FORMER_NAMES, PARAMETERS, described
 from yolo_fs.mcp.refusal import ToolRefusedError
 from yolo_fs.mcp.tools import ToolAnswer, Tools, told
 from yolo_fs.system.files import read
 from yolo_fs.system.journal import Journal
 
 INSTRUCTIONS = """\
-Coordinates a team of agents that share one git repository. Call `stand` first: it says whose turn
-it is. Write artifacts with `append` and `write`; a daemon checks and commits each by itself, so
-never commit them. A step is complete when its artifact is committed. Ask `may` before you act
-outside your role, `gate` before you rely on another department, and
-`escalate` when you are blocked."""
+Coordinates a team of agents that share one git repository. Call `team_status` first: it says whose
+turn it is. Write artifacts with `append_record` and `write_artifact`; a daemon checks and commits
+each by itself, so never commit them. A step is complete when its artifact is committed. Ask
+`check_permission` before you act outside your role, `gate_status` before you rely on another
+department, and `escalate` when you are blocked."""
 
 BOARD, LIST, PROTOCOL = "yolo-fs://board", "yolo-fs://artifacts", "yolo-fs://protocol"
-_READS = ("stand", "next", "check", "may", "gate")
+_READS = ("team_status", "whose_turn", "validate_artifact", "check_permission", "gate_status")
 _POLL_S = 0.5
+_ROOTS_S = 5.0
+"""How long a client may take to say where it works."""
 _MOST_BYTES = 4 << 20
 
 
@@ -95,14 +105,16 @@ class Server:
         self._agent = agent
         self._asked = Invocation(start, as_json=True, quiet=True, verbose=False)
         self._bus = InMemorySubscriptionBus()
-        self._server: MCPServer[None] = MCPServer(
+        self._tools = Tools(start, agent)
+        self._server = _Names(
+            self._find_root,
             "yolo-fs",
             instructions=INSTRUCTIONS,
             version=__version__,
             log_level="ERROR",
             lifespan=self._alive,
             subscriptions=self._bus,
-            tools=[_tool(name, getattr(Tools(start, agent), name)) for name in PARAMETERS],
+            tools=[_tool(name, getattr(self._tools, name)) for name in PARAMETERS],
         )
         self._add_resources()
 
@@ -119,6 +131,26 @@ class Server:
             requests.refuse_by(write_stream.send)
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
+    async def _find_root(self, context: Context[Any, Any]) -> None:
+        """Where no repository is here, go to the first one that the client says it works in.
+
+        The client is asked at each call: it may open another folder.
+        """
+        if _is_in_repository(self._start):
+            return
+        with suppress(MCPError, ValueError, OSError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # hosts have roots, whatever follows them one day
+            with anyio.fail_after(_ROOTS_S):
+                roots = (await context.session.list_roots()).roots
+            for root in roots:
+                found = await anyio.to_thread.run_sync(_repository_at, str(root.uri))
+                if found:
+                    os.chdir(found)
+                    self._start = found
+                    self._tools.move_to(found)
+                    self._asked = self._asked._replace(start=found)
+                    return
+
     def _add_resources(self) -> None:
         fixed: Mapping[str, tuple[str, Callable[[], Any]]] = {
             BOARD: ("The team on one screen: phases, steps, gates, what is held or refused.",
@@ -128,7 +160,7 @@ class Server:
             PROTOCOL: ("The names of the protocol's tables and kinds.", self._protocol),
             **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", partial(_rows, name))
                for name in ROWS},
-            f"{PROTOCOL}/kinds": ("Every kind that `check` knows.", self._kinds),
+            f"{PROTOCOL}/kinds": ("Every kind that `validate_artifact` knows.", self._kinds),
         }  # fmt: skip
         for uri, (text, rows) in fixed.items():
             function = partial(_written, told(rows))
@@ -217,6 +249,96 @@ class Server:
                 is_ready = True
 
 
+class _Names(MCPServer[None]):
+    """Answers calls by the names of tools and prompts, the former ones too, and says which one a
+    wrong name is near.
+    """
+
+    def __init__(
+        self, before: Callable[[Context[Any, Any]], Awaitable[None]], *words: Any, **named: Any
+    ):
+        """`before`: done before each call."""
+        super().__init__(*words, **named)
+        self._before = before
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> Any:
+        known = FORMER_NAMES.get(name, name)
+        if known not in PARAMETERS:
+            raise ToolError(_no_such("tool", name, tuple(PARAMETERS)))
+        strange = [each for each in arguments if each not in PARAMETERS[known]]
+        if strange:
+            raise ToolError(_no_such("parameter", strange[0], tuple(PARAMETERS[known])))
+        if context is not None:
+            await self._before(context)
+        return await super().call_tool(known, arguments, context)
+
+    async def list_prompts(self) -> list[Prompt]:
+        skills = await anyio.to_thread.run_sync(_commands)
+        return [
+            Prompt(
+                name=name,
+                description=skill.description,
+                arguments=[
+                    PromptArgument(
+                        name="about",
+                        description=skill.hint or "What is to be built; empty to go on.",
+                        required=bool(skill.hint),
+                    )
+                ],
+            )
+            for name, skill in skills.items()
+        ]
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult:
+        skills = await anyio.to_thread.run_sync(_commands)
+        if name not in skills:
+            raise ValueError(_no_such("prompt", name, tuple(skills)))
+        text = _imported("definitions.plugin.prompt_of")(
+            skills[name], str((arguments or {}).get("about", ""))
+        )
+        return GetPromptResult(
+            description=skills[name].description,
+            messages=[PromptMessage(role="user", content=TextContent(type="text", text=text))],
+        )
+
+
+def _commands() -> Mapping[str, Any]:
+    """Return the commands that start agents, by name."""
+    skills, go = _imported("definitions.plugin.SKILLS"), _imported("definitions.plugin.GO")
+    return {skill.name: skill for skill in skills if skill.route or skill is go}
+
+
+def _no_such(what: str, name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, (*names, *FORMER_NAMES), 1, 0.5)
+    meant = f"Did you mean `{FORMER_NAMES.get(near[0], near[0])}`? " if near else ""
+    wrong = f"{Reason.UNKNOWN_NAME.value}: no {what} {safe(name, 80)!r}"
+    return f"{wrong}\nNext: {meant}There are: {', '.join(names)}."
+
+
+def _is_in_repository(start: str) -> bool:
+    with suppress(YoloError):
+        Repository(start).close()
+        return True
+    return False
+
+
+def _repository_at(uri: str) -> str:
+    """Return the work tree that a root of the client's lies in; empty for none."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return ""
+    with suppress(YoloError, OSError, ValueError), Repository(unquote(parts.path)) as repository:
+        return repository.root
+    return ""
+
+
 class _Requests:
     """The lines of a client that are requests; all others are answered here."""
 
@@ -279,7 +401,7 @@ def _taken_stdin() -> Iterator[BinaryIO]:
 def _tool(name: str, function: Callable[..., Any]) -> Tool:
     hints = ToolAnnotations(
         read_only_hint=name in _READS,
-        destructive_hint=name == "write",
+        destructive_hint=name == "write_artifact",
         open_world_hint=False,
     )
     text = inspect.cleandoc(function.__doc__ or "")

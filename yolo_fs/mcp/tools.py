@@ -102,8 +102,13 @@ class Tools:
         self._agent = agent
         self._asked = Invocation(start, as_json=True, quiet=True, verbose=False)
 
+    def move_to(self, start: str) -> None:
+        """Work in the root of another repository from now on."""
+        self._start = start
+        self._asked = self._asked._replace(start=start)
+
     @told
-    def stand(self, agent: str = "") -> ToolAnswer:
+    def team_status(self, agent: str = "") -> ToolAnswer:
         """Where the team stands and who does what next. Call this first, and again when you
         lost the thread.
 
@@ -121,7 +126,7 @@ class Tools:
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
     @told
-    def next(self, phase: str = "") -> ToolAnswer:
+    def whose_turn(self, phase: str = "") -> ToolAnswer:
         """Whose turn it is in a phase and in each department, what that step reads, and what it
         still lacks.
 
@@ -141,7 +146,9 @@ class Tools:
         return replace(answer, text=f"{answer.text}\nA valid one:\n{shown}")
 
     @told
-    def check(self, path: str = "", text: str = "", kind: str = "", agent: str = "") -> ToolAnswer:
+    def validate_artifact(
+        self, path: str = "", text: str = "", kind: str = "", agent: str = ""
+    ) -> ToolAnswer:
         """Check an artifact, handoff or message before anybody relies on it. Nothing is written.
 
         path alone: the file as it is. path and text: the file as if it had that text. text
@@ -161,7 +168,7 @@ class Tools:
             validator.close()
 
     @told
-    def append(self, path: str, record: dict[str, Any], agent: str = "") -> ToolAnswer:
+    def append_record(self, path: str, record: dict[str, Any], agent: str = "") -> ToolAnswer:
         """Add one record to a JSONL artifact: checked first, then written as one whole line, so
         nothing is ever torn.
 
@@ -175,19 +182,19 @@ class Tools:
         return _answer(True, f"{safe(path)}: line {line} written", left, {"line": line})
 
     @told
-    def write(self, path: str, text: str, agent: str = "") -> ToolAnswer:
+    def write_artifact(self, path: str, text: str, agent: str = "") -> ToolAnswer:
         """Write a whole artifact: refused with every fault, or written at once and completely.
 
         path: one of the protocol's artifacts below .yolo-planning/. Use it for plans, TOON and
-        Markdown artifacts and to correct lines; use append for one more record. Other files are
-        written with your host's own tools.
+        Markdown artifacts and to correct lines; use append_record for one more record. Other files
+        are written with your host's own tools.
         """
         with self._writer(agent) as writer:
             left = writer.write(path, text)
         return _answer(True, f"{safe(path)}: written; the daemon commits it", left)
 
     @told
-    def may(
+    def check_permission(
         self,
         action: Literal["read", "write", "decide", "use", "contact", "escalate"],
         subject: str,
@@ -206,7 +213,7 @@ class Tools:
         )  # fmt: skip
 
     @told
-    def gate(self, name: str = "", phase: str = "", wait_s: float = 0.0) -> ToolAnswer:
+    def gate_status(self, name: str = "", phase: str = "", wait_s: float = 0.0) -> ToolAnswer:
         """Whether a gate between departments is open, and each piece of evidence that it lacks.
 
         name: such as ux-complete or all-depts; empty for all gates of the phase. A gate opens

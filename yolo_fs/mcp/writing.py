@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
+from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, misnamed, misplaced
 from yolo_fs.artifacts.examine import find_secrets
 from yolo_fs.checking.fix import CorrectedLine, corrected_lines, fix
 from yolo_fs.checking.validate import CheckedFile, Validator
@@ -105,7 +105,7 @@ class ArtifactWriter:
         root, full = self._full(path)
         if not path.endswith(".jsonl"):
             raise ToolRefusedError(
-                f"unknown_type: {safe(path)} is no JSONL\nNext: use the tool `write`."
+                f"unknown_type: {safe(path)} is no JSONL\nNext: use the tool `write_artifact`."
             )
         line = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
         self._refuse_secrets(path, line)
@@ -149,6 +149,11 @@ class ArtifactWriter:
     def _full(self, path: str) -> tuple[str, str]:
         """Return the work tree, and where an artifact lies in it that this agent may write."""
         relative = self._caller.writable(path)
+        if wrong := misnamed(relative) or misplaced(relative):
+            raise ToolRefusedError(
+                f"{wrong.reason.value}: {safe(path)}: {wrong.message}"
+                f"\nNext: call again with the path {safe(wrong.expected)}"
+            )
         if not relative.startswith(f"{PLANNING_ROOT}/"):
             raise ToolRefusedError(
                 f"bad_name: {safe(path)} is no artifact below {PLANNING_ROOT}/"
