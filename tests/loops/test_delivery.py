@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.phases import complete, facts
 from tests.support.settings import config_from
+from yolo_fs.phase.acts import acts_of
+from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.progress import fold
 
 CONFIG = config_from({"security_audit": True, "po": {"enabled": True}})
@@ -78,6 +80,13 @@ def signed(decision: str = "SHIP", *approved: str) -> dict[str, Any]:
     }
 
 
+TWO = {
+    "security_audit": True,
+    "departments": {"backend": True, "frontend": True},
+    "department_workflow": "parallel",
+}
+
+
 @pytest.mark.proves("002:58")
 @pytest.mark.parametrize(
     ("signoff", "says"),
@@ -92,22 +101,37 @@ def signed(decision: str = "SHIP", *approved: str) -> dict[str, Any]:
 def test_several_departments_are_delivered_by_their_owner(
     signoff: list[dict[str, Any]], says: str
 ) -> None:
-    two = config_from(
-        {
-            "security_audit": True,
-            "po": {"enabled": True},
-            "departments": {"backend": True, "frontend": True},
-            "department_workflow": "parallel",
-        }
-    )
     content = complete() | of_frontend() | SCOPE
     content |= {
         "po-qa-verdict.jsonl": [verdict("approve")],
         "integration-gate-result.jsonl": [{"r": "PASS"}],
     }
-    found = fold(facts(content | ({"owner-signoff.jsonl": signoff} if signoff else {}), config=two))
+    config = config_from(TWO | {"po": {"enabled": True}})
+    content |= {"owner-signoff.jsonl": signoff} if signoff else {}
+    found = fold(facts(content, config=config))
     delivery = next(one for one in found.steps if one.step.key == "delivery")
     assert [*delivery.missing] == ([says] if says else []), found.next
     if says and not says.endswith("HOLD"):  # what is held is asked of the Owner by its turn
         assert found.next is not None and found.next.agent == "owner"
     assert found.is_complete == (not says)
+
+
+@pytest.mark.proves("002:58")
+@pytest.mark.parametrize(
+    ("signoff", "says"),
+    [
+        ([signed("SHIP", "backend")], "owner-signoff.jsonl does not approve frontend"),
+        ([signed("SHIP")], "owner-signoff.jsonl does not approve backend, frontend"),
+        ([signed("SHIP", "backend"), signed("SHIP", "backend", "frontend")], ""),
+        ([], ""),
+    ],
+)
+def test_an_owner_who_leaves_a_department_out_holds_the_phase_without_a_product_owner(
+    signoff: list[dict[str, Any]], says: str
+) -> None:
+    content = complete() | of_frontend() | {"integration-gate-result.jsonl": [{"r": "PASS"}]}
+    content |= {"owner-signoff.jsonl": signoff} if signoff else {}
+    phase = Phase(facts(content, config=config_from(TWO)))
+    assert phase.is_complete == (not says)
+    if says:
+        assert [(act.agent, act.turn.why) for act in acts_of(phase)] == [("owner", says)]

@@ -574,12 +574,27 @@ def _integration(facts: PhaseFacts) -> Iterator[Failure]:
 
 
 def _held_by_owner(facts: PhaseFacts) -> Iterator[Failure]:
-    """The Owner's last word holds the phase; a SHIP opens nothing that the evidence closes."""
+    """The Owner's last word holds the phase, and a SHIP those departments that it leaves out; it
+    opens nothing that the evidence closes. Where a Product Owner is asked, the delivery tells of
+    whom it leaves out.
+    """
     for filed in facts.of_kind("owner-signoff"):
-        if filed.lines and filed.lines[-1].get("decision") == Decision.HOLD:
-            notes = safe(str(filed.lines[-1].get("notes") or "without a reason"))
+        last = filed.lines[-1] if filed.lines else {}
+        if last.get("decision") == Decision.HOLD:
+            notes = safe(str(last.get("notes") or "without a reason"))
             what = f"the Owner says HOLD: {notes}"
             yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
+        elif last and not facts.switches.config.po.enabled and (what := _leaves_out(facts, last)):
+            yield Failure(OWNERS_DECISION, what, filed.place.name, len(filed.lines))
+
+
+def _leaves_out(facts: PhaseFacts, signoff: Mapping[str, Any]) -> str:
+    """Return whom the Owner does not approve, in words; empty where nobody is left out."""
+    if not facts.switches.several_departments:
+        return ""
+    approved = texts(signoff.get("departments_approved"))
+    missing = [one.value for one in facts.switches.departments if one not in approved]
+    return f"{_SIGNED} does not approve {', '.join(missing)}" if missing else ""
 
 
 _SIGNED = "owner-signoff.jsonl"
@@ -597,10 +612,8 @@ def owner_lacks(facts: PhaseFacts) -> str:
     last = signed.lines[-1]
     if last.get("decision") != Decision.SHIP:
         return f"the Owner says {last.get('decision')}"
-    approved = texts(last.get("departments_approved"))
-    missing = [one.value for one in facts.switches.departments if one not in approved]
-    if missing:
-        return f"{_SIGNED} does not approve {', '.join(missing)}"
+    if left_out := _leaves_out(facts, last):
+        return left_out
     if any(one.position > signed.position != NOWHERE for one in facts.of_kind("po-qa-verdict")):
         return f"{_SIGNED} is older than po-qa-verdict.jsonl, which came after it"
     return ""
