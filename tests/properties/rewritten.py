@@ -302,6 +302,16 @@ def merged(real: Real, _: Random) -> str:
     return "merged"
 
 
+def merged_again(real: Real, chance: Random) -> str:
+    """The merges come by a merge of their own."""
+    tip = merged(real, chance)
+    words = ("-p", FIRST, "-p", tip, "-m", "Merge branch merged")
+    git(
+        real.root, "branch", "-f", "again", git(real.root, "commit-tree", f"{tip}^{{tree}}", *words)
+    )
+    return "again"
+
+
 Change = tuple[str, Event]
 """The blob that an event made of its path."""
 
@@ -326,5 +336,5 @@ def _change(
 LAST = (*SHIP, "integration-gate-result.jsonl", "owner-signoff.jsonl")
 IN_ORDER: tuple[Way, ...] = (rebased, cherry_picked, amended, autosquashed, prefixed)
 """What leaves each commit its place."""
-AT_ONCE: tuple[Way, ...] = (squashed, squashed_twice, merged)
+AT_ONCE: tuple[Way, ...] = (squashed, squashed_twice, merged, merged_again)
 """What makes several commits one step of the branch: nobody can tell their order."""
