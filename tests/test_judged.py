@@ -74,16 +74,18 @@ def test_a_verdict_that_was_written_first_judges_nothing(judge: str) -> None:
     assert why(known, step)[0].startswith(f"{judge} is older than source of 01-01 (0000000)")
 
 
+AGAIN = ("code-review.jsonl", [{"plan": "01-01", "r": "approve", "cycle": 2, "dt": "2026-02-20"},
+                               {"plan": "01-02", "r": "approve", "dt": "2026-02-18"}])  # fmt: skip
+
+
 def test_source_after_its_review_is_reviewed_again_and_then_verified_and_audited() -> None:
     known = history(*ORDER, "src/auth.ts")
     assert open_step(known) == ("code_review", "senior")
-    again = ("code-review.jsonl", [{"plan": "01-01", "r": "approve", "cycle": 2, "dt": "2026-02-20"},
-                                   {"plan": "01-02", "r": "approve", "dt": "2026-02-18"}])  # fmt: skip
-    known = history(*ORDER, "src/auth.ts", again)
+    known = history(*ORDER, "src/auth.ts", AGAIN)
     assert open_step(known) == ("qa", "qa")
-    known = history(*ORDER, "src/auth.ts", again, "verification.jsonl")
+    known = history(*ORDER, "src/auth.ts", AGAIN, "verification.jsonl")
     assert open_step(known) == ("qa", "qa-code")
-    known = history(*ORDER, "src/auth.ts", again, "verification.jsonl", "qa-code.jsonl")
+    known = history(*ORDER, "src/auth.ts", AGAIN, "verification.jsonl", "qa-code.jsonl")
     assert open_step(known) == ("security", "security")
 
 
@@ -114,6 +116,23 @@ def test_what_mends_a_failed_audit_is_audited_again_and_verified_no_more() -> No
     )
     passed = (*ORDER[:-1], audit, "src/auth.ts", "security-audit.jsonl")
     assert open_step(history(*passed)) == ("signoff", "lead")
+
+
+@pytest.mark.proves("000:653")
+@pytest.mark.parametrize(
+    ("said", "step"), [("patch", ("signoff", "lead")), ("major", ("code_review", "senior"))]
+)
+def test_a_patch_meets_the_gate_alone_and_what_is_scoped_anew_walks_the_steps_again(
+    said: str, step: tuple[str, str]
+) -> None:
+    verdict = ("po-qa-verdict.jsonl", [{"verdict": said, "target_dept": "backend"}])
+    made = (*ORDER, verdict, "01-01.plan.jsonl", "src/auth.ts", "01-01.summary.jsonl")
+    assert open_step(history(*made)) == step
+    verified = (*made, AGAIN, "verification.jsonl", "qa-code.jsonl")
+    if said == "major":
+        assert open_step(history(*made, AGAIN)) == ("qa", "qa")
+        assert open_step(history(*verified)) == ("security", "security")
+    assert open_step(history(*verified, "security-audit.jsonl")) == ("signoff", "lead")
 
 
 def test_what_is_signed_off_stays_so_whatever_is_changed_later() -> None:

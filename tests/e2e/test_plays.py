@@ -198,10 +198,14 @@ def is_verified(cast: Cast) -> None:
     cast.turn("dev", "Dev fixes")
     cast.commits("src/a.ts", "fix(01-01): one store")
     cast.turn("qa", "QA re-verifies")
-    cast.writes("verification.jsonl", *verified("PASS", 24))
+    passes(cast, 24)
+
+
+def passes(cast: Cast, day: int) -> None:
+    cast.writes("verification.jsonl", *verified("PASS", day))
     cast.turn("qa-code")
-    quality = {"r": "PASS", "tests": {"ps": 6, "fl": 0, "sk": 0}, "lint": {"err": 0, "warn": 0}, "dt": DAY}  # fmt: skip
-    cast.writes("qa-code.jsonl", quality)
+    quality = {"r": "PASS", "tests": {"ps": 6, "fl": 0, "sk": 0}, "lint": {"err": 0, "warn": 0}}
+    cast.writes("qa-code.jsonl", quality | {"dt": f"2026-02-{day}"})
 
 
 def is_signed_off(cast: Cast) -> None:
@@ -250,6 +254,13 @@ def is_delivered(cast: Cast) -> None:
     cast.turn("senior", "code review 01-03: waits for its review")
     before = (cast.repo.root / PHASE / "code-review.jsonl").read_text().splitlines()
     cast.writes("code-review.jsonl", *before, review("01-03", "approve"))
+    cast.turn("qa", "verification.jsonl is older than source of 01-03")
+    passes(cast, 25)
+    cast.turn("security", "security-audit.jsonl is older than source of 01-03")
+    audit = {"r": "PASS", "findings": 0, "critical": 0, "dt": "2026-02-25"}
+    cast.writes("security-audit.jsonl", audit)
+    cast.turn("lead")
+    assert cast.said("phase", "sign-off", "1", "--as", "lead")["state"] == "signed_off"
     cast.turn("po", "gives its verdict")
     approved = major | {"verdict": "approve", "findings": [], "re_scope_items": []}
     cast.writes("po-qa-verdict.jsonl", VERDICT, major, approved)

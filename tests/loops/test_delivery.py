@@ -29,7 +29,7 @@ PATCH = verdict("patch", target_dept="frontend")
 MAJOR = verdict("major", re_scope_items=["login", "search"])
 
 
-@pytest.mark.proves("000:603a", "000:607", "000:629")
+@pytest.mark.proves("000:603a", "000:607", "000:629", "000:677")
 @pytest.mark.parametrize(
     ("verdicts", "agent", "last_input"),
     [
@@ -39,6 +39,8 @@ MAJOR = verdict("major", re_scope_items=["login", "search"])
         ([PATCH, PATCH, PATCH], "po", "major_rejection: what the patches left"),
         ([MAJOR], "po", "major_rejection: login, search"),
         ([MAJOR, PATCH], "fe-senior", "patch_request: at most 2 tasks"),
+        ([verdict("approve"), PATCH], "fe-senior", "patch_request: at most 2 tasks"),
+        ([verdict("approve"), MAJOR], "po", "major_rejection: login, search"),
         ([MAJOR, MAJOR], "owner", "every cycle is used up: the user decides"),
     ],
 )

@@ -36,7 +36,6 @@ JUDGED_BY: Mapping[str, int] = {
 }
 """Kind of a verdict → its step."""
 _FAILS = frozenset({"FAIL", "changes_requested"})
-_SENT_BACK = frozenset({"patch", "major"})
 
 
 class JudgedFact(NamedTuple):
@@ -120,8 +119,8 @@ _SIGNED = frozenset(
 def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
     """Yield the artifacts that a sign-off at a place of history cannot have signed.
 
-    What is done anew after a verdict of the Product Owner is judged by the integration gate and by
-    the next verdict.
+    A patch that the Product Owner asks for is judged by the integration gate and by the next
+    verdict.
     """
     for filed in facts.filed if position != NOWHERE else ():
         is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
@@ -192,7 +191,8 @@ def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Se
 def _fails(kind: str, version: Version) -> int:
     """Return the step that a verdict fails; the first for one that passes."""
     if kind == "po-qa-verdict":
-        is_sent_back = version.lines[-1].get("verdict") in _SENT_BACK
-        return _INTEGRATION if is_sent_back else _REVIEW
+        # What is scoped anew walks all steps again; a patch meets the gate, and the next verdict.
+        is_patched = version.lines[-1].get("verdict") == "patch"
+        return _INTEGRATION if is_patched else _REVIEW
     is_failed = any(line.get("r") in _FAILS for line in version.lines)
     return JUDGED_BY[kind] if is_failed else _REVIEW
