@@ -156,6 +156,8 @@ def hand_over_packs(repository: Repository) -> None:
 
 
 def _units(repository: Repository) -> Iterator[background.Unit]:
+    if not background.can_be_served(repository.root):
+        return
     system = background.System.of_this_machine()
     unit = background.unit_for(repository.root, log_path(repository), system)
     if os.path.lexists(unit.path):

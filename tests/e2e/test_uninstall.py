@@ -170,3 +170,10 @@ def test_what_is_kept_and_nowhere_else_is_not_taken_away_unasked(repo: Repo) -> 
     assert not (repo.root / ".git/yolo-fs").exists()
     assert "yolo" not in repo.look("for-each-ref")
     subprocess.run(["git", "-C", repo.root, "fsck", "--strict"], check=True, env=repo.env)
+
+
+def test_a_work_tree_that_no_service_file_could_name_is_left_like_any_other(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "a\ttab", tmp_path / "home")
+    repo.yolo_fs("init")
+    repo.yolo_fs("uninstall")
+    assert not (repo.root / ".git/yolo-fs").exists()

@@ -302,6 +302,11 @@ class Unit:
     JSON_KEYS: ClassVar = {key: key for key in ("name", "path", "enable", "disable")}
 
 
+def can_be_served(root: str) -> bool:
+    """Return whether a service file can hold the path of a work tree."""
+    return not any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in root)
+
+
 def unit_for(root: str, log: str, system: System) -> Unit:
     """Return the service that watches the work tree `root`; launchd, which keeps no journal, writes
     to `log`.
@@ -310,7 +315,7 @@ def unit_for(root: str, log: str, system: System) -> Unit:
         YoloError: BAD_NAME, for a path that a service file cannot hold.
 
     """
-    if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in root):
+    if not can_be_served(root):
         raise YoloError(
             Reason.BAD_NAME,
             f"{safe(root)} holds characters that no service file can hold",
