@@ -16,7 +16,7 @@ import pytest
 
 from tests.git.conftest import NEEDS_REF_FILES, REFTABLE, Engine, Engines, Make, User
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.git import refs
+from yolo_fs.git import refs, runner
 from yolo_fs.git.object_format import ObjectFormat
 from yolo_fs.git.refs import REFLOG_MESSAGE, Remote
 from yolo_fs.git.runner import Git
@@ -54,6 +54,25 @@ def test_a_branch_moves_and_its_reflog_says_who(user: User, engine: Engines) -> 
         == REFLOG_MESSAGE
         == user.text("reflog", "-1", "--format=%gs", "HEAD")
     )
+
+
+def test_a_git_that_keeps_its_answers_is_told_by_its_age(
+    user: User, engine: Engines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git before 2.34 answers `update-ref --stdin` only when it ends."""
+    real, old, (new,) = shutil.which("git"), user.tip(), commits(user, 1)
+    branches = engine(user).branches
+    program = tmp_path / "old/git"
+    program.parent.mkdir()
+    program.write_text(
+        '#!/bin/sh\ncase " $* " in\n*" update-ref "*) exec sleep 60;;\n'
+        f'*" version "*) echo git version 2.33.8;;\n*) exec {real} "$@";;\nesac\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr(runner, "TIMEOUT_S", 0.5)
+    assert reason_of(lambda: branches.move(MAIN, new, old)) is Reason.GIT_MISSING
+    assert user.tip() == old
 
 
 def test_one_helper_moves_many_times(user: User, engine: Engines) -> None:

@@ -63,9 +63,9 @@ class RefUpdater:
 
         Raises:
             YoloError: NOT_REGULAR when a ref of ours leads elsewhere, BRANCH_MOVED when it points
-                elsewhere by now, REF_LOCKED when another git
-                holds its lock, NO_SPACE or GIT_FAILED. After every failure the ref is read again:
-                a move that was made and then reported as failed counts as made (F08).
+                elsewhere by now, REF_LOCKED when another git holds its lock, NO_SPACE, GIT_FAILED,
+                GIT_MISSING for a git that is too old. After every failure the ref is read again: a
+                move that was made and then reported as failed counts as made (F08).
         """
         _refuse_astray(self._repository, ref)
         # Asked first: it may be born meanwhile.
@@ -81,6 +81,7 @@ class RefUpdater:
             self._transact(ref, b"update", new, old or zero, within=within)
         except YoloError as error:
             self.close()
+            self._refuse_silent(error)
             # a killed helper leaves them, and the next would wait forever
             self.clear_own_stale_locks()
             if self._repository.tip(ref) != new:
@@ -102,6 +103,7 @@ class RefUpdater:
             self._transact(ref, b"delete", old)
         except YoloError as error:
             self.close()
+            self._refuse_silent(error)
             self.clear_own_stale_locks()
             raise _told_apart(error) from None
 
@@ -148,6 +150,11 @@ class RefUpdater:
             helper.ask(b"commit\0")
             _expect(helper, b"commit: ok")
             failpoint.reach("refs.moved")
+
+    def _refuse_silent(self, error: YoloError) -> None:
+        """Refuse an old git, which keeps its answers until it is closed."""
+        if error.reason is Reason.GIT_TIMEOUT:
+            self._repository.git.refuse_old()
 
     def _start(self) -> Conversation:
         reflog = () if self._is_private else ("--create-reflog", "-m", REFLOG_MESSAGE)

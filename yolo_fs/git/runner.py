@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 10.0
 """Longest wait for one answer of git."""
 
+_OLDEST = (2, 34)
 _LOOK_S = 0.2
 """Between two looks whether a git has ended whose pipes are still open."""
 _COMPLAINTS_BYTES = 1 << 16
@@ -402,6 +403,22 @@ class Git:
     def text(self, *arguments: str) -> str:
         """Return what a command prints, without its final newline."""
         return os.fsdecode(self.run(*arguments).out).removesuffix("\n")
+
+    def refuse_old(self) -> None:
+        """Refuse a git that is older than the oldest which we work with.
+
+        Raises:
+            YoloError: GIT_MISSING.
+        """
+        said = self.text("version")
+        found = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
+        if found and (int(found[1]), int(found[2])) < _OLDEST:
+            raise YoloError(
+                Reason.GIT_MISSING,
+                f"{safe(said)} is too old",
+                hint="Install git 2.34 or newer.",
+                exit_code=Exit.GIT_FAILED,
+            )
 
     def converse(
         self, *arguments: str, settings: Mapping[str, str] = {}, more: Mapping[str, str] = {}

@@ -41,7 +41,6 @@ from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.workspace import CONFIG, INDEX, load, lock_path, own_files
 
-OLDEST_GIT = (2, 34)
 _LEAST_BYTES = 1 << 20
 _SKEW_S = 300.0
 _PROBE = "refs/yolo-fs/probe"
@@ -76,10 +75,10 @@ def examine_repository(repository: Repository) -> Iterator[Symptom]:
 
 
 def _git_version(repository: Repository) -> Iterator[Symptom]:
-    said = repository.git.text("version")
-    found = re.search(r"(?<!\d)(\d+)\.(\d+)", said)
-    if found and (int(found[1]), int(found[2])) < OLDEST_GIT:
-        yield _symptom(Reason.GIT_MISSING, said, "git 2.34 or newer", "Update git.")
+    try:
+        repository.git.refuse_old()
+    except YoloError as error:
+        yield Symptom(error.as_finding())
 
 
 def _safety(repository: Repository) -> Iterator[Symptom]:
