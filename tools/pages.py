@@ -27,7 +27,7 @@ PAGES = (
     "README.md",
     "docs/guarantees.md",
     "docs/hosts.md",
-    "docs/dev/machines.md",
+    "docs/machines.md",
     "docs/dev/performance.md",
 )
 
