@@ -115,3 +115,39 @@ def test_a_commit_that_touches_nothing_of_the_plan_stands_for_none(root: Path) -
 def test_a_ticket_before_a_subject_hides_no_task(root: Path, prefix: str) -> None:
     do(root, f"git commit -qm '{prefix}feat(01-01): T1 load'")
     assert plan_of(root).tasks[0].commit == do(root, "git rev-parse HEAD")
+
+
+REAPPLIED = {
+    "a revert of the revert": "git revert --no-edit HEAD",
+    "as newer gits call it": "git revert -n HEAD; git commit -qm 'Reapply \"feat(01-01): T1 load\"'",
+    "done anew": "mkdir -p src; echo 2 > src/a.py; git add -A; git commit -qm 'feat(01-01): T1 load'",
+}
+
+
+@pytest.mark.parametrize("how", REAPPLIED)
+@pytest.mark.parametrize("subject", ["feat(01-01): T1 load", "feat(01-01): do it"])
+def test_a_reverted_task_is_open_again_by_name_until_it_is_done_anew(
+    root: Path, subject: str, how: str
+) -> None:
+    finish(root, subject)
+    do(root, "git revert --no-edit HEAD~1")
+    plan, by = plan_of(root), do(root, "git rev-parse --short=7 HEAD")
+    assert plan.standing is PlanStanding.CLAIMED
+    assert (plan.missing, plan.tasks[0].commit) == ((f"task 01-01/T1 was reverted by {by}",), "")
+    do(root, REAPPLIED[how])
+    assert plan_of(root).standing is PlanStanding.COMPLETE
+
+
+def test_a_sign_off_may_be_reverted(root: Path) -> None:
+    finish(root, "feat(01-01): T1 load")
+    write(root, ".yolo-planning/state.json", {"ph": 1, "st": "complete"})
+    do(root, "git add -A; git commit -qm 'chore(state): phase 1 complete'")
+    assert signed_off(root)
+    do(root, "git revert --no-edit HEAD")
+    assert not signed_off(root)
+
+
+def signed_off(root: Path) -> str:
+    with Repository(str(root)) as repository:
+        (facts,) = Team(repository, load(repository.root)).facts(repository.head().tip)
+    return facts.signed_off

@@ -281,6 +281,20 @@ def without_ticket(subject: str) -> str:
     return subject[ticket.end() :] if ticket else subject
 
 
+_REVERTED = re.compile(r'(Revert|Reapply) "(.*)"')
+
+
+def undone_by(subject: str) -> tuple[str, bool]:
+    """Return the subject that a revert of git is about, and whether it takes that back: a revert of
+    a revert does it again. Any other subject is about itself.
+    """
+    is_undone = False
+    while found := _REVERTED.fullmatch(without_ticket(subject)):
+        is_undone ^= found[1] == "Revert"
+        subject = found[2]
+    return subject, is_undone
+
+
 def alike(words: str) -> str:
     """Return words as they are compared: spaces, case and a final full stop do not count."""
     return _SPACE.sub(" ", words).strip().rstrip(".").casefold()

@@ -143,6 +143,8 @@ class PhaseFacts:
     task_commits: Mapping[str, str] = field(default_factory=dict)
     """`NN-MM/Tk` → the commit whose subject names that task; with the department in front
     (`frontend 01-01/T1`) where two have a plan of that number."""
+    undone: Mapping[str, str] = field(default_factory=dict)
+    """The same names → the commit that reverted what did the task."""
     handed_over: str = ""
     """The handoff of the phase before, an input of Critic and Architect; empty without one."""
     earlier_plans: Mapping[str, bool] = field(default_factory=dict)
@@ -493,6 +495,10 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
     )
     if touches_nothing(facts, plan, summary):
         yield f"none of its commits touches a file of plan {plan.id}"
+    for task in plan.tasks:
+        name = str(task.get("id"))
+        if by := facts.undone.get(key_of_task(facts.plans, plan, name)):
+            yield f"task {plan.id}/{name} was reverted by {by[:7]}"
     yield from _test_doubts(facts, plan, summary)
 
 

@@ -18,7 +18,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
-from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of, without_ticket
+from yolo_fs.artifacts.naming import WARNINGS, alike, purpose_of, undone_by, without_ticket
 from yolo_fs.evidence.facts import NOWHERE, SourceCommit, touches
 from yolo_fs.git.history import (
     LoggedCommit,
@@ -42,6 +42,8 @@ _WHOLE = 1 << 62
 """A position that no commit is beyond. Queries compare `+position`: as a mere condition, for which
 no index is used.
 """
+UNDONE = "undone"
+"""Kind of what a revert names."""
 _TABLES = ("meta", "commits", "paths", "changes", "named")
 _COMMIT = (
     "c.oid, c.at_s, c.height, c.ours, c.subject, c.changes, c.warnings, c.position from commits c"
@@ -250,23 +252,40 @@ class HistoryIndex:
         """Return the last commit whose subject names a task, `NN-MM/Tk`; nothing when none does."""
         return self._last_named("task", task)
 
+    def undoing(self, plan: str, task: str, words: str) -> tuple[str, int]:
+        """Return the commit that reverted what did a task, and its place; nothing where the task
+        was never done, or was done again. `words`: what the plan says of it.
+        """
+        if not self._rows("select 1 from named where kind = 'undone' and ? >= 0 limit 1"):
+            return "", NOWHERE
+        names = (("task", f"{plan}/{task}", ""), ("work", plan, alike(words)))
+        last = [
+            self._last_of((kind, UNDONE), *key) for kind, *key in names if kind == "task" or key[1]
+        ]
+        found = [one for one in last if one]
+        if not found or any(kind != UNDONE for kind, _ in found):
+            return "", NOWHERE
+        return found[0][1], self.position_of(found[0][1])
+
     def of_task_touching(self, task: str, files: Set[str]) -> str:
         """Return the last commit that names a task and touches a file, or what lies below one."""
         asked = (
             f"select {_COMMIT} join named n on n.row = c.row"
-            " where n.kind = 'task' and n.key = ? and +c.position <= ?"
+            " where n.kind in ('task', 'undone') and n.key = ? and +c.position <= ?"
             " order by n.height desc, n.at_s desc, c.oid desc"
         )
         named = self._commits(asked, task)
-        return next((one.oid for one in named if touches(files, one.paths)), "")
+        last = next((one for one in named if touches(files, one.paths)), None)
+        return last.oid if last and not undone_by(last.subject)[1] else ""
 
     def tasks_done(self) -> frozenset[str]:
         """Return the tasks, `NN-MM/Tk`, that a subject names."""
         asked = (
-            "select distinct n.key from named n join commits c on c.row = n.row"
-            " where n.kind = 'task' and +c.position <= ?"
+            "select n.key, n.kind from named n join commits c on c.row = n.row"
+            " where n.kind in ('task', 'undone') and +c.position <= ?"
+            " order by n.height, n.at_s, c.oid"
         )
-        return frozenset(key for (key,) in self._rows(asked))
+        return frozenset(key for key, kind in dict(self._rows(asked)).items() if kind == "task")
 
     def of_words(self, plan: str, words: str) -> str:
         """Return the last source commit of a plan that says just these words; empty without one."""
@@ -389,13 +408,16 @@ class HistoryIndex:
         return {path: rows[0][0] for path, rows in found.items() if rows and rows[0][0]}
 
     def _last_named(self, kind: str, key: str, words: str = "") -> str:
+        found = self._last_of((kind, UNDONE), key, words)
+        return found[1] if found and found[0] == kind else ""
+
+    def _last_of(self, kinds: tuple[str, str], key: str, words: str) -> tuple[str, str] | None:
         asked = (
-            "select c.oid from named n join commits c on c.row = n.row"
-            " where n.kind = ? and n.key = ? and n.words = ? and +c.position <= ?"
+            "select n.kind, c.oid from named n join commits c on c.row = n.row"
+            " where n.kind in (?, ?) and n.key = ? and n.words = ? and +c.position <= ?"
             " order by n.height desc, n.at_s desc, c.oid desc limit 1"
         )
-        found = self._rows(asked, kind, key, _bytes(words))
-        return str(found[0][0]) if found else ""
+        return next(iter(self._rows(asked, *kinds, key, _bytes(words))), None)
 
     def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
         return [
@@ -679,18 +701,24 @@ class _Writer:
 
 
 def _names_in(commit: LoggedCommit) -> Iterator[tuple[str, str, str]]:
-    """Yield kind, key and words of each thing that the subject of a commit names."""
-    if purpose := purpose_of(commit.subject):
+    """Yield kind, key and words of each thing that the subject of a commit names. What a revert
+    names is undone by it.
+    """
+    subject, is_undone = undone_by(commit.subject)
+    if purpose := purpose_of(subject):
+        words = "" if purpose.task else purpose.words
         if purpose.plan and not purpose.step and not commit.is_ours:
-            yield "work", str(purpose.plan), "" if purpose.task else purpose.words
+            yield "work", str(purpose.plan), "" if is_undone else words
         if purpose.task:
-            yield "task", str(purpose.task), ""
-        elif purpose.step:
+            yield UNDONE if is_undone else "task", str(purpose.task), ""
+        elif purpose.plan and words and is_undone:
+            yield UNDONE, str(purpose.plan), words
+        elif purpose.step and not is_undone:
             yield "step", f"{purpose.phase} {purpose.step}", ""
-    gaps = PHASE_COMPLETE.match(without_ticket(commit.subject))
+    gaps = PHASE_COMPLETE.match(without_ticket(subject))
     state = f"{PLANNING_ROOT}/state.json"
     if gaps and (not commit.is_known or any(path == state for _, path in commit.changes)):
-        yield "signoff", str(int(gaps["N"])), ""
+        yield UNDONE if is_undone else "signoff", str(int(gaps["N"])), ""
 
 
 @lru_cache(maxsize=4096)

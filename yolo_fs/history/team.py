@@ -335,6 +335,7 @@ class Team:
             switches=switches,
             commits=self._commits_named(own),
             task_commits=dict(self._tasks_done(own)),
+            undone=dict(self._tasks_undone(own, signed_at)),
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions=self._pasts_of(own, asking),
@@ -522,6 +523,20 @@ class Team:
                 )
                 if oid:
                     yield key, oid
+
+    def _tasks_undone(self, filed: Iterable[Filed], signed_at: int) -> Iterator[tuple[str, str]]:
+        """Yield task and commit where a revert took the task back, before the phase was signed off
+        if it is.
+        """
+        plans = plans_in(filed)
+        for plan in plans:
+            for task in plan.tasks:
+                name = str(task.get("id"))
+                words = str(task.get("a"))
+                by, position = self.history_index.undoing(str(plan.id), name, words)
+                is_meant = by and key_of_task(plans, plan, name) == f"{plan.id}/{name}"
+                if is_meant and not (NOWHERE != signed_at < position):
+                    yield f"{plan.id}/{name}", by
 
     def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:
         """Yield what each artifact says; `files`: path → blob. Only what is not known is read."""
