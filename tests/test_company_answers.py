@@ -29,7 +29,7 @@ def test_who_is_told_to_answer_is_who_has_no_tool(agent) -> None:  # type: ignor
     actor = find_actor(agent.name, None, Mode.MULTI)
     for one in definition.writes:
         spoken = spoken_by(actor, (one.path,), "yolo-fs escalate resolve")
-        assert bool(spoken.files) is bool(one.by), one.path
+        assert bool(spoken.files) is not definition.can_write, one.path
         assert spoken.decides is not definition.can_run
 
 

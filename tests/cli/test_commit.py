@@ -127,6 +127,35 @@ def test_a_path_of_somebody_else_is_refused(
     assert (code, reason(answer), team.head()) == (Exit.FINDINGS, "out_of_lane", before)
 
 
+def test_a_tester_commits_the_tests_of_a_task_and_no_source_of_another(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("tests/a.test.py", "src/a.py", "src/b.py"):
+        team.file(name, "new\n")
+    tests = ("--type", "test", "--paths")
+    code, answer = commit(team, capsys, *tests, "src/b.py")
+    assert (code, reason(answer)) == (Exit.FINDINGS, "out_of_lane")
+    code, answer = commit(team, capsys, *tests, "tests/a.test.py")
+    assert code == 0, answer
+    assert in_head(team) == ["test(01-01): RED tests of T1: rotate tokens", "tests/a.test.py"]
+    team.file("tests/a.test.py", "newer\n")
+    plan = {
+        "id": "T1",
+        "plan": "01-01",
+        "tf": ["tests/a.test.py"],
+        "tc": 1,
+        "red": True,
+        "desc": "x",
+    }
+    team.artifact("test-plan.jsonl", json.dumps(plan) + "\n")
+    team.once()
+    code, answer = commit(team, capsys, "--type", "test")
+    assert code == 0, answer
+    assert in_head(team)[1].split() == ["src/a.py", "tests/a.test.py"]
+    code, answer = commit(team, capsys, "--paths", "tests/a.test.py")
+    assert (code, reason(answer)) == (Exit.FINDINGS, "out_of_lane")
+
+
 def test_a_task_that_is_done_is_not_committed_again(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

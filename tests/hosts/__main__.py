@@ -88,7 +88,8 @@ def perform(programs: Programs, play: Play, host: str, has_hooks: bool = True) -
     claims: list[Claim] = []
     defect = ""
     with tempfile.TemporaryDirectory(prefix="hosts-", ignore_cleanup_errors=True) as place:
-        stage = Stage(Path(place), programs, host.split()[0], has_hooks=has_hooks)
+        first = host.split()[0]
+        stage = Stage(Path(place), programs, first, has_hooks=has_hooks, has_plan=play.has_plan)
         try:
             claims.extend(play.run(stage))
         except Exception as error:  # whatever it is, the other plays go on

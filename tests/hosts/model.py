@@ -9,13 +9,14 @@ import json
 import re
 import threading
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MARK = re.compile(r"PLAY:([a-z0-9-]+)(?:@([0-9]+))?")
 _COMPACTIONS = ("CRITICAL: Respond with TEXT ONLY", "CONTEXT CHECKPOINT COMPACTION")
+_BRIEF = re.compile(r"# .+\n\nYou are yolo-[a-z-]+\. Phase ")
 _AGENT = re.compile(r'"agent_id":"([^"]+)"')
 _FEW_TOKENS, _MANY_TOKENS = 1_000, 990_000
 
@@ -77,6 +78,10 @@ class Model:
 
     def __init__(self) -> None:
         self.scripts: dict[str, Sequence[Step]] = {}
+        self.player: Callable[[str, str], Sequence[Step]] | None = None
+        """Brief of an act and name of its host → what the model does; None where only plays are known."""
+        self.limits = 0
+        """Requests that are still to be refused for their rate."""
         self.requests: list[Request] = []
         self.strangers: list[str] = []
         """Paths that a host asked for, and that we do not know."""
@@ -114,11 +119,19 @@ class Model:
         return [each for each in list(self.requests) if each.play == play]
 
     def answer(
-        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] = (),
+        host: str = "claude",
     ) -> Step:
         """Return what the model does next in a conversation, in which it is offered some tools."""
         marked, play, turn = -1, "", 0
-        for at, message in enumerate(messages):
+        for at, message in enumerate(messages if self.player else ()):
+            said = "\n".join(_texts(message))
+            if message.get("role") == "user" and (brief := _BRIEF.search(said)):
+                marked, play = at, said[brief.start() :]
+        is_act = bool(play)
+        for at, message in enumerate(messages if not is_act else ()):
             if message.get("role") in ("user", "agent") and (
                 found := MARK.findall("\n".join(_texts(message)))
             ):
@@ -133,6 +146,8 @@ class Model:
         if any(words in last for words in _COMPACTIONS):
             self.requests.append(Request(f"{play}:compaction", turn, text, last))
             return Say(f"So far all went well. PLAY:{play}@{turn}")
+        if self.player and is_act and (turn == 0 or play not in self.scripts):
+            self.scripts[play] = self.player(play, host)
         names = tuple(str(each.get("name")) for each in tools)
         self.requests.append(Request(play, turn, text, last, names))
         script = self.scripts.get(play, ())
@@ -153,6 +168,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}")
+        if self.asked.limits > 0:
+            self.asked.limits -= 1
+            error = {"type": "rate_limit_error", "message": "429 Too Many Requests"}
+            self._json({"type": "error", "error": error}, 429)
+            return
         match self.path.partition("?")[0]:
             case "/v1/messages":
                 self._stream(_as_messages(self._messages(said)))
@@ -174,7 +194,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _responses(self, said: Mapping[str, Any]) -> Step:
         return self.asked.answer(
-            [{"role": "system", "content": said.get("instructions")}, *map(_turned, said["input"])]
+            [{"role": "system", "content": said.get("instructions")}, *map(_turned, said["input"])],
+            host="codex",
         )
 
     def _stream(self, events: Iterator[Mapping[str, Any]]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
+from tests.hosts.player import Player
 from tests.hosts.stage import PHASE, Stage, agents
 from yolo_fs.definitions.plugin import SKILLS
 from yolo_fs.protocol.hooks import HOST_BY_NAME
@@ -41,19 +42,21 @@ class Play(NamedTuple):
     name: str
     hosts: tuple[str, ...]
     run: Callable[[Stage], Iterator[Claim]]
+    has_plan: bool = True
+    """Whether a phase is under way when it begins."""
 
 
 PLAYS: dict[str, Play] = {}
 
 
 def play(
-    *hosts: str,
+    *hosts: str, has_plan: bool = True
 ) -> Callable[[Callable[[Stage], Iterator[Claim]]], Callable[[Stage], Iterator[Claim]]]:
     """Put a function into the table of plays."""
 
     def put(function: Callable[[Stage], Iterator[Claim]]) -> Callable[[Stage], Iterator[Claim]]:
         name = function.__name__.replace("_", " ")
-        PLAYS[name] = Play(name, hosts, function)
+        PLAYS[name] = Play(name, hosts, function, has_plan)
         return function
 
     return put
@@ -490,6 +493,31 @@ def an_act_of_a_run(stage: Stage) -> Iterator[Claim]:
         yield Claim("its tools are the roster's", is_so, asked.tools)
     yield Claim("its answer is committed as its file", stage.is_committed("critique.jsonl"), told)
     yield says("the bill stands below the run", "tokens")(told)
+
+
+def _in_run(stage: Stage) -> tuple[Path, Path]:
+    """Have a model play each role, and the host's program where a run finds it; return both logs' places."""
+    stage.model.player = lambda brief, host: Player(brief, stage.root, host).steps()
+    for host in BOTH:
+        program = stage.in_host(host).program()
+        (stage.place / "bin" / host).symlink_to(program)
+    stage.write_codex_config()
+    return stage.place, stage.root
+
+
+@play(*BOTH, has_plan=False)
+def an_intent_to_the_sign_off(stage: Stage) -> Iterator[Claim]:
+    """`yolo-fs go` with the real host in each role, headless."""
+    _in_run(stage)
+    told = stage.ours("go", "add a login", "--host", stage.host, "--team", "pair", ok=False)
+    yield says("it is shipped", "shipped")(told)
+    subjects = stage.team.git("log", "--format=%s")
+    yield says("the sign-off is on the branch", "chore(state): phase 1 complete")(subjects)
+    yield says("the Dev committed its source", "feat(01-01): T1", "feat(01-01): T2")(subjects)
+    yield Claim("nobody had to be started twice", "try 2" not in told, told)
+    yield says("what it made is valid", "all are what they should be")(
+        stage.ours("verify", ok=False)
+    )
 
 
 @play("claude")

@@ -24,7 +24,7 @@ from tests.hosts.model import Model, Request, Step, Write
 from tests.support.teams import Team
 
 PHASE = ".yolo-planning/phases/01-auth"
-PATIENCE_S = 240
+PATIENCE_S = 600
 _CLAUDE_TOOLS = "Bash,Read,Write,Edit,Agent,Task,Skill,mcp__yolo-fs,EnterWorktree"
 _QUIET = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING",
           "DISABLE_AUTOUPDATER", "DISABLE_FEEDBACK_COMMAND")  # fmt: skip
@@ -70,8 +70,18 @@ class Session(NamedTuple):
 class Stage:
     """One repository, one home, one model, and hosts that are started in it."""
 
-    def __init__(self, place: Path, programs: Programs, host: str, *, has_hooks: bool = True):
-        """Make everything anew; `has_hooks`: 'yolo-fs setup' was run, as a user would."""
+    def __init__(
+        self,
+        place: Path,
+        programs: Programs,
+        host: str,
+        *,
+        has_hooks: bool = True,
+        has_plan: bool = True,
+    ):
+        """Make everything anew; `has_hooks`: 'yolo-fs setup' was run, as a user would; `has_plan`:
+        a phase is under way.
+        """
         self.place = place
         self.host = host
         self.home = place / "home"
@@ -86,11 +96,13 @@ class Stage:
         (place / "bin/yolo-fs").symlink_to(ours)
         self.team = Team(place / "work")
         self.root = self.team.root
-        self.team.example("plan/ok/first_wave.jsonl", "01-01.plan.jsonl")
+        if has_plan:
+            self.team.example("plan/ok/first_wave.jsonl", "01-01.plan.jsonl")
         self.team.config({"yolo_fs": {"settle_ms": 0}})
         self.team.user_commits("chore: begin", ".yolo-planning/config.json")
         self.ours("start")
-        until(lambda: "01-01.plan" in self.team.git("ls-files"), "the plan is in a commit")
+        if has_plan:
+            until(lambda: "01-01.plan" in self.team.git("ls-files"), "the plan is in a commit")
         if has_hooks:
             self.ours("setup", host)
 

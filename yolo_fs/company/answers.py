@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from yolo_fs.authority.actors import Actor
 from yolo_fs.authority.authority import has_tool
-from yolo_fs.authority.writers import can_write
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.system.store import SHARED, make_folders, write_text
 
@@ -37,11 +36,15 @@ NOTHING_SPOKEN = Spoken()
 
 
 def spoken_by(actor: Actor, writes: Sequence[str], command: str) -> Spoken:
-    """Return what an agent says rather than does, by the tools that the roster gives it."""
+    """Return what an agent says rather than does, by the tools that the roster gives it.
+
+    A shell is none to write with: without a terminal a host lets it run `yolo-fs` alone.
+    """
     row = AGENT_BY_NAME.get(actor.name)
     if row is None or not row.tools:
         return NOTHING_SPOKEN
-    files = tuple(path for path in writes if not can_write(actor, path.rpartition("/")[2]))
+    can_write = has_tool(actor, "Write") or has_tool(actor, "Edit")
+    files = () if can_write else tuple(writes)
     return Spoken(files, bool(command) and not has_tool(actor, "Bash"))
 
 

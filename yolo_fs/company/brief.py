@@ -14,26 +14,34 @@ from yolo_fs.evidence.facts import plans_of
 from yolo_fs.phase.acts import Act
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.report import input_files
-from yolo_fs.protocol.departments import SHARED_NAMES
+from yolo_fs.protocol.departments import SHARED_NAMES, Role
 
 _LONGEST = 2000
+_WITH_SOURCE = frozenset({Role.DEV.value, Role.TESTER.value})
 _MOST_BYTES = 1 << 16
 """Of a variable: Linux starts no process with one of 128 KiB."""
 _OF_TASK = (("spec", "Specification"), ("v", "Verify"), ("done", "Done when"))
 
 
 def brief_of(
-    phase: Phase, act: Act, intent: str, reasons: Sequence[str], spoken: Spoken = NOTHING_SPOKEN
+    phase: Phase,
+    act: Act,
+    intent: str,
+    reasons: Sequence[str],
+    spoken: Spoken = NOTHING_SPOKEN,
+    *,
+    can_commit: bool = True,
 ) -> str:
     """Return the text of an act.
 
-    `reasons`: why the try before was not enough; `spoken`: what of it is said rather than done.
+    `reasons`: why the try before was not enough; `spoken`: what of it is said rather than done;
+    `can_commit`: whether its agent commits its source itself.
     """
-    return "\n".join(_lines(phase, act, intent, reasons, spoken)) + "\n"
+    return "\n".join(_lines(phase, act, intent, reasons, spoken, can_commit)) + "\n"
 
 
 def _lines(
-    phase: Phase, act: Act, intent: str, reasons: Sequence[str], spoken: Spoken
+    phase: Phase, act: Act, intent: str, reasons: Sequence[str], spoken: Spoken, can_commit: bool
 ) -> Iterator[str]:
     yield f"# {act.turn.sentence}"
     yield ""
@@ -51,7 +59,9 @@ def _lines(
     yield from _list("Read", _reads(phase, act))
     yield from _list("Write", (_written(one) for one in act.writes if one not in spoken.files))
     yield from _list("End with the whole content, each in one fenced block, of", spoken.files)
-    if any(not _is_artifact(path) for path in act.writes) and act.task:
+    if not can_commit and act.role in _WITH_SOURCE:
+        yield "Commit nothing: your source is committed for you once you end."
+    elif any(not _is_artifact(path) for path in act.writes) and act.task:
         yield "Commit the source yourself:"
         yield f"    yolo-fs commit --task {act.task} --type feat -m 'what was done'"
     if any(map(_is_artifact, act.writes)):

@@ -47,6 +47,10 @@ class Host(NamedTuple):
     """It gives an agent the tools of the roster and no others: what a role has no tool for, it
     says in its last message.
     """
+    can_commit: bool = True
+    """Whether `.git` can be written where its agents work; else their source is committed in their
+    name once they have ended.
+    """
 
     def words(self, names: Mapping[str, str]) -> list[str]:
         """Return the command line of one agent."""
@@ -157,6 +161,7 @@ HOSTS = (
         "codex exec --json --sandbox {sandbox} -c developer_instructions={definition} -",
         read_codex,
         keeps_to_roster=True,
+        can_commit=False,  # its sandbox shows .git read-only, so that nobody plants a hook
     ),
 )
 """What plays an agent. `command` is the row for everything else."""

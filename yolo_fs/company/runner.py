@@ -37,6 +37,7 @@ from yolo_fs.company.brief import brief_of, variables_of
 from yolo_fs.company.hosts import Host, notes_in
 from yolo_fs.company.roles import gaps_of, make_plugin, path_with_us
 from yolo_fs.company.runs import FOLDER, Run, RunAct, new_run, runs, save
+from yolo_fs.company.source import source_of
 from yolo_fs.company.team_size import with_team
 from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe, shortened
@@ -59,6 +60,7 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.reports.status import Candidate, CandidateState, report
 from yolo_fs.system.lock import hold, holder
 from yolo_fs.system.store import private_directory
+from yolo_fs.tasks.service import commit_task
 from yolo_fs.workspace import Settings, company_lock_path, load
 
 TICK_S = 0.03
@@ -90,6 +92,9 @@ _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
 """How long nobody is started after a host was refused for its rate, the first time, the second …"""
 _STREAM_BYTES = 64 * 1024 * 1024
 """Longest stream of an act; an agent that prints more is ended."""
+_LONGEST_TEXT = 60
+_DONE = "as specified"
+"""What the subject of a commit says, where its agent says nothing that fits."""
 _READ_BYTES = 1 << 20
 _TAIL_BYTES = 4096
 _COMMITS_LOOKED_AT = 50
@@ -572,7 +577,14 @@ class Runner:
         folder = self._run.folder(self._repository, record)
         make_plugin(self._repository, self._host.command)
         words = self.words_of(act)
-        brief = brief_of(self._phase, act, self._run.intent, reasons, self._spoken(act))
+        brief = brief_of(
+            self._phase,
+            act,
+            self._run.intent,
+            reasons,
+            self._spoken(act),
+            can_commit=self._host.can_commit,
+        )
         path = os.path.join(folder, agents.BRIEF)
         more = {**variables_of(self._phase, act, self._run.id, path, attempt), **path_with_us()}
         try:
@@ -596,7 +608,9 @@ class Runner:
         self._look()
         assert self._phase is not None
         for act in self._open_acts:
-            brief = brief_of(self._phase, act, intent, (), self._spoken(act))
+            brief = brief_of(
+                self._phase, act, intent, (), self._spoken(act), can_commit=self._host.can_commit
+            )
             yield act, self.words_of(act), brief
 
     def _reasons_of(self, act: Act) -> list[str]:
@@ -613,6 +627,8 @@ class Runner:
                 agents.end_group(one.process)
                 self._read_to_end(one)
                 self._put_answer(one)
+                if not self._host.can_commit and not one.exit_code and not one.why:
+                    self._commit_source(one)
             if one.ended_at is None:
                 self._hold_to_time(one)
             elif self._is_judged(one):
@@ -673,6 +689,18 @@ class Runner:
                 self._record(escalation, one.act.agent, *decision_in(one.answer))
         except YoloError as error:
             one.why = error.message
+
+    def _commit_source(self, one: _Working) -> None:
+        """Commit what an agent has made whose host lets it commit nothing, in its name."""
+        assert self._phase is not None
+        for task, type_, paths in source_of(self._phase, one.act):
+            try:
+                words = one.answer.strip().partition("\n")[0]
+                text = words if safe(words) == words and 0 < len(words) < _LONGEST_TEXT else _DONE
+                commit_task(self._repository, self._team, task, type_, text, paths)
+            except YoloError as error:
+                if error.reason is not Reason.UNCHANGED:
+                    one.why = error.message
 
     def _record(self, name: EscalationId, agent: str, move: str, text: str) -> None:
         """Record a decision, or that the next level is asked, in an agent's name."""
@@ -740,6 +768,8 @@ class Runner:
         if same is None or same.basis != one.act.basis:
             if waited_s < settle_s and self._has_written_again(one.act):
                 return False
+            if not self._host.can_commit and one.act.role == Role.TESTER:
+                self._commit_source(one)  # the branch has the plan of the tests now
             self._close(one, "done")
             self._failures.pop(one.act.key, None)
             if same is not None and self._starts.get(one.act.key, 0) >= _MOST_STARTS:
@@ -791,8 +821,6 @@ class Runner:
             reasons.append(one.why)
         if one.exit_code:
             reasons.append(f"its process ended with {_ending(one.exit_code)}")
-        if last := _last_line(one.folder):
-            reasons.append(f"it said: {last}")
         missing = [path for path in act.writes if not self._is_there(path)]
         if missing:
             reasons.append(f"not written: {', '.join(missing)}")
@@ -804,6 +832,8 @@ class Runner:
             is_same = "-" not in had and self._blobs(act) == had
             if is_same or self._stamps(act) == one.stamps:
                 reasons.append("its files have nothing new")
+        if last := _last_line(one.folder):
+            reasons.append(f"it said: {last}")
         reasons = reasons or ["nothing of it is on the branch"]
         if one.is_limited:  # the host was refused, not the agent
             self._close(one, "limited by its host")

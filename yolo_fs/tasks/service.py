@@ -21,7 +21,7 @@ from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import PhaseFacts, plans_of, texts
+from yolo_fs.evidence.facts import PhaseFacts, plans_of, texts, touches
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitOutput, run_as_user
 from yolo_fs.history.team import Team
@@ -187,15 +187,24 @@ def commit_task(
 ) -> TaskCommit:
     """Commit what changed in a task's files; `paths`, relative to the repository, narrow them down.
 
+    A commit of type `test` has the task's test files as well: those of the test plan, or, before
+    there is one, any path that is no task's file. Its subject does not begin with the task, which
+    is not done by it.
+
     Raises:
         YoloError: UNKNOWN_NAME, BAD_FORMAT, OUT_OF_LANE, UNCHANGED, LOCK_TIMEOUT; GIT_FAILED in
             git's own words, such as those of the Dev's hooks.
     """
     subject = subject_of(task, type_, text)
-    wanted = _allowed(task, files_of(team.facts(repository.head().tip), task), paths)
+    facts = team.facts(repository.head().tip)
+    own = files_of(facts, task)
+    tests = _tests_of(facts, task, paths) if type_ == "test" else ()
+    wanted = _allowed(task, own, tests, paths)
     with commit_lock(repository.common_dir):
         changed = changed_files(repository.root, wanted)
         if changed:
+            if type_ == "test" and not touches(set(own), set(changed)):
+                subject = subject_of(task, type_, text, before_work=True)
             _commit(repository.root, subject, changed)
             return TaskCommit(subject, str(repository.head().tip), tuple(changed))
     if done := team.history_index.of_task(str(task)):
@@ -206,9 +215,9 @@ def commit_task(
     )
 
 
-def subject_of(task: TaskRef, type_: str, text: str) -> str:
+def subject_of(task: TaskRef, type_: str, text: str, *, before_work: bool = False) -> str:
     """Return the prescribed subject; the task's own id comes first in it, so that it is found
-    again.
+    again. `before_work`: it does nothing of the task, as tests that come before it.
 
     Raises:
         YoloError: BAD_FORMAT.
@@ -219,12 +228,32 @@ def subject_of(task: TaskRef, type_: str, text: str) -> str:
         message = f"{safe(text)!r} is no text for a subject"
         hint = "Give one line, without control characters."
         raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
-    return SOURCE_FORMAT.render(type=type_, plan=str(task.plan), task=f"{name} {words}")
+    done = f"RED tests of {name}: {words}" if before_work else f"{name} {words}"
+    return SOURCE_FORMAT.render(type=type_, plan=str(task.plan), task=done)
 
 
-def _allowed(task: TaskRef, files: Sequence[str], paths: Sequence[str]) -> tuple[str, ...]:
+def _tests_of(facts: Iterable[PhaseFacts], task: TaskRef, paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the test files of a task: of its test plan, and what is asked for and no task's."""
+    phases = tuple(facts)
+    lines = [line for one in phases for filed in one.of_kind("test-plan") for line in filed.lines]
+    planned = [
+        file
+        for line in lines
+        if (line.get("plan"), line.get("id")) == (str(task.plan), f"T{task.number}")
+        for file in texts(line.get("tf"))
+    ]
+    every = [line for one in phases for plan in plans_of(one) for line in plan.tasks]
+    source = [posixpath.normpath(file) for line in every for file in texts(line.get("f"))]
+    free = [posixpath.normpath(path) for path in paths]
+    free = [path for path in free if not any(f"{path}/".startswith(f"{one}/") for one in source)]
+    return (*planned, *free)
+
+
+def _allowed(
+    task: TaskRef, files: Sequence[str], tests: Sequence[str], paths: Sequence[str]
+) -> tuple[str, ...]:
     """Return the paths to commit: all of the task's, or those asked for, none of another's."""
-    own = [posixpath.normpath(file) for file in files]
+    own = [posixpath.normpath(file) for file in (*files, *tests)]
     wanted = [posixpath.normpath(path) for path in paths] or own
     if not wanted:
         message = f"the plan names no files for {task}"

@@ -1,0 +1,88 @@
+"""A model that plays every role of the company from the brief that a host sends it: what the scripted agent of the demo
+would do, as calls of the host's own tools.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.hosts.model import Say, Shell, Step, Tool, Write
+from yolo_fs.demo.agent import ScriptedAgent, lines_of, plan_of, plans_beside
+
+BRIEF = re.compile(r"You are yolo-([a-z-]+)\. Phase (\S+), step ([a-z_]+)\.")
+_TASK = re.compile(r"^Task (\d\d-\d\d/T\d+):", re.MULTILINE)
+_FOLDER = threading.Lock()
+"""What an agent reads lies in the working directory, which is the process's."""
+
+
+class Player(ScriptedAgent):
+    """One act, as steps of the model."""
+
+    def __init__(self, brief: str, root: Path, host: str):
+        """`brief`: what the host sent; `root`: of the repository; `host`: whose tools there are."""
+        found = BRIEF.search(brief)
+        assert found, brief
+        task = _TASK.search(brief)
+        environment = {
+            "YOLO_FS_AGENT": f"yolo-{found[1]}",
+            "YOLO_FS_TASK": task[1] if task else "",
+            "YOLO_FS_BRIEF": os.devnull,
+            "YOLO_FS_WRITES": "\n".join(_listed(brief, "Write:")),
+        }
+        super().__init__(environment)
+        self.brief = brief
+        self.said = [*_listed(brief, "End with the whole content")]
+        self._root, self._host = root, host
+        self._steps: list[Step] = []
+
+    def steps(self) -> Sequence[Step]:
+        """Return what the model does, its last words included."""
+        with _FOLDER, contextlib.chdir(self._root):
+            self.act()
+            blocks = [f"```\n{self.content(path)}```\n" for path in self.said]
+        decides = "End with one line: `Decision: `" in self.brief
+        words = ["Decision: go on as the plan says"] if decides else []
+        return [*self._steps, Say("\n".join(("It is done.", *blocks, *words)))]
+
+    def write(self, path: str, text: str) -> None:
+        place = self._root / path
+        if self._host == "codex":
+            place_of = f"mkdir -p {shlex.quote(os.path.dirname(path) or '.')}"
+            self._steps.append(Shell(f"{place_of} && cat > {shlex.quote(path)} <<'EOF'\n{text}EOF"))
+            return
+        if place.exists():  # this host lets nobody write over what they have not read
+            self._steps.append(Tool("Read", {"file_path": str(place)}))
+        self._steps.append(Write(str(place), text))
+
+    def run(self, *words: str) -> None:
+        self._steps.append(Shell(shlex.join(words)))
+
+    def test_plan(self, path: str, department: str) -> list[dict[str, Any]]:
+        """As the definition says: each test is committed with its task's number."""
+        found = []
+        for plan in plans_beside(path, department):
+            for task in lines_of(plan)[1:]:
+                own = f"{plan_of(plan)}/{task['id']}"
+                file = f"tests/{own.replace('/', '_')}.test.ts"
+                self.write(file, f"// {task['ts']}\n")
+                words = ("--task", own, "--type", "test", "--paths", file, "-m", "it answers")
+                self.run("yolo-fs", "commit", *words)
+                found.append({"id": task["id"], "plan": plan_of(plan), "tf": [file], "tc": 1, "red": True,
+                              "desc": task["ts"]})  # fmt: skip
+        return found
+
+
+def _listed(brief: str, title: str) -> Iterator[str]:
+    """Yield the paths of a list of the brief."""
+    _, _, rest = brief.partition(f"\n{title}")
+    for line in rest.splitlines()[1:]:
+        if not line.startswith("- "):
+            return
+        yield line[2:].partition(" (")[0]
