@@ -368,12 +368,49 @@ def commands() -> str:
     """Return the help of every command as Markdown."""
     parts = ["# Commands", NOTICE, _fenced(_help(yolo_fs, "yolo-fs")), "## Exit codes"]
     parts.append(
-        _markdown(["code", "name"], [[str(int(code)), code.name.lower()] for code in Exit])
+        _markdown(
+            ["code", "name", "every command ends so when"],
+            [[str(int(code)), code.name.lower(), _WHEN[code]] for code in Exit],
+        )
     )
+    common = "Every command takes `-C DIR`, `--json`, `-q`, `-v` and `--help` as well."
+    parts += ["## Options", common, _options()]
     for name, command in _commands():
         depth = "##" if name.count(" ") == 1 else "###"
         parts += [f"{depth} {name}", _fenced(_help(command, name))]
     return "\n\n".join(parts) + "\n"
+
+
+_WHEN = {
+    Exit.DONE: "done, or done already; the answer is yes",
+    Exit.FINDINGS: "there are findings, or the answer is no",
+    Exit.USAGE: "typed wrong, or no such phase, gate, task or agent",
+    Exit.NOT_HERE: "no repository, no planning tree, or nothing runs",
+    Exit.LOCK_TIMEOUT: "somebody else holds the lock",
+    Exit.GIT_FAILED: "git refused",
+    Exit.UNREADABLE: "a file that cannot be read as what it is",
+    Exit.DEFECT: "a defect of yolo_fs",
+    Exit.TRY_AGAIN: "the same call works later, or a person is asked first",
+    Exit.BAD_CONFIG: "the configuration is broken",
+    Exit.INTERRUPTED: "interrupted",
+}
+_COMMON = frozenset({"start", "as_json", "quiet", "verbose", "help"})
+"""Parameters of every command."""
+
+
+def _options() -> str:
+    rows = []
+    for name, command in _commands():
+        if isinstance(command, click.Group) and not command.invoke_without_command:
+            continue
+        context = click.Context(command)
+        own = [each for each in command.params if each.name not in _COMMON]
+        options = (each for each in own if isinstance(each, click.Option) and not each.hidden)
+        words = [each.make_metavar(context) for each in own if isinstance(each, click.Argument)]
+        typed = " ".join((name.removeprefix("yolo-fs "), *words))
+        spelled = " ".join(max(each.opts, key=len) for each in options)
+        rows.append([f"`{typed}`".replace("|", "\\|"), f"`{spelled}`" if spelled else ""])
+    return _markdown(["command", "its own options"], rows)
 
 
 def manual() -> str:

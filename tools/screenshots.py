@@ -1,23 +1,31 @@
 """Takes the pictures of the README from the demo: the board at three sizes in both themes, and the
-demo in a terminal.
+demo in a terminal. With --situations, the board's home in six situations, at four widths, in both
+themes, to be looked at.
 """
 
 from __future__ import annotations
 
 import argparse
 import html
+import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.play.play import PlayScene
 from tests.web.browser import launched
-from tests.web.served import Client
+from tests.web.served import Client, served
+from tests.web.situations import SITUATIONS, team_in
 from tests.web.watched import Watched, share, watch
 
 ROOT = Path(__file__).resolve().parent.parent
+WIDTHS = (390, 1_024, 1_440, 2_560)
+SHIPPED = "shipped"
 SIZES = {"wide": (1_440, 900), "tablet": (820, 1_100), "phone": (360, 740)}
 VIEWS = {
     "team": "",
@@ -32,8 +40,15 @@ def main() -> int:
     """Write `docs/images`, or the folder that is given."""
     parser = argparse.ArgumentParser(prog="tools/screenshots", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "images")
-    folder = parser.parse_args().folder
+    parser.add_argument(
+        "--situations", nargs="*", metavar="NAME", choices=(*SITUATIONS, SHIPPED), default=None
+    )
+    given = parser.parse_args()
+    folder: Path = given.folder
     folder.mkdir(parents=True, exist_ok=True)
+    if given.situations is not None:
+        _take_situations(folder, given.situations or (*SITUATIONS, SHIPPED))
+        return 0
     with launched() as browser:
 
         def open_page(client: Client) -> Any:
@@ -73,6 +88,34 @@ def main() -> int:
     return 0
 
 
+def _take_situations(folder: Path, names: Iterable[str]) -> None:
+    with launched() as browser, TemporaryDirectory() as place:
+        os.environ["XDG_CONFIG_HOME"] = place
+        for name in names:
+            root = _shipped() if name == SHIPPED else team_in(name, Path(place, name)).root
+            with served(root) as client:
+                for scheme in ("light", "dark"):
+                    context = browser.new_context(color_scheme=scheme)
+                    page = context.new_page()
+                    for width in WIDTHS:
+                        page.set_viewport_size({"width": width, "height": 900})
+                        page.goto(client.url)
+                        page.wait_for_selector(".view")
+                        page.wait_for_timeout(400)
+                        path = folder / f"{name}-{width}-{scheme}.png"
+                        page.screenshot(path=str(path), full_page=True)
+                    context.close()
+            if name == SHIPPED:
+                shutil.rmtree(root)
+
+
+def _shipped() -> Path:
+    """Return a repository in which the demo has ended."""
+    command = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "50", "--keep", "--json"]
+    done = subprocess.run(command, capture_output=True, check=True, env=_environment())
+    return Path(json.loads(done.stdout)["data"]["repository"])
+
+
 def _take(
     browser: Any, client: Client, folder: Path, size: str, scheme: str, screen: dict[str, int]
 ) -> None:
@@ -93,9 +136,12 @@ def _take(
 
 def _demo() -> str:
     command = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "20"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    done = subprocess.run(command, capture_output=True, check=True, env=_environment())
     return "\n".join(done.stdout.decode().splitlines()[:44])
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
 
 
 if __name__ == "__main__":
