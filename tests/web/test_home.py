@@ -20,6 +20,15 @@ CUT = """() => [...document.querySelectorAll('main *')].filter((one) => one.offs
   && getComputedStyle(one).overflowX !== 'visible' && !one.matches('.hidden, input, select')).map((one) => one.className)"""
 SIZES = """() => [...new Set([...document.querySelectorAll('body *')].filter((one) => one.offsetParent && one.textContent.trim())
   .map((one) => getComputedStyle(one).fontSize))]"""
+BROKEN = """() => [...document.querySelectorAll('.grid .name')].filter((one) => {
+  const range = document.createRange(), text = one.firstChild, cell = one.closest('th').getBoundingClientRect();
+  return one.scrollWidth > cell.width + 1 || text.data.split(' ').some((word) => {
+    const start = text.data.indexOf(word);
+    range.setStart(text, start); range.setEnd(text, start + word.length);
+    return range.getClientRects().length > 1;
+  });
+}).map((one) => one.textContent)"""
+"""Names that are wider than their column, or have a word on two lines."""
 Seen = Callable[..., Any]
 
 
@@ -105,6 +114,13 @@ def test_what_is_empty_has_no_card_and_no_tab(browser: Any, tmp_path: Path) -> N
         assert page.locator("nav a").all_inner_texts() == ["Team", "Time", "Artifacts"]
         for key in ("escalations", "refused", "agents", "company"):
             assert page.locator(f"[data-key={key}]").count() == 0
+    with board_of(browser, team_in("fresh", tmp_path / "fresh")) as (page, _):
+        assert (
+            page.locator("[data-key=none] .command code").inner_text() == "yolo-fs phase new SLUG"
+        )
+        assert page.locator("[data-key=events]").count() == 0
+        assert not page.locator("#phase").is_visible()
+        assert not page.locator("#when").is_visible()
 
 
 def test_a_moment_of_the_past_shows_nothing_that_came_later(browser: Any, tmp_path: Path) -> None:
@@ -158,6 +174,18 @@ def test_health_is_in_the_inbox_with_its_command(
     capsys.readouterr()
     assert run(["inbox", "-C", str(team.root)]) == 1
     assert "yolo-fs doctor" in capsys.readouterr().out
+
+
+def test_the_name_of_no_step_is_broken_or_covers_another(browser: Any, tmp_path: Path) -> None:
+    with board_of(browser, team_in("at-work", tmp_path)) as (page, _):
+        for width in (390, 1_024, 1_560):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.reload()
+            page.wait_for_selector(".grid .name")
+            names = page.locator(".grid .name").all_inner_texts()
+            assert {"implementation", "documentation", "integration gate"} <= {*names}, width
+            wrapped = page.evaluate(BROKEN)
+            assert wrapped == [], width
 
 
 @pytest.mark.sampled(4)

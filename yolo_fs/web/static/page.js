@@ -252,6 +252,7 @@ function show() {
   mendChildren($("views"), Object.entries(VIEWS).map(([name, [title]], at) => !isUsed(name) ? null : el("a", { href: address({ ...state, view: name }), "aria-current": name === state.view ? "page" : null, "aria-keyshortcuts": String(at + 1) }, title)).filter(Boolean));
   mendChildren($("phase"), (state.board.team?.phases ?? []).map((one) => el("option", { value: one.phase, "data-key": one.phase }, `${one.phase} · ${one.complete ? "complete" : `${one.pace.steps_done}/${one.pace.steps} steps`}`)));
   $("phase").value = state.phase;
+  $("phase").parentElement.hidden = !$("phase").options.length;
   document.body.dataset.commit = state.board.team?.commit ?? "";
   document.body.dataset.past = String(Boolean(state.at));
   showLive();
@@ -285,6 +286,7 @@ function showTime() {
   range.setAttribute("aria-valuetext", words);
   $("moment").textContent = moments.length ? `${index + 1} of ${moments.length} · ${words}` : words;
   $("now").disabled = !state.at;
+  range.parentElement.hidden = !moments.length;
   $("play").textContent = timer ? "Pause" : "Play";
   for (const image of document.querySelectorAll(".plot svg[data-from]")) mark(image, one);
 }

@@ -34,7 +34,7 @@ export function team(state) {
   const { board } = state;
   const phase = state.phaseNow();
   return el("div.view.team", {}, needsYou(state),
-    phase ? [summary(state, phase), cause(phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet: the first agent writes its file, or 'yolo-fs phase new SLUG' begins one.")),
+    phase ? [summary(state, phase), cause(phase), steps(state, phase)] : card("Team", "none", empty("No phase has a committed artifact yet. An agent begins one with its first file, or you do:"), command(state, "yolo-fs phase new SLUG")),
     el("div.column", { "data-key": "work" }, phase ? escalations(state, phase) : null, refused(state), phase ? [gates(state, phase), plans(phase)] : null),
     el("div.column", { "data-key": "aside" }, atWork(state), recent(state), phase ? waits(phase) : null, board.crew ? crew(board.crew) : null));
 }
@@ -106,7 +106,7 @@ function steps(state, phase) {
   const cellOf = (row, step) => cell(state, row, row.steps.find((one) => one.step === step));
   const grid = isNarrow.matches
     ? el("table.grid.upright", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span.hidden", {}, "Step")), rows.map((row) => el("th", { scope: "col" }, row.department)))),
-      el("tbody", {}, order.map(([step, number]) => el("tr", { "data-key": step }, el("th", { scope: "row" }, el("span.no", {}, number), " ", words(step)), rows.map((row) => cellOf(row, step))))))
+      el("tbody", {}, order.map(([step, number]) => el("tr", { "data-key": step }, el("th", { scope: "row" }, el("span.no", {}, number), el("span.name", {}, words(step))), rows.map((row) => cellOf(row, step))))))
     : el("table.grid", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span.hidden", {}, "Department")),
       order.map(([step, number]) => el("th", { scope: "col", title: words(step) }, el("span.no", {}, number), el("span.name", {}, words(step)))))),
     el("tbody", {}, rows.map((row) => el("tr", { "data-key": row.department }, el("th", { scope: "row" }, row.department), order.map(([step]) => cellOf(row, step))))));
@@ -253,12 +253,13 @@ function refused(state) {
 function recent(state) {
   if (state.at) return past(state);
   const rows = state.events.slice(0, Math.max(12, state.unshown));
+  if (!rows.length) return null;
   return card("What happened", "events", el("ol.events", { reversed: true }, rows.map((one) => {
     const said = one.happening ?? { actor: "", verb: one.type, object: one.subject, why: "", path: "", commit: "" };
     return el("li", { "data-key": `e${one.seq}`, "data-seq": one.seq }, el("time", { datetime: one.time, title: `${one.time}: ${one.type}` }, plain(one.time).slice(11, 16)),
       el("span.what", {}, el("strong", {}, said.actor), ` ${said.verb} `, said.path ? el("a", { href: state.link({ view: "artifacts", path: said.path, at: "" }) }, path(said.path, home(state))) : said.object,
         said.why ? el("span.why", {}, ` ${words(said.why)}`) : null, " ", said.commit ? el("a", { href: state.link({ at: said.commit }), title: "the team at this commit" }, commit(said.commit)) : null));
-  })), rows.length ? null : empty("Nothing yet while this page is open."));
+  })));
 }
 
 /** What the phase's history had at the moment that is looked at; nothing that came later. */
