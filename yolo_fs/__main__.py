@@ -14,6 +14,9 @@ COLLECTED_AFTER = 500_000
 """Objects after which a command that ends soon looks for garbage: imports alone make many, and
 hardly any of them is garbage."""
 
+_AGAIN_S = 0.01
+_STOPPING = (_signal.SIGINT, _signal.SIGTERM)
+
 
 def start() -> int:
     """Run the command line as a process of its own: most commands end the process themselves, the
@@ -68,6 +71,24 @@ def _end_as_by_ctrl_c() -> None:
     for number in (_signal.SIGTERM, _signal.SIGHUP):
         if _signal.getsignal(number) == _signal.SIG_DFL:
             _signal.signal(number, _signal.default_int_handler)
+    sys.unraisablehook = _interrupt_again
+
+
+def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+    """Stop once more where the first time came in a finalizer: Python raises nothing out of one."""
+    if lost.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(lost)
+        return
+    import threading
+
+    main_thread = threading.main_thread().ident
+    heard = (one for one in _STOPPING if _signal.getsignal(one) == _signal.default_int_handler)
+    number = next(heard, None)
+    if main_thread is not None and number is not None:
+        # later: as long as the finalizer runs, it would be lost again
+        send = threading.Timer(_AGAIN_S, _signal.pthread_kill, (main_thread, number))
+        send.daemon = True
+        send.start()
 
 
 def _open_closed_streams() -> None:

@@ -61,6 +61,35 @@ def test_where_something_still_runs_or_is_looked_into_the_interpreter_ends_it(
     assert code == 0 and "the interpreter ends it" in lines and "last duty" in lines
 
 
+LOST = """
+import signal, time
+{before}
+from yolo_fs.__main__ import _end_as_by_ctrl_c
+_end_as_by_ctrl_c()
+class Left:
+    def __del__(self):
+        signal.raise_signal(signal.{number})
+Left()
+try:
+    print("lost")
+    time.sleep(5)
+except KeyboardInterrupt:
+    print("stopped")
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "number"),
+    [("", "SIGINT"), ("signal.signal(signal.SIGINT, signal.SIG_IGN)", "SIGTERM")],
+)
+def test_an_interrupt_that_comes_in_a_finalizer_is_not_lost(before: str, number: str) -> None:
+    program = LOST.format(before=before, number=number)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=30, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == (b"lost\nstopped\n", b"", 0)
+
+
 def test_what_cannot_be_written_is_told() -> None:
     code, _ = ended(["--version"], out="/dev/full")
     assert code != 0
