@@ -397,6 +397,29 @@ def test_told_to_commit_it_commits_what_it_made_and_nothing_of_the_users(
     assert run(["verify", "-C", str(root)]) == Exit.DONE
 
 
+def test_told_to_commit_it_makes_nothing_as_long_as_nobody_may_commit(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it made without a commit it would keep the next time, and never commit."""
+    lock = root / ".git/index.lock"
+    lock.touch()
+    code, answer = init(root, capsys, "--commit")
+    assert (code, reasons(answer)) == (Exit.TRY_AGAIN, ["index_locked"])
+    assert not (root / ".yolo-planning").exists() and lock.exists()
+    lock.unlink()
+    code, answer = init(root, capsys, "--commit")
+    assert code == Exit.DONE and answer["data"]["commit"]
+
+
+def test_what_git_ignores_is_made_and_not_committed(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / ".gitignore").write_text(".yolo-planning/\n")
+    code, answer = init(root, capsys, "--commit")
+    assert (code, reasons(answer)) == (Exit.FINDINGS, ["gitignored"])
+    assert (root / ".yolo-planning/config.json").exists() and answer["data"]["commit"] == ""
+
+
 def test_on_a_terminal_it_asks_for_what_the_command_line_leaves_open(root: Path) -> None:
     command = [sys.executable, "-P", "-m", "yolo_fs", "init"]
     terminal = Terminal(command, root, dict(os.environ))

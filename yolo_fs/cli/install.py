@@ -95,6 +95,9 @@ def init(
         if makes and not dry_run and can_ask(asked):
             team, is_committed, is_started = _asked_for(team, is_committed, is_started)
             deeds = plan(repository.root, departments, team)
+        commits = is_committed and makes and not dry_run
+        if commits:  # what is made and not committed would be kept next time
+            FileCommitter(repository, load(repository.root)).refuse_obstacle(repository.head())
         if not dry_run:
             deeds = carry_out(repository.root, deeds)
         hooks = () if no_hooks else githooks.plan_install(repository)
@@ -102,7 +105,8 @@ def init(
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
         commit = ""
-        if is_committed and not dry_run and not errors(findings):
+        is_held = commits and bool(findings)
+        if commits and not is_held:
             commit = _committed(repository, settings, deeds)
         if is_started and not dry_run:
             findings += start_daemon(repository, None).findings
@@ -124,7 +128,7 @@ def init(
             "next": next_,
         },
         [*findings, *refused, *githooks.unfit(hooks), *unmade],
-        Exit.FINDINGS if refused else Exit.DONE,
+        Exit.FINDINGS if refused or is_held else Exit.DONE,
         lambda _: _show(deeds, () if unmade else hooks, next_, dry_run=dry_run),
     )
 

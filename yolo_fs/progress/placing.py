@@ -125,13 +125,11 @@ class FileCommitter:
             rules.close()
         return tuple(found)
 
-    def commit(self, request: CommitRequest, head: Head, before: Mapping[str, bytes | None]) -> str:
-        """Commit the files of a request, put them into the work tree, and return the commit.
-
-        `before`: as `placed` takes it.
+    def refuse_obstacle(self, head: Head) -> None:
+        """Refuse to commit as long as nobody may.
 
         Raises:
-            YoloError: what stands in the way of any commit, or of this one.
+            YoloError: what stands in the way of any commit.
         """
         repository, policy = self._repository, self._settings.policy
         obstacles = Obstacles(
@@ -144,6 +142,17 @@ class FileCommitter:
         if obstacle := obstacles.find(head):
             hint = "'yolo-fs status' says what stands in the way."
             raise YoloError(obstacle, obstacle.sentence, hint=hint, exit_code=Exit.TRY_AGAIN)
+
+    def commit(self, request: CommitRequest, head: Head, before: Mapping[str, bytes | None]) -> str:
+        """Commit the files of a request, put them into the work tree, and return the commit.
+
+        `before`: as `placed` takes it.
+
+        Raises:
+            YoloError: as `refuse_obstacle`, and what stands in the way of this one.
+        """
+        self.refuse_obstacle(head)
+        repository, policy = self._repository, self._settings.policy
         repository.make_own_dir()
         durable = policy.durability == "fsync"
         repository.objects.is_durable = durable
