@@ -40,6 +40,7 @@ def test_each_state_of_the_sources_is_checked_once_and_told_wherever_evidence_is
     marks = tmp_path / "marks"
     say_as_user(repo, {"repositories": {str(repo.root): {"verify_command": CHECK}}})
     repo.commit_file("version", "bad\n")
+    unsaved = repo.file("src/unsaved.py", "x = 1\n")
     daemon = start(repo, MARKS=str(marks))
     bad = repo.look("rev-parse", "HEAD").strip()
     until(lambda: ended(daemon) == [(bad, False)], "the first sources failed")
@@ -48,6 +49,8 @@ def test_each_state_of_the_sources_is_checked_once_and_told_wherever_evidence_is
     daemon.wait_committed([made])
     assert f"failed (exit code 1) at {bad[:12]}" in why(repo)
     assert "version bad" in why(repo)
+    assert "changes that are in no commit" in why(repo)
+    unsaved.unlink()
     assert f"failed (exit code 1) at {bad[:12]}" in repo.yolo_fs("status").stdout.decode()
     repo.commit_file("version", "good\n")
     good = repo.look("rev-parse", "HEAD").strip()

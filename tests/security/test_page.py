@@ -12,6 +12,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 PAGE = " ".join((PROJECT / "docs/threats.md").read_text().split())
 STARTS = {
+    "checking/verify_command.py": "`verify_command` of one work tree",
     "company/agents.py": "the program of an agent for `go` and its like",
     "daemon/observing.py": "Python with this package",
     "demo/agent.py": "the scripted agent of `demo`",

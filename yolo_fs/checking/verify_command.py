@@ -210,8 +210,11 @@ class SourceVerifier:
         return sources_of(self._repository, self._repository.head().tip) == sources
 
     def _is_clean(self) -> bool:
-        beside = f":(top,exclude){PLANNING_ROOT}"
-        return not self._repository.git.text("status", "--porcelain", "--", ":/", beside)
+        # dirty: within a submodule git would run the filters that its own configuration names
+        how = ("--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty")
+        where = (":/", f":(top,exclude){PLANNING_ROOT}")
+        more = {"GIT_LITERAL_PATHSPECS": "0"}
+        return not self._repository.git.run("status", *how, "--", *where, more=more).out
 
 
 def _environment() -> Mapping[str, str]:
