@@ -12,18 +12,18 @@ from typing import Any
 RECORDED = Path(__file__).parent.parent / "fixtures/hosts"
 _ANSWERS = {
     "nothing": "nothing",
-    "context": "tells",
+    "context": "adds to the context",
     "deny": "refuses",
     "block": "sends back",
-    "exit": "refuses by exit code 2",
+    "exit": "refuses with exit code 2",
 }
 _MOST = 70
 _HEAD = """\
 # What hosts sent, and what we answer
 
-Each file of `fixtures/hosts` is a payload that Claude Code 2.1.330 or Codex 0.169.0 really sent, with the answer that it
-gets and the reason. `tests/cli/test_host_payloads.py` replays every one in a repository with a committed plan and an
-invalid `critique.jsonl`, so this page cannot say what is not so. [hosts.md](../hosts.md) has the rest.
+Each file of `fixtures/hosts` is a payload that Claude Code 2.1.330 or Codex 0.169.0 sent, with our answer and the reason.
+`tests/cli/test_host_payloads.py` replays each of them in a repository with a committed plan and an invalid
+`critique.jsonl`. [hosts.md](../hosts.md) describes the hooks.
 """
 
 
