@@ -20,6 +20,21 @@ CLAUDE_END = {
     "usage": {"input_tokens": 10, "output_tokens": 5, "cache_read_input_tokens": 85},
     "result": "done",
 }
+_MODEL = {"inputTokens": 4000, "outputTokens": 80, "cacheReadInputTokens": 7, "costUSD": 0.0176}
+CLAUDE_WITH_SUBAGENT = {
+    "type": "result",
+    "total_cost_usd": 0.0176,
+    "usage": {"input_tokens": 2000, "output_tokens": 40},
+    "modelUsage": {"claude-opus-5-5": {**_MODEL, "cacheCreationInputTokens": 0, "contextWindow": 1000000}},
+    "result": "done",
+}  # fmt: skip
+"""As Claude Code 2.1.330 printed it; `usage` is of its own requests alone."""
+CLAUDE_SECOND = {
+    **CLAUDE_WITH_SUBAGENT,
+    "result_index": 1,
+    "total_cost_usd": 0.0226,
+    "model_usage_since_last_result": {"claude-opus-5-5": {**_MODEL, "inputTokens": 100, "costUSD": 0.005}},
+}  # fmt: skip
 CLAUDE_LIMIT = {"type": "system", "subtype": "api_retry", "error_status": 429}
 CODEX_TOOL = {"type": "item.completed", "item": {"type": "command_execution", "command": "ls"}}
 CODEX_SAYS = {"type": "item.completed", "item": {"type": "agent_message", "text": "done"}}
@@ -32,6 +47,16 @@ CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit
     [
         ("claude", CLAUDE_TOOL, StreamNote(tool="Read", text="I look")),
         ("claude", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
+        (
+            "claude",
+            CLAUDE_WITH_SUBAGENT,
+            StreamNote(tokens=4087, cost_usd=0.0176, text="done", answer="done"),
+        ),
+        (
+            "claude",
+            CLAUDE_SECOND,
+            StreamNote(tokens=187, cost_usd=0.005, text="done", answer="done"),
+        ),
         ("claude", CLAUDE_LIMIT, StreamNote(is_limited=True)),
         ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
         ("codex", CODEX_SAYS, StreamNote(text="done", answer="done")),
@@ -57,6 +82,7 @@ def test_a_line_says_what_was_used(host: str, line: dict[str, object], note: Str
         b'{"type":"result","usage":{"input_tokens":-5,"output_tokens":-1e9},"total_cost_usd":-9.5}',
         b'{"type":"result","usage":{"input_tokens":1e400},"total_cost_usd":true}',
         b'{"type":"result","total_cost_usd":NaN}',
+        b'{"type":"result","modelUsage":{"a":7,"b":{"inputTokens":"x","costUSD":"y"}}}',
         b'{"type":"result","total_cost_usd":%s}' % (b"9" * 5000),
     ],
 )

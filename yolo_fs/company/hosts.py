@@ -81,9 +81,10 @@ def notes_in(host: Host, data: bytes) -> Iterator[StreamNote]:
 def read_claude(line: Mapping[str, Any]) -> StreamNote:
     """Read a line of `--output-format stream-json`; its last one has the bill."""
     if line.get("type") == "result":
+        tokens, cost_usd = _bill_of_claude(line)
         return StreamNote(
-            tokens=_sum(line.get("usage")),
-            cost_usd=float(_amount(line.get("total_cost_usd"))),
+            tokens=tokens,
+            cost_usd=cost_usd,
             is_limited=_is_limited(line),
             text=_text(line.get("result")),
             answer=_whole(line.get("result")),
@@ -96,6 +97,25 @@ def read_claude(line: Mapping[str, Any]) -> StreamNote:
             tool = _text(part.get("name")) if part.get("type") == "tool_use" else tool
             text = _text(part.get("text")) or text
     return StreamNote(is_limited=_is_limited(line), tool=tool, text=text)
+
+
+def _bill_of_claude(line: Mapping[str, Any]) -> tuple[int, float]:
+    """Return tokens and cost since the last such line: its `usage` leaves its subagents out, and
+    its totals begin with the first line.
+    """
+    cost_usd = float(_amount(line.get("total_cost_usd")))
+    since = line.get("model_usage_since_last_result")
+    used = since if isinstance(since, Mapping) else line.get("modelUsage")
+    models = (
+        [one for one in used.values() if isinstance(one, Mapping)]
+        if isinstance(used, Mapping)
+        else []
+    )
+    if not models:
+        return _sum(line.get("usage")), cost_usd
+    if _amount(line.get("result_index")) > 0:
+        cost_usd = float(sum(_amount(one.get("costUSD")) for one in models))
+    return sum(_sum(one, _COUNTED_OF_MODEL) for one in models), cost_usd
 
 
 def read_codex(line: Mapping[str, Any]) -> StreamNote:
@@ -113,10 +133,14 @@ _COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens",
             "cache_read_input_tokens")  # fmt: skip
 
 
-def _sum(usage: object) -> int:
+_COUNTED_OF_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens",
+                     "cacheCreationInputTokens")  # fmt: skip
+
+
+def _sum(usage: object, keys: Sequence[str] = _COUNTED) -> int:
     if not isinstance(usage, Mapping):
         return 0
-    return sum(int(_amount(usage.get(key))) for key in _COUNTED)
+    return sum(int(_amount(usage.get(key))) for key in keys)
 
 
 def _amount(value: object) -> int | float:
