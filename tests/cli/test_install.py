@@ -459,3 +459,44 @@ def test_hooks_that_cannot_be_made_keep_nobody_from_the_planning_tree(
     assert answer["data"]["commit"] and answer["data"]["hooks"] == []
     assert [each for each in answer["findings"] if "hooks install" in each["hint"]]
     assert run(["hooks", "install", "-C", str(root)]) != Exit.DONE
+
+
+HOOK = "#!/bin/sh\nexit 0\n"
+
+
+def with_shared_hooks(root: Path) -> Path:
+    hook = root / ".husky" / "pre-commit"
+    hook.parent.mkdir()
+    hook.write_text(HOOK)
+    hook.chmod(0o755)
+    subprocess.run(["git", "-C", root, "config", "core.hooksPath", ".husky"], check=True)
+    return hook
+
+
+def test_hooks_among_the_files_of_a_team_change_only_where_it_is_asked_for(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = with_shared_hooks(root)
+    code, answer = init(root, capsys)
+    assert (code, answer["data"]["hooks"]) == (Exit.DONE, [])
+    [warning] = [one for one in answer["findings"] if one["reason"] == "hook_broken"]
+    assert warning["path"] == ".husky"
+    assert "yolo-fs hooks install" in warning["hint"]
+    assert [path.name for path in hook.parent.iterdir()] == ["pre-commit"]
+    assert hook.read_text() == HOOK
+
+
+@pytest.mark.parametrize("typed", ["n", "y"])
+def test_on_a_terminal_it_asks_before_a_hook_of_the_team_is_changed(root: Path, typed: str) -> None:
+    hook = with_shared_hooks(root)
+    command = [sys.executable, "-m", "yolo_fs", "init", "--team", "solo", "--commit", "--start"]
+    terminal = Terminal(command, root, dict(os.environ))
+    try:
+        terminal.until("pre-push")
+        terminal.until("Change these?")
+        assert hook.read_text() == HOOK
+        terminal.type(f"{typed}\n")
+        assert terminal.end() == 0, terminal.shown
+    finally:
+        subprocess.run([sys.executable, "-m", "yolo_fs", "stop", "-C", root], check=True)
+    assert ("git-hook" in hook.read_text()) is (typed == "y")

@@ -109,6 +109,7 @@ def test_nothing_of_ours_is_left_but_history(repo: Repo, state: Callable[[Repo],
     state(repo)
     before = snapshot(repo)
     repo.yolo_fs("init")
+    repo.yolo_fs("hooks", "install")
     repo.git("add", "-A", PLANNING)
     repo.git("commit", "-qm", "chore(repo): begin")
     for host in ("claude", "codex", "cursor"):

@@ -86,7 +86,9 @@ def init(
     """Make the planning tree `.yolo-planning/` in this repository.
 
     Never overwrites a file and never touches your own .gitignore; a second time it does nothing. On
-    a terminal it asks for what the command line leaves open: the team, the commit, the daemon.
+    a terminal it asks for what the command line leaves open: the team, the commit, the daemon, and
+    before it changes a hook that lies among the files of your team, as husky has it; elsewhere it
+    leaves such a hook to 'yolo-fs hooks install'.
     """
     repository = Repository(asked.start)
     try:
@@ -101,6 +103,11 @@ def init(
         if not dry_run:
             deeds = carry_out(repository.root, deeds)
         hooks = () if no_hooks else githooks.plan_install(repository)
+        shared = githooks.shared(repository, hooks)
+        unasked = []
+        if shared and not (not dry_run and can_ask(asked) and _may_change(shared)):
+            unasked.append(_unasked(repository.root, shared))
+            hooks = hooks if dry_run else ()
         unmade = [] if dry_run else _hooks_unmade(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
@@ -127,7 +134,7 @@ def init(
             "commit": commit,
             "next": next_,
         },
-        [*findings, *refused, *githooks.unfit(hooks), *unmade],
+        [*findings, *refused, *githooks.unfit(hooks), *unmade, *unasked],
         Exit.FINDINGS if refused or is_held else Exit.DONE,
         lambda _: _show(deeds, () if unmade else hooks, next_, dry_run=dry_run),
     )
@@ -142,6 +149,26 @@ def _asked_for(team: str | None, is_committed: bool, is_started: bool) -> tuple[
     is_committed = is_committed or click.confirm("Commit the files that it makes?", default=True)
     is_started = is_started or click.confirm("Start the daemon?", default=True)
     return str(team), is_committed, is_started
+
+
+def _may_change(paths: Sequence[str]) -> bool:
+    for path in paths:
+        click.echo(f"  {safe(os.path.relpath(path), 500)}")
+    asked = "Git looks for hooks among the files of your team. Change these?"
+    return click.confirm(asked, default=False)
+
+
+def _unasked(root: str, paths: Sequence[str]) -> Finding:
+    folder = os.path.relpath(os.path.dirname(paths[0]), root)
+    return Finding(
+        Reason.HOOK_BROKEN,
+        folder,
+        message=f"git looks for hooks here, among the files of your team; {len(paths)} of them "
+        "change only if you ask for it",
+        expected="hooks of ours, which give hints before a commit",
+        hint="'yolo-fs hooks install --dry-run' lists them, 'yolo-fs hooks install' changes them.",
+        level=Level.WARNING,
+    )
 
 
 def _committed(repository: Repository, settings: Settings, deeds: Sequence[Deed]) -> str:

@@ -164,6 +164,19 @@ def plan_install(repository: Repository) -> tuple[Deed, ...]:
     )
 
 
+def shared(repository: Repository, deeds: Sequence[Deed]) -> tuple[str, ...]:
+    """Return the files of work trees that deeds change: a team shares them, as those of husky."""
+    trees = [f"{tree}/" for tree in repository.work_trees()]
+    own = (f"{repository.common_dir}/", f"{repository.git_dir}/")
+    return tuple(
+        deed.path
+        for deed in deeds
+        if isinstance(deed, HookFileChange | HookFileMove)
+        and deed.path.startswith(tuple(trees))
+        and not deed.path.startswith(own)
+    )
+
+
 def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
     """Return what takes out all that `plan_install` puts in."""
     deeds: list[Deed] = []
