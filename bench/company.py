@@ -77,7 +77,7 @@ def play(seed: int, share: float, folder: Path) -> Ending:
     faults = tuple(_faults(root / ".git/yolo-fs/company"))
     outcome = data.get("outcome", f"exit {done.returncode}")
     again = [event for event in events if event["event"] == "agent.started"]
-    waiting = [item["question"] for item in data.get("waiting", ())]
+    waiting = [one["question"] for one in data.get("waiting", ()) if one["kind"] != "agent"]
     why = (*data.get("given_up", ()), *waiting)
     if outcome not in ("shipped", "interrupted") and not why:
         wrong = (*wrong, f"it ends as {outcome}, and says no reason")

@@ -520,6 +520,19 @@ def an_intent_to_the_sign_off(stage: Stage) -> Iterator[Claim]:
     )
 
 
+@play(*BOTH, has_plan=False)
+def a_rate_that_is_refused(stage: Stage) -> Iterator[Claim]:
+    """The model's first answer is HTTP 429: everybody waits, and nobody fails."""
+    _in_run(stage)
+    stage.model.limits = 1
+    words = ("--host", stage.host, "--team", "solo", "--max-tokens", "1")
+    told = stage.ours("go", "add a login", *words, ok=False)
+    yield says("the run waits", "host.limited", "wait_s 30")(told)
+    yield Claim("the try does not count", "try 2" not in told, told)
+    yield says("the act is done", "analyze po")(told)
+    yield says("it is on the branch", "analysis")(stage.team.git("log", "--format=%s"))
+
+
 @play("claude")
 def the_company_in_a_session(stage: Stage) -> Iterator[Claim]:
     """`/yolo:go` of the plugin: the session knows where the team is, and starts an agent in its role."""
