@@ -252,12 +252,14 @@ class HistoryIndex:
         """Return the last commit whose subject names a task, `NN-MM/Tk`; nothing when none does."""
         return self._last_named("task", task)
 
+    def has_undone(self) -> bool:
+        """Return whether anything was reverted at all."""
+        return bool(self._rows("select 1 from named where kind = 'undone' and ? >= 0 limit 1"))
+
     def undoing(self, plan: str, task: str, words: str) -> tuple[str, int]:
         """Return the commit that reverted what did a task, and its place; nothing where the task
         was never done, or was done again. `words`: what the plan says of it.
         """
-        if not self._rows("select 1 from named where kind = 'undone' and ? >= 0 limit 1"):
-            return "", NOWHERE
         names = (("task", f"{plan}/{task}", ""), ("work", plan, alike(words)))
         last = [
             self._last_of((kind, UNDONE), *key) for kind, *key in names if kind == "task" or key[1]

@@ -114,6 +114,10 @@ class Team:
         """Numbers that two phases have, as of the commit that was asked for last."""
         self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
         """Plan → what tells whether it has other source commits by now, and those it had."""
+        self._in_order: dict[PhaseId, object] = {}
+        """Signed-off phase → of what it was found that no verdict in it came too early."""
+        self._has_undone = False
+        """Whether the branch has any revert."""
         self._made: dict[tuple[str, str], str | None] = {}
         """Commit and path → the blob that it made of it, where many were asked for."""
         self._made_asked = 0
@@ -140,7 +144,7 @@ class Team:
             # Each entry tells what it holds for, so that both may use, and add to, the same.
             self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
             self._derived, self._phases = kept._derived, kept._phases
-            self._works = kept._works
+            self._works, self._in_order = kept._works, kept._in_order
             if self._lines.take_over(kept._lines):
                 self._lines_read = kept._lines_read
 
@@ -215,6 +219,7 @@ class Team:
             return ()
         self.history_index.read_up_to(commit)
         self._read_lines(commit, lines)
+        self._has_undone = self.history_index.has_undone()
         # The index knows a history whose trees are lost: who begins looks at them.
         begins = self._phases is None
         files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
@@ -335,17 +340,31 @@ class Team:
             switches=switches,
             commits=self._commits_named(own),
             task_commits=dict(self._tasks_done(own)),
-            undone=dict(self._tasks_undone(own, signed_at)),
+            undone=dict(self._tasks_undone(own, signed_at)) if self._has_undone else {},
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions=self._pasts_of(own, asking),
-            work=self._work_on(own),
+            work=self._work_on(own) if asking else (),
         )
-        if signed_off and is_any_older(facts):
-            # What was signed was not in order: only the past tells which of it was mended.
-            facts = replace(facts, versions=self._pasts_of(own, asking | JUDGED_BY.keys()))
+        if signed_off and not self._was_in_order(facts):
+            # Only the past tells which of what came after its verdict was mended.
+            versions = self._pasts_of(own, asking | JUDGED_BY.keys())
+            facts = replace(facts, versions=versions, work=self._work_on(own))
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
+
+    def _was_in_order(self, facts: PhaseFacts) -> bool:
+        """Return whether no verdict of a signed-off phase is older than what it judges. Once is
+        enough: what comes after the sign-off is not judged.
+        """
+        places = tuple((one.place.path, one.position) for one in facts.filed if one.place.phase)
+        basis = facts.signed_off, self.history_index.reading, facts.switches, places
+        if self._in_order.get(facts.phase) == basis:
+            return True
+        if is_any_older(replace(facts, work=self._work_on(facts.filed))):
+            return False
+        self._in_order[facts.phase] = basis
+        return True
 
     def _sign_off(self, phase: PhaseId, filed: Sequence[Filed]) -> tuple[str, int]:
         """Return the commit that signed a phase off, and its place: the one that says so, else the
