@@ -5,6 +5,21 @@ The larger tiers run with `YOLO_SECURITY=1`, see tests/support/sample.py.
 
 from __future__ import annotations
 
-from tests.e2e.conftest import new_repo, repo, rng, start
+from collections.abc import Iterator
 
-__all__ = ["new_repo", "repo", "rng", "start"]
+import pytest
+
+from tests.e2e.conftest import new_repo, repo, rng, start
+from tests.security.place import Place
+
+__all__ = ["new_repo", "place", "repo", "rng", "start"]
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A place that is at peace whenever it was put back."""
+    made = Place(tmp_path_factory.mktemp("security") / "place")
+    made.make()
+    made.keep("peace")
+    yield made
+    made.end_leftovers()

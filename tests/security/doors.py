@@ -457,6 +457,9 @@ TOOLS: Mapping[str, tuple[dict[str, Any], ...]] = {
 }  # fmt: skip
 """Tool → what it is called with."""
 
+PROMPTS = frozenset({"go", "debug", "fix", "research", "qa"})
+"""Each is asked with a text and without."""
+
 GAPS: Mapping[str, tuple[str, ...]] = {
     "yolo-fs://artifacts/{+path}": (PLAN, _ARTIFACT, ".env", ".git/config", "../outside/secret", f"{PLANNING}/config.json"),
     "yolo-fs://schema/{+kind}": ("artifact/plan/task", "../../../etc/passwd"),
@@ -479,6 +482,7 @@ DUTIES_SEEN: Mapping[str, str] = {
     "configuration": "config.json, which changes before its second turn",
     "recovery": "what a killed daemon left",
     "artifacts": "an artifact that is not committed",
+    "autofix": "artifacts that are refused, where the user's own configuration asks for it",
     "team": "the membership, and the remote",
     "retries": "an artifact that is held",
     "rescan": "every artifact",
@@ -498,6 +502,7 @@ DUTIES_SEEN: Mapping[str, str] = {
     "headline": "where the team stands",
     "hook": "nothing of the repository: the command of the user's own configuration",
     "upkeep": "nothing of the repository",
+    "verification": "the sources, where the user's own configuration names a command for them",
     "memory": "nothing of the repository",
 }
 """Duty → what it looks at; `every_duty.py` runs them all, one by one, twice."""
@@ -536,6 +541,8 @@ def rows_of(door: Door) -> list[Row]:
             ]
         case "tool":
             return [Row(json.dumps(arguments)) for arguments in TOOLS[door.name]]
+        case "prompt" if door.name in PROMPTS:
+            return [Row('{"about": "x"}'), Row("{}")]
         case "resource" | "address":
             known = (
                 GAPS[door.name]

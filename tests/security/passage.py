@@ -40,7 +40,8 @@ SHOWN_RAW = (
     "yolo-fs://artifacts/{+path}",
 )
 """Doors whose answer is a file as it is; where that is one of the repository, `threats.md` says so."""
-_STAYS = ("start", "restart", "observer")
+_STAYS = frozenset({"start", "restart", "observer", "init --start"})
+"""Doors, or ways through one, that leave a daemon behind."""
 
 
 Way = tuple[Door, Row]
@@ -80,6 +81,7 @@ class Passage:
         in_one_go = {
             "tool": self._tools,
             "resource": self._tools,
+            "prompt": self._tools,
             "address": self._addresses,
             "duty": self._duties,
         }
@@ -123,7 +125,8 @@ class Passage:
         """Say what is left in the place, and put it back."""
         place, words = self.place, row.words or row.given
         left = place.leftovers()
-        if left and door.name not in _STAYS and not row.runs_hooks:
+        ways = {door.name, f"{door.name} {words.strip()}"}
+        if left and not ways & _STAYS and not row.runs_hooks:
             yield Fault(door, words, "left", _names_of(left))
         place.end_leftovers()
         if (sang := place.sang()) and not row.runs_hooks:
@@ -326,6 +329,10 @@ class _McpClient:
         """Return the answer to one way through a door; None where there is none."""
         if door.sort == "tool":
             return self._call("tools/call", {"name": door.name, "arguments": json.loads(row.words)})
+        if door.sort == "prompt":
+            return self._call(
+                "prompts/get", {"name": door.name, "arguments": json.loads(row.words)}
+            )
         uri = re.sub(r"\{.*\}", lambda _: row.words, door.name)
         return self._call("resources/read", {"uri": uri})
 

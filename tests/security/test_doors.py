@@ -25,6 +25,7 @@ from tests.security.things import GROUPS, Thing, own_names
 from tests.support.sample import ALL, sample_of
 from yolo_fs.cli import gate, main
 from yolo_fs.daemon.duties import Duty
+from yolo_fs.mcp import server
 from yolo_fs.mcp.server import Server
 from yolo_fs.protocol.hooks import HOSTS
 from yolo_fs.web.server import BoardSite
@@ -41,15 +42,6 @@ TOGETHER: Mapping[str, Sequence[str]] = {
 REPOSITORIES = {name: (name,) for name in GROUPS} if ALL else TOGETHER
 ONE_OF = 20
 """Of each sort of doors, one of so many is gone through in each repository."""
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    made = Place(tmp_path_factory.mktemp("doors") / "place")
-    made.make()
-    made.keep("peace")
-    yield made
-    made.end_leftovers()
 
 
 @pytest.fixture(scope="module")
@@ -144,18 +136,9 @@ def new_resource(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Server, "__init__", more)
 
 
-def example_prompt() -> str:
-    return "x"
-
-
 def new_prompt(patch: pytest.MonkeyPatch) -> None:
-    begin = Server.__init__
-
-    def more(self: Server, *given: Any, **named: Any) -> None:
-        begin(self, *given, **named)
-        self._server.prompt()(example_prompt)
-
-    patch.setattr(Server, "__init__", more)
+    known_ = server._commands()
+    patch.setattr(server, "_commands", lambda: {**known_, "example": known_["go"]})
 
 
 def new_address(patch: pytest.MonkeyPatch) -> None:
@@ -232,7 +215,7 @@ def test_every_door_does_its_work_where_nothing_is_hostile(
 
 
 @pytest.mark.timeout(7200 if ALL else 600)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("repository", list(REPOSITORIES))
 def test_no_door_runs_writes_breaks_or_hangs(
     repository: str, place: Place, all_doors: list[Door], rng: random.Random
@@ -250,7 +233,7 @@ def told(faults: Sequence[Fault]) -> str:
     return f"{dict(kinds)}\n" + "\n".join(str(fault) for fault in faults)
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("group", list(GROUPS))
 def test_each_hostile_thing_does_harm_to_whoever_is_not_careful(group: str, place: Place) -> None:
     things = planted(place, (group,))
