@@ -18,6 +18,7 @@ from tests.e2e.repo import Repo
 from tests.security.asking import ask
 from tests.security.canaries import Cage
 from tests.security.verbs import PHASE, READERS, of_hosts, questions
+from tests.support import forked
 
 Start = Callable[..., Daemon]
 NewRepo = Callable[..., Repo]
@@ -79,6 +80,8 @@ def test_no_variable_leads_us_elsewhere(repo: Repo, decoy: Repo, cage: Cage, sta
         questions(READERS if ALL else SOME) + of_hosts(str(repo.root), f"{PHASE}/x"),
         more=poisoned,
     )
+    # one that imports with all of it what runs git
+    assert forked.start(("status",), repo.root, {**repo.env, **poisoned}).code == 0
     assert daemon.stop() == 0
     assert content(decoy.root) == before
     assert cage.heard() == {}

@@ -94,9 +94,9 @@ def grows_too_fast(
     noticed_s = NOTICED_S * slower
     if seconds_of(read, made(chars), FOREVER_S * slower) < noticed_s:
         return False
-    while chars > FEWEST and seconds_of(read, made(chars), 4 * noticed_s) > 4 * noticed_s:
+    while chars > FEWEST and seconds_of(read, made(chars), noticed_s) > noticed_s:
         chars //= 2
-    for _ in range(6):
+    for _ in range(4):
         once = steadily(read, made(chars), FOREVER_S * slower)
         most = WORST_RATIO * max(once, noticed_s / MORE)
         if once < FOREVER_S * slower and seconds_of(read, made(MORE * chars), most) < most:

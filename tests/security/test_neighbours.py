@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import socket
@@ -23,6 +24,7 @@ import pytest
 from tests.e2e.daemon import until
 from tests.security.place import Place
 from tests.support.forked import ROOT
+from tests.support.sample import sample_of
 
 OWNER, NEIGHBOUR, MEMBER, GROUP = 4242, 4243, 4244, 4300
 PATIENCE_S = 60.0
@@ -309,17 +311,15 @@ ALLOWED = {
 """What others may: see that processes run, and read what the user's own modes (022) let everybody read."""
 
 
-@pytest.fixture(scope="module")
-def table(work: Work) -> dict[str, dict[str, str]]:
-    return {
-        what: {person.name: as_person(person, act) for person in PEOPLE}
-        for what, act in tries(work).items()
-    }
-
-
 def test_nobody_else_can_do_more_than_the_page_of_threats_says(
-    table: Mapping[str, Mapping[str, str]],
+    work: Work, rng: random.Random
 ) -> None:
+    all_ = tries(work)
+    verbs = sample_of([what for what in all_ if what.startswith("run ")], 4, rng)
+    chosen = [what for what in all_ if what in verbs or not what.startswith("run ")]
+    table = {
+        what: {person.name: as_person(person, all_[what]) for person in PEOPLE} for what in chosen
+    }
     width = max(map(len, table))
     print("\n" + " " * width, *(person.name for person in PEOPLE), sep=" | ")
     for what, answers in table.items():

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,17 +96,9 @@ def peak_of(pid: int) -> int:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    made = Place(tmp_path_factory.mktemp("sizes") / "place")
-    made.make()
-    made.keep("peace")
-    yield made
-    made.end_leftovers()
-
-
-@pytest.fixture(scope="module")
 def in_peace(place: Place) -> dict[tuple[str, ...], Cost]:
     """What every verb takes in a repository in which nothing is large."""
+    place.put_back("peace")
     costs = {}
     for words in VERBS:
         costs[words] = cost_of(place, words)
@@ -158,16 +150,6 @@ def fill(place: Place, write: Callable[[Path, int], None], size: int) -> None:
             path.unlink(missing_ok=True)
             subprocess.run(["cp", "--reflink=auto", "--sparse=always", source, path], check=True)
             path.chmod(0o600)
-
-
-@pytest.mark.sampled(4)
-@pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kind", list(CONTENTS))
-def test_memory_does_not_grow_with_the_files_of_ours_that_somebody_wrote(
-    kind: str, place: Place, in_peace: Costs
-) -> None:
-    fill(place, CONTENTS[kind], SPARSE_BYTES if kind == "NUL" else FILE_BYTES)
-    compare(place, kind, in_peace)
 
 
 def compare(place: Place, kind: str, in_peace: Costs) -> None:
@@ -259,12 +241,15 @@ OBJECTS: Mapping[str, Callable[[Place, int], None]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(9)
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("kind", list(OBJECTS))
-def test_memory_does_not_grow_with_objects_of_others(
+@pytest.mark.parametrize("kind", [*CONTENTS, *OBJECTS])
+def test_memory_grows_neither_with_files_of_ours_nor_with_objects_of_others(
     kind: str, place: Place, in_peace: Costs
 ) -> None:
     place.put_back("peace")
-    OBJECTS[kind](place, OBJECT_BYTES)
+    if kind in CONTENTS:
+        fill(place, CONTENTS[kind], SPARSE_BYTES if kind == "NUL" else FILE_BYTES)
+    else:
+        OBJECTS[kind](place, OBJECT_BYTES)
     compare(place, kind, in_peace)

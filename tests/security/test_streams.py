@@ -28,6 +28,7 @@ STREAMS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_no_stream_makes_a_verb_a_defect(repo: Repo, stream: str) -> None:
     repo.write(artifact("plan", 0))

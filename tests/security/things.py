@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.e2e.repo import Repo
 from tests.security.canaries import CANARIES, SILENT_HOOKS, Cage, by_worktree_config, plant
 from tests.security.doors import PHASE, PLANNING, TASK
 from tests.security.place import Place
@@ -274,11 +275,14 @@ def commit_on_top(place: Place, text: bytes, tree: str = "HEAD^{tree}") -> str:
     return put_object(place, "commit", head.encode() + text)
 
 
-def put_object(place: Place, kind: str, data: bytes) -> str:
+def put_object(place: Place | Repo, kind: str, data: bytes) -> str:
     """Store an object of any form, as git would never make it, and return its name."""
     whole = b"%s %d\0%s" % (kind.encode(), len(data), data)
     oid = hashlib.sha1(whole).hexdigest()
-    path = place.root / ".git/objects" / oid[:2] / oid[2:]
+    git_dir = place.root / ".git"
+    if git_dir.is_file():
+        git_dir = place.root / git_dir.read_text().strip().removeprefix("gitdir: ")
+    path = git_dir / "objects" / oid[:2] / oid[2:]
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(zlib.compress(whole, 1))

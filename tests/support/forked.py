@@ -125,12 +125,19 @@ def begin(
         "env": dict(env),
         "prepare": prepare,
         "session": session,
+        "umask": _umask(),
     }
     with tempfile.TemporaryFile() as written, theirs:  # one message has no room for long arguments
         written.write(json.dumps(order).encode())
         written.seek(0)
         socket.send_fds(_orders(), [b"!"], [written.fileno(), theirs.fileno(), *streams])
     return Forked(ours)
+
+
+def _umask() -> int:
+    now = os.umask(0o077)
+    os.umask(now)
+    return now
 
 
 def start(arguments: Sequence[str], cwd: Path, env: Mapping[str, str], given: bytes = b"") -> Ended:
@@ -251,6 +258,7 @@ def _put_on(order: Mapping[str, Any], streams: Sequence[int]) -> None:
     os.environ.update(order["env"])
     time.tzset()
     os.chdir(order["cwd"])
+    os.umask(order["umask"])
     sys.argv = ["yolo-fs", *order["arguments"]]
 
     from yolo_fs.daemon import observing
