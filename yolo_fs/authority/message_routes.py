@@ -135,8 +135,17 @@ def _between_departments(
         return None
     barrier = barrier_between(sender.department, receiver.department)
     rule = NO_UX_TO_BACKEND if barrier else route_of(kind)
+    if sender.department not in (*shape.sender_departments, None) and not barrier:
+        return AccessDecision(False, rule, tuple(dict.fromkeys(_givers(shape, sender))))
     allowed = (barrier.relay,) if barrier else WORKING_NAMES
     return AccessDecision(False, rule, tuple(_leads(shape, sender, allowed)))
+
+
+def _givers(shape: type[Message], sender: Actor) -> Iterator[str]:
+    """Yield the Leads whose message it is, or who stands between."""
+    for name in shape.sender_departments:
+        between = barrier_between(sender.department, Dept(name))
+        yield Actor(Role.LEAD, between.relay if between else Dept(name)).name
 
 
 def _are_its_departments(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> bool:
