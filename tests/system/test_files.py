@@ -219,6 +219,23 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
 
 
 @needs_root
+def test_a_file_of_roots_is_read_by_whoever_owns_the_tree(tmp_path: Path) -> None:
+    for name, owner in (("x", 0), ("y", 12345), ("z", 12346)):
+        (tmp_path / name).write_bytes(b"{}\n")
+        os.chown(tmp_path / name, owner, owner)
+    os.chown(tmp_path, 12345, 12345)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    os.seteuid(12345)
+    try:
+        found = {name: read(folder, name, LIMIT) for name in "xyz"}
+    finally:
+        os.seteuid(0)
+        os.close(folder)
+    assert isinstance(found["x"], Content) and isinstance(found["y"], Content)
+    assert reason(found["z"]) is Reason.FOREIGN_OWNER
+
+
+@needs_root
 def test_a_file_of_the_owner_of_the_work_tree_is_read(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"{}\n")
     os.chown(tmp_path, 12345, 12345)
