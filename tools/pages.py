@@ -29,6 +29,7 @@ PAGES = (
     "docs/hosts.md",
     "docs/machines.md",
     "docs/dev/performance.md",
+    "docs/dev/systems.md",
 )
 
 _TABLE = re.compile(

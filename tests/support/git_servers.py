@@ -65,7 +65,7 @@ def by_ssh(bare: Path) -> Iterator[str]:
     """
     place = Path(tempfile.mkdtemp(prefix="ssh-", dir=bare.parent))
     if SSHD:
-        with _sshd(place) as (command, where):
+        with sshd(place) as (command, where):
             _use_ssh(command)
             yield f"ssh://{where}{bare}"
     else:
@@ -81,7 +81,7 @@ def _use_ssh(command: str) -> None:
 
 
 @contextmanager
-def _sshd(place: Path) -> Iterator[tuple[str, str]]:
+def sshd(place: Path) -> Iterator[tuple[str, str]]:
     """Run a server with keys of its own; yield the command that reaches it, and whom."""
     port = free_port()
     for name in ("host", "user"):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
 from urllib.parse import urlsplit
 
 _PIECE = 65536
+_HALF_WAY_S = 0.05
+"""After which a connection is torn: its answer is under way."""
 
 
 class Way(Enum):
@@ -25,7 +28,11 @@ class Way(Enum):
 class Cable:
     """Forwards connections; while it is cut, what goes the cut way is lost, and its connections end when it is mended."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, delay_s: float = 0.0, torn_each: int = 0) -> None:
+        """`delay_s`: of each piece, in each direction; `torn_each`: of so many connections one is torn half way."""
+        self._delay_s = delay_s
+        self._torn_each = torn_each
+        self._count = 0
         parts = urlsplit(address)
         self._server = (str(parts.hostname), int(parts.port or 0))
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -38,9 +45,9 @@ class Cable:
 
     @classmethod
     @contextmanager
-    def to(cls, address: str) -> Iterator[Cable]:
+    def to(cls, address: str, delay_s: float = 0.0, torn_each: int = 0) -> Iterator[Cable]:
         """Lay one to a server, and take it away at the end."""
-        cable = cls(address)
+        cable = cls(address, delay_s, torn_each)
         threading.Thread(target=cable._listen, daemon=True).start()
         try:
             yield cable
@@ -63,6 +70,9 @@ class Cable:
         with contextlib.suppress(OSError), self._listening:
             while True:
                 client, _ = self._listening.accept()
+                self._count += 1
+                if self._torn_each and self._count % self._torn_each == 0:
+                    threading.Timer(_HALF_WAY_S, _end, (client,)).start()
                 threading.Thread(target=self._connect, args=(client,), daemon=True).start()
 
     def _connect(self, client: socket.socket) -> None:
@@ -77,6 +87,7 @@ class Cable:
     def _forward(self, way: Way, source: socket.socket, target: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while piece := source.recv(_PIECE):
+                time.sleep(self._delay_s)
                 if self._takes(way, source, target):
                     target.sendall(piece)
         if self._takes(way, source, target):

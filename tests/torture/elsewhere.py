@@ -18,11 +18,12 @@ _ARTIFACTS = 40
 
 # --- file systems ----------------------------------------------------------------------------------------------------
 
-_IMAGES = {
+IMAGES = {
     "tmpfs": (),
     "overlay": (),
     "btrfs": ("mkfs.btrfs", "-q"),
     "xfs": ("mkfs.xfs", "-q"),
+    "ext4 without parts of a second": ("mkfs.ext4", "-q", "-I", "128"),
     "ext4 casefold": ("mkfs.ext4", "-q", "-O", "casefold"),
 }
 """File system → what makes an image of it; nothing where none is needed."""
@@ -31,9 +32,9 @@ _IMAGES = {
 def file_systems(ground: Ground, count: int) -> None:
     """Kill a daemon between writes in a repository on another file system, with all settings as shipped."""
     skipped = []
-    for kind in itertools.islice(itertools.cycle(_IMAGES), count):
+    for kind in itertools.islice(itertools.cycle(IMAGES), count):
         try:
-            mount = _mounted(ground, kind)
+            mount = mounted(ground, kind)
         except SkipError as why:
             skipped.append(f"{kind}: skipped: {why}")
             continue
@@ -43,7 +44,7 @@ def file_systems(ground: Ground, count: int) -> None:
         raise SkipError("; ".join(skipped))
 
 
-def _mounted(ground: Ground, kind: str) -> Path:
+def mounted(ground: Ground, kind: str) -> Path:
     """Mount a file system of that kind, which the ground unmounts.
 
     Raises:
@@ -61,7 +62,7 @@ def _mounted(ground: Ground, kind: str) -> Path:
             options = "lowerdir={},upperdir={},workdir={}".format(*layers)
             command = ["mount", "-t", "overlay", "-o", options, "torture", str(place)]
         case _:
-            make = _IMAGES[kind]
+            make = IMAGES[kind]
             if not shutil.which(make[0]):
                 raise SkipError(f"{make[0]} is not installed")
             with open(image, "wb") as file:

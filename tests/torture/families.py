@@ -79,7 +79,7 @@ FAMILIES = {
         Family("stopped-files", hostile.stopped_files, 3, len(hostile.DAMAGES)),
         Family("running-files", hostile.running_files, 2, len(hostile.UNLOCKED)),
         Family("credentials", hostile.credentials, 40, len(hostile.DISGUISED)),
-        Family("file-systems", elsewhere.file_systems, 1, 5),
+        Family("file-systems", elsewhere.file_systems, 1, len(elsewhere.IMAGES)),
         Family("programs", elsewhere.programs, 1, 5),
         Family("machines", machines.machines, 3, 600),
     )
