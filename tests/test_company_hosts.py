@@ -61,7 +61,11 @@ CODEX_LIMIT = {"type": "turn.failed", "error": {"message": "exceeded retry limit
         ("codex", CODEX_TOOL, StreamNote(tool="command_execution")),
         ("codex", CODEX_SAYS, StreamNote(text="done", answer="done")),
         ("codex", CODEX_END, StreamNote(tokens=10)),
-        ("codex", CODEX_LIMIT, StreamNote(is_limited=True)),
+        (
+            "codex",
+            CODEX_LIMIT,
+            StreamNote(is_limited=True, answer="exceeded retry limit: 429 Too Many"),
+        ),
         ("command", CLAUDE_END, StreamNote(tokens=100, cost_usd=0.25, text="done", answer="done")),
     ],
 )

@@ -533,6 +533,19 @@ def a_rate_that_is_refused(stage: Stage) -> Iterator[Claim]:
     yield says("it is on the branch", "analysis")(stage.team.git("log", "--format=%s"))
 
 
+@play(*BOTH, has_plan=False)
+def a_host_that_nobody_has_logged_in(stage: Stage) -> Iterator[Claim]:
+    """Each act is given up, and a person reads why in the host's own words."""
+    _in_run(stage)
+    for key in ("ANTHROPIC_API_KEY", "PLAY_KEY"):
+        stage.env.pop(key)
+    told = stage.ours("go", "add a login", "--host", stage.host, "--team", "solo", ok=False)
+    words = {"claude": "/login", "codex": "PLAY_KEY"}[stage.host]
+    yield says("it says what the host says", "ended with exit code 1, saying", words)(told)
+    yield says("and ends", "given up")(told)
+    yield says("the inbox has it", "yolo-fs go --phase 1")(stage.ours("inbox", ok=False))
+
+
 @play("claude")
 def the_company_in_a_session(stage: Stage) -> Iterator[Claim]:
     """`/yolo:go` of the plugin: the session knows where the team is, and starts an agent in its role."""

@@ -125,8 +125,14 @@ def read_codex(line: Mapping[str, Any]) -> StreamNote:
     kind = _text(item.get("type"))
     tokens = _sum(line.get("usage")) if line.get("type") == "turn.completed" else 0
     tool = kind if kind not in ("", "agent_message", "reasoning") else ""
-    answer = _whole(item.get("text")) if kind == "agent_message" else ""
+    answer = _whole(item.get("text")) if kind == "agent_message" else _failure(line)
     return StreamNote(tokens, 0.0, _is_limited(line), tool, _text(item.get("text")), answer)
+
+
+def _failure(line: Mapping[str, Any]) -> str:
+    error = line.get("error") if line.get("type") == "turn.failed" else {}
+    message = error.get("message") if isinstance(error, Mapping) else ""
+    return _text(message or (line.get("message") if line.get("type") == "error" else ""))
 
 
 _COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens",

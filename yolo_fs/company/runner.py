@@ -820,7 +820,8 @@ class Runner:
         if one.why:
             reasons.append(one.why)
         if one.exit_code:
-            reasons.append(f"its process ended with {_ending(one.exit_code)}")
+            said = f", saying: {safe(one.answer.strip(), 300)}" if one.answer.strip() else ""
+            reasons.append(f"its process ended with {_ending(one.exit_code)}{said}")
         missing = [path for path in act.writes if not self._is_there(path)]
         if missing:
             reasons.append(f"not written: {', '.join(missing)}")

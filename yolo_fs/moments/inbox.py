@@ -99,7 +99,7 @@ def inbox(
         *(item for one in found.with_standing(CandidateState.HELD) for item in _held(found, one)),
         *_escalations(found.root, team, escalations),
         *(item for phase in phases for item in _acts(phase)),
-        *(item for phase in phases for item in _given_up(phase, runs)),
+        *_given_up(found.root, team, runs),
         *_conflicts(machines),
         *map(_unhealthy, health),
     ]
@@ -181,16 +181,19 @@ def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
         yield InboxItem(name, "deadlock", "", str(alarm), (), command)
 
 
-def _given_up(phase: PhaseBoard, runs: Sequence[Mapping[str, Any]]) -> Iterator[InboxItem]:
-    """Yield what the last run of a phase has given up; the next one tries it again."""
-    last = next((run for run in reversed(runs) if run["phase"] == str(phase.id)), None)
-    if last is None:
-        return
-    since = iso(last["ended"] or 0)
-    for place, why in enumerate(last.get("given_up") or (), 1):
-        name = f"{phase.id}:given-up:{place}"
-        command = f"yolo-fs go --phase {int(phase.id.number)}"
-        yield InboxItem(name, "agent", since, f"given up: {why}", (), command)
+def _given_up(
+    root: str, team: Board | None, runs: Sequence[Mapping[str, Any]]
+) -> Iterator[InboxItem]:
+    """Yield what the last run of each phase has given up; the next one tries it again."""
+    over = {one.id for one in team.phases if one.is_complete} if team else set()
+    last = {run["phase"]: run for run in runs}
+    for phase in phases_in(root):  # it may have nothing on the branch yet
+        run = last.get(str(phase)) if phase not in over else None
+        for place, why in enumerate((run or {}).get("given_up") or (), 1):
+            since = iso(run["ended"] or 0) if run else ""
+            command = f"yolo-fs go --phase {int(phase.number)}"
+            name = f"{phase}:given-up:{place}"
+            yield InboxItem(name, "agent", since, f"given up: {why}", (), command)
 
 
 def _conflicts(machines: TeamOverview | None) -> Iterator[InboxItem]:
