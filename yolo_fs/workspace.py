@@ -258,7 +258,7 @@ class OwnFile(NamedTuple):
     name: str
     shape: Shape | None = None
     """Of its JSON; None when it holds something else."""
-    loss: str = "nothing: it is made again"
+    loss: str = "nothing: it is recreated"
     """What is lost without it."""
 
     def path(self, repository: Repository) -> str:

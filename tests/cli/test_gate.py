@@ -80,7 +80,8 @@ def test_the_list_shows_forged_sentinels_and_drift(
         ("backend", "status")
     ]
     assert (
-        "forged: .handoff-ux-complete opens nothing" in shown and "drift: backend: status" in shown
+        "forged: .handoff-ux-complete was made by hand and opens nothing" in shown
+        and "drift: backend: status" in shown
     )
 
 

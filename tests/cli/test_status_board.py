@@ -140,7 +140,10 @@ def forge(team: Team) -> None:
 
 
 def test_a_branch_without_commits_has_a_status(team: Team) -> None:
-    assert team_part(said(team)) == "no phase has a committed artifact yet"
+    assert (
+        team_part(said(team))
+        == "no phase has a committed artifact yet; 'yolo-fs phase new SLUG' makes one"
+    )
     said(team, "--at", "HEAD", code=Exit.FINDINGS)
 
 
@@ -336,7 +339,7 @@ def test_a_watch_shows_each_change_and_ends_cleanly(team: Team) -> None:
         team.once()
         read_until(out, "at planning")
         forge(team)
-        read_until(out, "forged: 01-auth: .handoff-ux-complete opens nothing")
+        read_until(out, "forged: 01-auth: .handoff-ux-complete was made by hand and opens nothing")
         assert interrupt(child) == (Exit.INTERRUPTED, b"\n")
 
 
@@ -449,7 +452,7 @@ def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> 
     draw_asides(console_for(long), asides, verbose=True)
 
     assert short.getvalue().count("drift: ") == 20 and long.getvalue().count("drift: ") == 30
-    assert "forged: x opens nothing" in short.getvalue()
+    assert "forged: x was made by hand and opens nothing" in short.getvalue()
     assert short.getvalue().endswith("10 more like these: -v shows them\n")
 
 

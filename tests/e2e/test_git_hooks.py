@@ -400,7 +400,7 @@ def test_an_agents_ordinary_commit_passes_with_a_hint_at_most(
     repo.git("add", "-A")
     code, said = git(repo, "commit", "-q", "-m", subject, CLAUDECODE="1")
     assert (code, "refused" in said) == (0, False), said
-    assert said.count("a hint, once a day") == 1
+    assert said.count("tip, once a day") == 1
     code, said = git(repo, "commit", "-q", "--allow-empty", "-m", subject, CLAUDECODE="1")
     assert (code, said) == (0, "")
     repo.git("init", "-q", "--bare", "../there.git")

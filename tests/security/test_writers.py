@@ -354,7 +354,7 @@ def test_our_folder_is_made_private_again_and_its_files_are(repo: Repo) -> None:
         repo,
         [*of_hosts(str(repo.root), "x"), *questions(("status", f"git-hook commit-msg {message}"))],
     )
-    assert b"a hint, once a day" in said[-1].err
+    assert b"tip, once a day" in said[-1].err
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in own.rglob("*")}
     assert stat.S_IMODE(own.stat().st_mode) == 0o700
     assert "hinted" in modes and set(modes.values()) == {0o600}

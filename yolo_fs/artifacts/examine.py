@@ -313,7 +313,7 @@ def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Faul
     if not needed.startswith(f"{place.plan.phase}-"):
         message, hint = f"no plan {needed!r} in this phase", "Name plans of other phases in `xd`."
         return Fault(Reason.UNKNOWN_REFERENCE, at, message, _one_of(around.plans, _PLANS), hint)
-    message = f"waits for plan {needed}, which is not there yet"
+    message = f"waits for plan {needed}, which does not exist yet"
     hint = "It is committed when that plan is there; or take it out of `d`."
     return Fault(Reason.WAITS_FOR, at, message, _one_of(around.plans, _PLANS), hint)
 

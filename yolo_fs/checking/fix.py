@@ -215,7 +215,7 @@ def _question(file: CheckedFile, finding: Finding) -> str:
     meaning = _meaning(file, key)
     if finding.reason is Reason.MISSING_KEY:
         asked = meaning.partition(":")[0].strip(". ").lower()
-        return f"`{key}` is absent: what is the {asked}?" if asked else f"what is `{key}`?"
+        return f"add `{key}`: {asked}" if asked else f"add `{key}`"
     if finding.reason is Reason.UNKNOWN_VALUE:
         return f"which of the listed values of `{key}` is meant? {meaning}".strip()
     if finding.reason is Reason.UNKNOWN_COMMIT:

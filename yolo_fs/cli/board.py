@@ -59,10 +59,13 @@ MANY = 20
 """Lines of one sort that are shown of the whole work tree, unless everything is asked for."""
 
 
+NO_PHASE = "no phase has a committed artifact yet; 'yolo-fs phase new SLUG' makes one"
+
+
 def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None:
     """Draw the team as of a commit. `verbose`: all phases large, and what proves each step."""
     if not found.phases:
-        console.print("no phase has a committed artifact yet")
+        console.print(NO_PHASE)
         return
     open_ = [one.id for one in found.phases if not one.is_finished]
     large = {one.id for one in found.phases} if verbose else set(open_[:LARGE])
@@ -89,7 +92,10 @@ def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = Fa
     for aside in asides:
         place = f"{aside.phase}: " if aside.phase else ""
         drifts += [(place, one) for one in aside.drifts]
-        others += [(f"forged: {place}{name} opens nothing", "red") for name in aside.forged]
+        others += [
+            (f"forged: {place}{name} was made by hand and opens nothing", "red")
+            for name in aside.forged
+        ]
         others += [(f"overdue: {place}{said}", "yellow") for said in aside.handoffs]
         others += [
             (f"blocker: {place}{department} says {blocker}", "yellow")

@@ -152,7 +152,7 @@ def _show_each(console: Console, gates: list[GateStatus]) -> None:
 def _show_all(console: Console, found: Gates) -> None:
     _show_each(console, list(found.phase.gates))
     for name in found.forged:
-        console.print(f"forged: {safe(name)} opens nothing", style="red")
+        console.print(f"forged: {safe(name)} was made by hand and opens nothing", style="red")
     for drift in found.drift:
         console.print(f"drift: {safe(str(drift))}", style="yellow")
     decision, why = found.phase.sign_off

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Held, Rejected
-from yolo_fs.cli.board import SIGNS, draw_steps
+from yolo_fs.cli.board import NO_PHASE, SIGNS, draw_steps
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.core.reasons import safe
@@ -125,7 +125,7 @@ def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
             yield ScreenLine(f"  ! {alarm}", "red")
     for aside in seen.beside:
         for name in aside.forged:
-            yield ScreenLine(f"  ! forged: {name} opens nothing", "red")
+            yield ScreenLine(f"  ! forged: {name} was made by hand and opens nothing", "red")
         for department, said in aside.blockers:
             yield ScreenLine(f"  ! blocker: {department} says {said}", "yellow")
         for late in aside.handoffs:
@@ -210,7 +210,7 @@ def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterat
     if open_ and done:
         yield ScreenLine(f"{done} phases complete", "green")
     if not phases:
-        yield ScreenLine("no phase has a committed artifact yet")
+        yield ScreenLine(NO_PHASE)
 
 
 def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:

@@ -61,7 +61,7 @@ class Reason(StrEnum):
     NOT_UTF8 = "not_utf8", "the bytes are not UTF-8"
     BYTE_ORDER_MARK = "byte_order_mark", "the file begins with a byte order mark"
     NUL_BYTE = "nul_byte", "the file contains a NUL byte"
-    CARRIAGE_RETURN = "carriage_return", "a line ends in CR LF, or contains a bare CR"
+    CARRIAGE_RETURN = "carriage_return", "a line has a Windows line ending (CR LF), or a bare CR"
     CONTROL_CHARACTER = (
         "control_character",
         "the text contains a control or bidirectional character",
@@ -69,7 +69,7 @@ class Reason(StrEnum):
     CONFLICT_MARKER = "conflict_marker", "the file contains a git conflict marker"
     UNTERMINATED = (
         "unterminated",
-        "the last line has no newline: it is still being written, or torn",
+        "the last line has no newline: it is cut off, or still being written",
     )
 
     # Its JSON.
@@ -112,7 +112,7 @@ class Reason(StrEnum):
     SELF_REFERENCE = "self_reference", "something depends on itself"
     DEPENDENCY_CYCLE = "dependency_cycle", "the dependencies form a cycle"
     WAVE_ORDER = "wave_order", "a plan depends on a plan of the same or a later wave"
-    WAITS_FOR = "waits_for", "it refers to an artifact that is not there yet"
+    WAITS_FOR = "waits_for", "it refers to an artifact that does not exist yet"
     UNKNOWN_COMMIT = "unknown_commit", "this repository has no commit with this hash"
     PATH_ESCAPES = "path_escapes", "a path is absolute, or leaves the repository"
     SECTION_MISSING = "section_missing", "a section that the protocol names is absent"

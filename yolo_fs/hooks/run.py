@@ -236,7 +236,7 @@ def commit_msg(arguments: Sequence[str]) -> bool:
         if _settings(repository).policy.hooks_hold_people:
             return _tell([fault], refusal)
         if _hint_is_due(repository):
-            print(f"yolo-fs: a hint, once a day: {safe(fault.hint)}", file=sys.stderr)
+            print(f"yolo-fs: tip, once a day: {safe(fault.hint)}", file=sys.stderr)
     return True
 
 

@@ -164,7 +164,7 @@ class _Look:
         for one in asides(self.repository.root, settings, found, team, lives):
             place = f"{one.phase}: " if one.phase else ""
             yield from (f"{place}{each}" for each in one.drifts)
-            yield from (f"{place}{name} is forged, it opens nothing" for name in one.forged)
+            yield from (f"{place}{name} was made by hand and opens nothing" for name in one.forged)
             yield from (
                 f"{place}{department} says that it is held up by {said}"
                 for department, said in one.blockers

@@ -481,7 +481,7 @@ def _refuse(path: str, refusal: RefusedError) -> NoReturn:
 
 
 _HINTS = {
-    Reason.NOT_REGULAR: "look at what it is, then remove it; it is made again as needed",
+    Reason.NOT_REGULAR: "look at what it is, then remove it; it is recreated as needed",
     Reason.FOREIGN_OWNER: "let its owner remove it, or hand it over with chown",
     Reason.UNSAFE_REPOSITORY: "make it private with 'chmod 700'",
 }

@@ -208,7 +208,7 @@ def latency_over_time(timeline: Timeline, width: int) -> str:
     """Return the time from the last write of a file to its commit, over time."""
     height = 190
     slowest = max((took for _, took in timeline.latencies), default=0)
-    sheet, scale = _sheet("From the write to the commit", timeline, width, height)
+    sheet, scale = _sheet("Commit latency", timeline, width, height)
     if not timeline.latencies:
         sheet.add("text", "no event tells of a write", x=scale.left + 8, y=40, class_="axis")
     y = _counts(sheet, width, height, slowest, "ms")

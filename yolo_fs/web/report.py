@@ -39,9 +39,9 @@ _SIGNS = {
 _TITLES = {
     "lanes": "Lanes",
     "plans": "Plans complete",
-    "steps": "Where the time of each step went",
+    "steps": "Time per step",
     "refusals": "Refusals by cause",
-    "latency": "From the write to the commit",
+    "latency": "Commit latency",
 }
 
 
