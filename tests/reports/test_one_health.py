@@ -252,7 +252,7 @@ def surfaces(team: Team, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
         "doctor": str(json.loads(said("doctor", "--json"))["findings"]),
         "resume": said("resume", "--no-write"),
         "a session's start": said("resume", "--no-write", "--format", "claude-hook"),
-        "MCP": Tools(str(team.root)).stand().text,
+        "MCP": Tools(str(team.root)).team_status().text,
     }
 
 
