@@ -435,14 +435,14 @@ def _upward(rng: random.Random, name: str) -> dict[str, Any]:
             "sev": rng.choice(["blocking", "major"]), "st": rng.choice(["open", "escalated", "resolved"])}  # fmt: skip
 
 
-def test_a_thousand_random_phases_that_can_go_on_give_no_alarm() -> None:
+def test_random_phases_that_can_go_on_give_no_alarm() -> None:
     rng = seeded()
     waits = 0
-    for _ in range(1000):
+    for _ in range(200):
         facts = healthy(rng)
         assert raised(facts) == ()
         waits += len(waiting(facts))
-    assert waits > 10_000
+    assert waits > 2_000
 
 
 def test_two_plans_turned_around_in_a_random_phase_are_always_named() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.properties.tales import EXAMPLES, MOST_ACTS, Tale
+from tests.properties.tales import EXAMPLES, MISMATCHES, MOST_ACTS, Tale
 from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.phase import Phase
 
-TRIED = max(200, EXAMPLES)
+TRIED = EXAMPLES or 10 * len(MISMATCHES)
 
 
 def missing_in(phase: Phase) -> Iterator[str]:
