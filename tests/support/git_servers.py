@@ -84,6 +84,8 @@ def _use_ssh(command: str) -> None:
 def sshd(place: Path) -> Iterator[tuple[str, str]]:
     """Run a server with keys of its own; yield the command that reaches it, and whom."""
     port = free_port()
+    if not os.geteuid():
+        os.makedirs("/run/sshd", exist_ok=True)  # as its service does; else it does not start
     for name in ("host", "user"):
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(place / name)]
         subprocess.run(make, check=True)

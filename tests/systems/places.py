@@ -252,61 +252,6 @@ def _masked(mask: str) -> Place:
     return made
 
 
-class _Shared(Walk):
-    """Two of a group share one repository, each in a work tree of their own; one keeps a daemon."""
-
-    def __init__(self, keeper: Seat, other: Seat) -> None:
-        super().__init__(keeper)
-        self._other = other
-
-    def beside(self) -> None:
-        """The other one commits and merges through the hooks, and what is written there stays theirs."""
-        super().beside()
-        self._other.write("src/page.ts", b"export {}\n")
-        self._other.git("add", "src/page.ts")
-        self._other.git("commit", "-q", "-m", "feat: begin the page")
-        self._other.git("merge", "-q", "--no-edit", "main")
-        assert self._other.committed(PLAN) == self.keeper.committed(PLAN)
-        self._other.git("fsck", "--no-dangling")
-
-    def resume(self) -> None:
-        super().resume()
-        assert "01-01" in self._other.ours("resume")
-        self._other.ours("status")
-        self._other.ours("validate")
-
-
-@contextmanager
-def _two_of_a_group(ground: Ground) -> Iterator[Walk]:
-    bare = ground.place / "shared.git"
-    with _user(5001, 6000) as ann, _user(5002, 6000) as bob:
-        seats = {}
-        for name, number, under in (("ann", 5001, ann), ("bob", 5002, bob)):
-            own = ground.place / name
-            own.mkdir()
-            seat = _seat(own, under=(*under, "sh", "-c", 'umask 002; exec "$@"', "sh"))
-            (own / "home/.gitconfig").write_text(f"{_SETTINGS}[safe]\n\tdirectory = *\n")
-            for path in (own, *own.rglob("*")):
-                shutil.chown(path, number, 6000)
-            seats[name] = seat
-        bare.mkdir()
-        shutil.chown(bare, 5001, 6000)
-        bare.chmod(0o2775)
-        Seat(bare, seats["ann"].env, seats["ann"].under).git(
-            "init", "-q", "--bare", "--shared=group"
-        )
-        first = _begun(_seat(ground.place, "first"))
-        subprocess.run(["chown", "-R", "5001:6000", str(first.root)], check=True)
-        Seat(first.root, seats["ann"].env, seats["ann"].under).git("push", "-q", str(bare), "main")
-        for name, branch in (("ann", ("main",)), ("bob", ("-b", "page", "main"))):
-            seat = seats[name]
-            tree = seat.root / "tree"
-            words = ("worktree", "add", "-q", *branch[:-1], str(tree), branch[-1])
-            Seat(bare, seat.env, seat.under).git(*words)
-            seats[name] = Seat(tree, seat.env, seat.under)
-        yield _Shared(seats["ann"], seats["bob"])
-
-
 @contextmanager
 def _plain_user(ground: Ground, script: str = ":") -> Iterator[Walk]:
     with _user(5001, 5001) as under:
@@ -425,6 +370,7 @@ class _Joined(Walk):
         self._other = other
 
     def start(self) -> None:
+        self._other.git("pull", "-q", str(self.keeper.root), "main")
         for seat in (self.keeper, self._other):
             seat.ours("team", "join", "origin", "--yes")
         self._other.ours("start")
@@ -456,7 +402,6 @@ def _remote(*, by_ssh: bool, delay_s: float = 0.0, torn_each: int = 0) -> Place:
         with ExitStack() as stack:
             if by_ssh:
                 command, where = stack.enter_context(sshd(ground.place))
-                first.git("config", "--global", "core.sshCommand", command)
                 address = f"ssh://{where}{bare}"
             else:
                 address = stack.enter_context(by_git_daemon(bare))
@@ -469,6 +414,8 @@ def _remote(*, by_ssh: bool, delay_s: float = 0.0, torn_each: int = 0) -> Place:
                 clone.git("clone", "-q", str(bare), ".")
                 clone.git("remote", "set-url", "origin", address)
                 clones.append(clone)
+            if by_ssh:
+                clones[1].git("config", "--global", "core.sshCommand", command)
             stack.callback(clones[1].run, str(PROGRAM), "stop")
             yield _Joined(*clones)
 
@@ -546,7 +493,6 @@ PLACES: Mapping[str, Mapping[str, Place]] = {
     "user": {
         "without rights": _plain_user,
         "root in a repository of another, safe.directory": _root_in_a_repository_of_another,
-        "two of a group share a repository": _two_of_a_group,
         "hooks folder read-only": _hooks_read_only,
         "root of a user namespace": _rootless,
     },
