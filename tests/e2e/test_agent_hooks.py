@@ -5,6 +5,7 @@ nothing else is.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,11 @@ def handed(repo: Repo) -> Repo:
         "--blocking-rule", "architects write no code",
     )  # fmt: skip
     return repo
+
+
+def let_all_files_be_old(repo: Repo) -> None:
+    for path in (repo.root, *repo.root.rglob("*")):
+        os.utime(path, (path.stat().st_mtime - 60,) * 2)
 
 
 @pytest.mark.proves("001:38", "001:60")
@@ -105,7 +111,9 @@ def test_without_its_handoff_the_executor_stops_and_with_it_taken_away_everybody
     refused = edit(handed, agent_type="executor")["hookSpecificOutput"]
     assert refused["permissionDecision"] == "deny"
     assert "file_missing: the directive of this branch" in refused["permissionDecisionReason"]
+    let_all_files_be_old(handed)  # so that the hook remembers its answer
     assert edit(handed) == {}, "nobody has said that this session executes it"
+    assert (handed.root / ".git/yolo-fs/handoff-accepted.json").exists()
 
     handoff.write_text(written)
     handed.yolo_fs("run", "--once")

@@ -430,8 +430,10 @@ class DirectiveHandoffs:
         return {path: quick_stamp(path) for path in (*full, *own, user_config_path())}
 
     def _refs_asked(self, handoffs: Sequence[str]) -> Iterator[str]:
-        """Yield the files of refs that tell when a handoff is over; none if all are followed."""
-        if not any(map(self._end_of, handoffs)):
+        """Yield the files of refs that tell when a handoff is over, or was there; none if all that
+        there may be are there and followed.
+        """
+        if not any(map(self._end_of, handoffs)) and not any(self._absent()):
             return
         common = self._repository.common_dir
         yield from (f"{common}/packed-refs", f"{common}/reftable/tables.list")
