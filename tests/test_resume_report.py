@@ -21,7 +21,7 @@ from yolo_fs.handoffs.lifecycle import (
 )
 from yolo_fs.phase.phase import Phase
 from yolo_fs.phase.report import (
-    Asker,
+    Audience,
     Brief,
     ReportSection,
     as_data,
@@ -178,7 +178,7 @@ def test_nobody_behind_a_closed_gate_goes_first() -> None:
 
 
 def test_a_department_sees_itself_alone() -> None:
-    shown = data(resume_report(situation(three()), Asker(department=Dept.FRONTEND)))
+    shown = data(resume_report(situation(three()), Audience(department=Dept.FRONTEND)))
     assert (shown["next"]["agent"], [one["department"] for one in shown["team"]]) == (
         "fe-architect",
         ["frontend"],
@@ -187,7 +187,7 @@ def test_a_department_sees_itself_alone() -> None:
 
 def test_a_department_that_has_done_its_part_is_told_so() -> None:
     content = {name: lines for name, lines in complete().items() if not name.startswith("..")}
-    shown = resume_report(situation(facts(content, config=THREE)), Asker(department=Dept.BACKEND))
+    shown = resume_report(situation(facts(content, config=THREE)), Audience(department=Dept.BACKEND))
     assert "next: nobody; this part of the phase is done" in as_text(shown)
 
 
@@ -203,14 +203,14 @@ def test_a_department_that_has_done_its_part_is_told_so() -> None:
     ],
 )
 def test_a_role_is_told_whether_it_is_its_turn(role: str, turn: bool | None) -> None:
-    text = as_text(resume_report(situation(three()), Asker(role)))
+    text = as_text(resume_report(situation(three()), Audience(role)))
     assert (f"you: {role} has nothing to do now" in text) == (turn is False)
 
 
 @pytest.mark.proves("resume:8")
 @pytest.mark.parametrize(("role", "is_known"), [("nonsense", False), ("dev-2", True)])
 def test_who_is_no_agent_of_the_company_is_told_so(role: str, is_known: bool) -> None:
-    text = as_text(resume_report(situation(three()), Asker(role)))
+    text = as_text(resume_report(situation(three()), Audience(role)))
     assert (f"you: {role} is no agent of this company" in text) == (not is_known)
 
 

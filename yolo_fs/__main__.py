@@ -11,16 +11,17 @@ from yolo_fs.cli.entry import finish, run_here
 from yolo_fs.system.ask import ends_soon, run_by_observer
 
 COLLECTED_AFTER = 500_000
-"""Objects after which a command that ends soon looks for garbage: imports alone make many, and
-hardly any of them is garbage."""
+"""Allocation threshold of the garbage collector for short-lived commands. Imports alone allocate
+many objects, and hardly any of them is garbage."""
 
 _AGAIN_S = 0.01
 _STOPPING = (_signal.SIGINT, _signal.SIGTERM)
 
 
 def start() -> int:
-    """Run the command line as a process of its own: most commands end the process themselves, the
-    exit code of the others is returned.
+    """Run the command line as the main program of a process.
+
+    Most commands end the process themselves; the exit code of the others is returned.
     """
     if not ends_soon(sys.argv[1:]):
         return main()
@@ -41,7 +42,7 @@ def start() -> int:
 def main() -> int:
     """Run the command line and return its exit code."""
     _open_closed_streams()
-    _hear_signals()
+    _unblock_signals()
     arguments = sys.argv[1:]
     if arguments[:1] != ["hook"]:  # most of whose answers cost less than to ask for them
         try:
@@ -55,18 +56,20 @@ def main() -> int:
     return run_here(arguments)
 
 
-def _hear_signals() -> None:
-    """Take back what a parent has blocked or ignored, which its children inherit: whoever ignores
-    that a child ends never learns that git has failed.
+def _unblock_signals() -> None:
+    """Unblock all signals and restore SIGCHLD, which are inherited from the parent process.
+
+    While SIGCHLD is ignored, the exit status of a git process is lost.
     """
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
 
 
 def _end_as_by_ctrl_c() -> None:
-    """Let TERM and a hang-up end a command as Ctrl-C does, so that it takes back what it has half
-    done: a host that is out of patience sends one of them. Whoever ignores them, as under nohup,
-    goes on.
+    """Make SIGTERM and SIGHUP end a command as Ctrl-C does.
+
+    The command can then clean up: a host that loses patience sends one of them. A signal that is
+    ignored, as under nohup, stays ignored.
     """
     for number in (_signal.SIGTERM, _signal.SIGHUP):
         if _signal.getsignal(number) == _signal.SIG_DFL:
@@ -92,7 +95,7 @@ def _interrupt_again(lost: sys.UnraisableHookArgs) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Put nothing in the place of a closed stream: its number would go to a file of ours."""
+    """Reopen closed standard streams on /dev/null, so that no other file gets their descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)  # open to the end, like the streams themselves

@@ -1,5 +1,5 @@
-"""Decisions that evidence rests on: a record with fields, appended to `decisions.jsonl` by whoever
-may take it. No free text is ever read for one.
+"""Decisions that serve as evidence: records with fields, appended to `decisions.jsonl` by an agent
+with that authority. Free text is never interpreted as a decision.
 
 See docs/dev/sources.md#document-002.
 """
@@ -28,27 +28,27 @@ ASSIGN = "assign"
 
 
 class DecisionMade(NamedTuple):
-    """A decision, and where it stands."""
+    """A decision and its place."""
 
     path: str
     """Relative to the repository."""
     line: int
     record: dict[str, Any]
     already: bool
-    """Whether it stood there before, word for word but for the moment."""
+    """Whether it was already there, identical except for its time."""
 
 
 def accept_plan(facts: PhaseFacts, plan: str, agent: str) -> dict[str, str]:
-    """Return the fields by which the Lead of a plan's department lets it pass with known issues.
+    """Return the fields with which a plan's Lead accepts it with known issues.
 
     Raises:
         YoloError: UNKNOWN_NAME when the phase has no such plan; OUT_OF_LANE when somebody else
             decides.
     """
-    found = [one for one in plans_of(facts) if str(one.id) == plan]
-    leads = {name_in(Role.LEAD, one.department) for one in found}
-    if not found:
-        known = ", ".join(str(one.id) for one in plans_of(facts)) or "none"
+    plans = [phase_plan for phase_plan in plans_of(facts) if str(phase_plan.id) == plan]
+    leads = {name_in(Role.LEAD, phase_plan.department) for phase_plan in plans}
+    if not plans:
+        known = ", ".join(str(phase_plan.id) for phase_plan in plans_of(facts)) or "none"
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"phase {facts.phase} has no plan {safe(plan)!r}",
@@ -61,12 +61,12 @@ def accept_plan(facts: PhaseFacts, plan: str, agent: str) -> dict[str, str]:
 
 
 def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str]:
-    """Return the fields by which the user accepts what a department's security audit has found.
+    """Return the fields with which the user accepts the findings of a security audit.
 
     Raises:
         YoloError: UNKNOWN_NAME, OUT_OF_LANE.
     """
-    departments = [one.value for one in facts.switches.departments]
+    departments = [dept.value for dept in facts.switches.departments]
     if department not in departments:
         raise YoloError(
             Reason.UNKNOWN_NAME,
@@ -81,15 +81,15 @@ def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str
 
 
 def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
-    """Return the fields by which the Lead of a task's department has it done again, after a FAIL.
+    """Return the fields with which the Lead of a task's department orders it again, after a FAIL.
 
     Raises:
         YoloError: UNKNOWN_NAME when the phase has no such task; OUT_OF_LANE.
     """
     tasks: dict[str, list[str]] = {}
     for plan in plans_of(facts):  # two departments may have a task of one name
-        for one in plan.tasks:
-            leads = tasks.setdefault(f"{plan.id}/{one.get('id')}", [])
+        for line in plan.tasks:
+            leads = tasks.setdefault(f"{plan.id}/{line.get('id')}", [])
             leads.append(name_in(Role.LEAD, plan.department))
     if task not in tasks:
         raise YoloError(
@@ -110,7 +110,7 @@ def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
 
 
 def supersede(place: Place, record: str, agent: str) -> dict[str, str]:
-    """Return the fields by which somebody who writes an artifact lets a record of it go.
+    """Return the fields with which a writer of an artifact permits the removal of a record.
 
     Raises:
         YoloError: STATE_CONFLICT for a kind whose records never go.
@@ -147,11 +147,11 @@ def record_decision(
     make_folders(os.path.dirname(full), root=root)
     with appending(full, root=root) as log:
         before = log.read(limits.max_file_bytes)
-        records = [one.value for one in read_lines(before, path, limits).records]
+        records = [entry.value for entry in read_lines(before, path, limits).records]
         same = [
             number
-            for number, one in enumerate(records, 1)
-            if {key: one.get(key) for key in (*fields, "reason")} == {**fields, "reason": reason}
+            for number, entry in enumerate(records, 1)
+            if {key: entry.get(key) for key in (*fields, "reason")} == {**fields, "reason": reason}
         ]
         if same and same[-1] == len(records):
             return DecisionMade(path, same[-1], dict(records[same[-1] - 1]), already=True)

@@ -1,7 +1,7 @@
-"""What leaving takes away: whatever of ours is not history, part by part, of all work trees.
+"""What uninstalling removes: all of ours that is not history, part by part, in all work trees.
 
-Each part is taken away by what put it there. What was kept for somebody exists nowhere else, so it
-is never taken away unasked.
+Each part is removed by the code that created it. Kept contents exist nowhere else, so they are
+never removed without being asked for.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _check_tree(repository: Repository) -> None:
             hint="End it with Ctrl-C where it runs, or wait: 'yolo-fs company runs' shows it.",
             exit_code=Exit.LOCK_TIMEOUT,
         )
-    for unit in _units(repository):
+    for unit in _find_units(repository):
         if unit.enabled_mark and os.path.lexists(unit.enabled_mark):
             raise YoloError(
                 Reason.STATE_CONFLICT,
@@ -88,19 +88,19 @@ def _check_tree(repository: Repository) -> None:
 
 
 def parts_of_tree(repository: Repository) -> Iterator[Part]:
-    """Yield what belongs to one work tree, in the order in which it goes."""
-    if found := background.running(repository):
+    """Yield the parts of one work tree, in the order of removal."""
+    if holder := background.running(repository):
         stop = partial(background.stop, repository, STOPPED_WITHIN_S)
-        yield Part("daemon", f"process {found.pid}", stop)
-    for unit in _units(repository):
+        yield Part("daemon", f"process {holder.pid}", stop)
+    for unit in _find_units(repository):
         yield Part("service", unit.path, partial(background.uninstall, unit))
     if member := membership.membership_of(repository):
         yield Part("team", member.team, partial(membership.leave, repository))
-    for path in _computed_files(repository):
+    for path in _find_computed_files(repository):
         yield Part("states", path, partial(_remove_computed, repository, path))
 
 
-def _computed_files(repository: Repository) -> Iterator[str]:
+def _find_computed_files(repository: Repository) -> Iterator[str]:
     """Yield the state files that we keep beside the branch and nobody has changed: git would show
     them from now on.
     """
@@ -120,7 +120,7 @@ def _remove_computed(repository: Repository, path: str) -> None:
 
 
 def parts_of_repository(repository: Repository) -> Iterator[Part]:
-    """Yield what all work trees share, in the order in which it goes."""
+    """Yield the parts that all work trees share, in the order of removal."""
     if deeds := plan_uninstall(repository):
         yield Part("hooks", "git's hooks", partial(carry_out, repository, deeds))
     if merge_driver.is_installed(repository):
@@ -133,21 +133,21 @@ def parts_of_repository(repository: Repository) -> Iterator[Part]:
 
 
 def folders_of(repository: Repository) -> Iterator[Part]:
-    """Yield our folder of one work tree, and what of all of them lies beside it; these go last."""
+    """Yield our folder of one work tree, and the one that all of them share; they go last."""
     for folder in dict.fromkeys((repository.own_dir, f"{repository.common_dir}/yolo-fs")):
         if os.path.lexists(folder):
             yield Part("folder", folder, partial(remove_folder, folder))
 
 
 def planning_tree(repository: Repository) -> Iterator[Part]:
-    """Yield the planning tree, which stays unless it is asked for."""
+    """Yield the planning tree, which is only removed on request."""
     folder = os.path.join(repository.root, PLANNING_ROOT)
     if os.path.isdir(folder) and not os.path.islink(folder):
         yield Part("tree", folder, partial(remove_folder, folder))
 
 
 def hand_over_packs(repository: Repository) -> None:
-    """Leave the object store as git would have it: no pack is held back from its collection.
+    """Leave the object store as git would: no pack is withheld from garbage collection.
 
     Raises:
         YoloError: as `PackMerger.end`.
@@ -155,7 +155,7 @@ def hand_over_packs(repository: Repository) -> None:
     PackMerger(repository).end()
 
 
-def _units(repository: Repository) -> Iterator[background.Unit]:
+def _find_units(repository: Repository) -> Iterator[background.Unit]:
     if not background.can_be_served(repository.root):
         return
     system = background.System.of_this_machine()

@@ -1,6 +1,7 @@
-"""The settings in force: the repository's configuration, which may tighten, and the user's, which
-may loosen. And where files lie: our own in `.git/yolo-fs/` of each work tree, never in the work
-tree itself, with what each of them must look like; and the folders of phases.
+"""The settings in force, where our files lie and what they must look like, and phase folders.
+
+The repository's configuration may tighten settings, and the user's may also loosen them. Our files
+lie in `.git/yolo-fs/` of each work tree, never in the work tree itself.
 """
 
 from __future__ import annotations
@@ -50,24 +51,24 @@ from yolo_fs.system.text_checks import Limits
 from yolo_fs.system.warm_path import own_folder
 
 ACTIVE = f"{PLANNING_ROOT}/ACTIVE"
-"""Holds the slug of the milestone that the team works on, where there are milestones."""
+"""Holds the slug of the team's current milestone, where there are milestones."""
 
 RUNNING = f"{PLANNING_ROOT}/.execution-state.json"
 """Mirrors the execution state of the running phase, where it exists (docs/dev/sources.md#c12)."""
 
 LINES = "refs/yolo-fs/lines/"
-"""Below it, the branches of the team's other clones: the commits that their summaries name."""
+"""Prefix of the branches of the team's other clones, with the commits that their summaries name."""
 BESIDE = "refs/yolo-fs/beside/"
-"""Below it, the same of the work trees of this repository that are in a team."""
+"""The same for the work trees of this repository that are in a team."""
 
 
 def lock_path(repository: Repository) -> str:
-    """Return the lock that makes a daemon the only one of its work tree."""
+    """Return the path of the lock that allows one daemon per work tree."""
     return lock_in(repository.own_dir)
 
 
 def company_lock_path(repository: Repository) -> str:
-    """Return the lock that makes a runner of agents the only one of its work tree."""
+    """Return the path of the lock that allows one runner of agents per work tree."""
     return os.path.join(repository.own_dir, "company.lock")
 
 
@@ -77,12 +78,12 @@ def lock_in(own_dir: str) -> str:
 
 
 def log_path(repository: Repository) -> str:
-    """Return the file that a daemon in the background writes to."""
+    """Return the log file of a daemon in the background."""
     return os.path.join(repository.own_dir, "daemon.log")
 
 
 def notice_path(repository: Repository) -> str:
-    """Return the file in which the daemon tells which gates are open."""
+    """Return the file in which the daemon publishes which gates are open."""
     return os.path.join(repository.own_dir, "gates.json")
 
 
@@ -92,13 +93,14 @@ def waiters_path(repository: Repository) -> str:
 
 
 def states_lock(repository: Repository) -> str:
-    """Return the lock of whoever brings a state file and the branch to the same."""
+    """Return the path of the lock for bringing state files and the branch into agreement."""
     return os.path.join(repository.own_dir, "states.turn")
 
 
 def output_place(typed: str, start: str, ending: str = "") -> tuple[str, str]:
-    """Return below which folder a file lies that a person named, and its path, as
-    `store.output_place` does; `ending`: of each file of this kind in a work tree.
+    """Return (folder, path) of an output file that a person named, as `store.output_place` does.
+
+    `ending`: required ending of such files inside a work tree.
 
     Raises:
         YoloError: PATH_ESCAPES; BAD_NAME for a file in the work tree that ends otherwise, which
@@ -117,8 +119,10 @@ def output_place(typed: str, start: str, ending: str = "") -> tuple[str, str]:
 
 
 def planning_home(root: str) -> str:
-    """Return where the phases in force live, relative to the repository: the planning tree, or the
-    milestone that its file `ACTIVE` names. One that does not exist falls back to the tree.
+    """Return the folder of the phases in force, relative to the repository.
+
+    It is the planning tree, or the milestone that its file `ACTIVE` names. A milestone that does
+    not exist falls back to the tree.
     """
     active = read(root, ACTIVE, 4096)
     named = milestone_named(active.data) if isinstance(active, Content) else ""
@@ -132,7 +136,7 @@ def phases_in(root: str) -> list[PhaseId]:
 
 
 def doubled_phases(root: str) -> Iterator[Finding]:
-    """Yield a finding for each phase whose number another one has, but for the first of them."""
+    """Yield a finding for each phase that repeats the number of an earlier one."""
     for number, (first, *others) in twice_numbered(phases_in(root)).items():
         for phase in others:
             path = f"{PLANNING_ROOT}/phases/{phase}"
@@ -189,15 +193,15 @@ def find_phase(root: str, spelled: str) -> PhaseId:
     wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
     if not wanted.replace("-", "").isalnum():
         raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase", exit_code=Exit.USAGE)
-    phases = [one for one in map(PhaseId.parse, present) if one]
-    found = [one for one in phases if wanted in (one.number, str(one))]
-    found = found or [one for one in phases if wanted == one.slug]
-    if len(found) == 1:
-        return found[0]
-    if found:
+    phases = [phase for phase in map(PhaseId.parse, present) if phase]
+    matches = [phase for phase in phases if wanted in (phase.number, str(phase))]
+    matches = matches or [phase for phase in phases if wanted == phase.slug]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise YoloError(
             Reason.DUPLICATE_ID,
-            f"{' and '.join(map(str, found))} are both called {wanted}",
+            f"{' and '.join(map(str, matches))} are both called {wanted}",
             hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
             exit_code=Exit.USAGE,
         )
@@ -208,10 +212,10 @@ def find_phase(root: str, spelled: str) -> PhaseId:
 
 
 INDEX = "index.db"
-"""Name of the database below `.git/yolo-fs` that holds what follows from git and files."""
+"""Name of the database below `.git/yolo-fs` for what can be rebuilt from git and files."""
 
 STATE = "state.db"
-"""Name of the database below `.git/yolo-fs` that holds what nothing else tells; ours, for good."""
+"""Name of the database below `.git/yolo-fs` for our own data that exists nowhere else."""
 
 STATE_LAYOUT = "create table notes(name text primary key, value text)"
 
@@ -231,7 +235,7 @@ create table artifacts(path blob primary key, basis text, valid int, lines text)
 create table checked(name text primary key, basis text, told text);
 """
 """Commits; the planning paths that they change, and what their subjects name; what artifacts say;
-what was checked once, and of what."""
+cached results of checks, with what they are based on."""
 
 
 def open_index(repository: Repository) -> Database | None:
@@ -243,13 +247,13 @@ def open_index(repository: Repository) -> Database | None:
 
 
 _NOTE_BYTES = 8 * 1024 * 1024
-"""Most that one value of `state.db` may have."""
+"""Maximum size of one value in `state.db`."""
 
 Shape: TypeAlias = type | UnionType | list[Any] | dict[str, Any] | Callable[[Any], bool]
 """A type, `[shape of each]`, `{key: shape}` (further keys are allowed), or a test."""
 
 FURTHEST_S = 6e10
-"""How far from the start of the machine a turn may have begun; no date of ours is further off."""
+"""Largest plausible distance between the machine's boot and the start of a turn, in seconds."""
 
 
 class OwnFile(NamedTuple):
@@ -280,17 +284,19 @@ class OwnFile(NamedTuple):
     def damage(self, repository: Repository) -> Finding | None:
         """Return what is wrong with it, or None."""
         if self.name == STATE:
-            content: dict[str, Any] | Damaged | None = _damage_of_state(repository)
+            content: dict[str, Any] | Damaged | None = _find_state_damage(repository)
         else:
-            content = self.read(repository) if self.shape else self._odd_kind(self.path(repository))
+            content = (
+                self.read(repository) if self.shape else self._find_odd_kind(self.path(repository))
+            )
         return self.finding(repository, content) if isinstance(content, Damaged) else None
 
-    def _odd_kind(self, path: str) -> Damaged | None:
+    def _find_odd_kind(self, path: str) -> Damaged | None:
         if not self.name.startswith((INDEX, STATE)):
-            return _odd_kind(path)
+            return _find_odd_kind(path)
         if self.name.endswith("-journal") and os.path.lexists(path):
             return Damaged(Reason.NOT_REGULAR, "a journal of SQLite, which yolo-fs never leaves")
-        # To open and close it would release the locks that this process has on it.
+        # Opening and closing it would release the locks that this process has on it.
         return Damaged(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence) if is_odd(path) else None
 
     def finding(self, repository: Repository, damaged: Damaged) -> Finding:
@@ -300,7 +306,7 @@ class OwnFile(NamedTuple):
         return Finding(damaged.reason, path, message=damaged.detail, hint=hint)
 
     def refusal(self, repository: Repository, damaged: Damaged) -> YoloError:
-        """Return the error of a command that cannot do without what it holds."""
+        """Return the error of a command that needs its content."""
         finding = self.finding(repository, damaged)
         message = f"{safe(finding.path)}: {finding.message}"
         return YoloError(finding.reason, message, hint=finding.hint, exit_code=Exit.NOT_HERE)
@@ -313,7 +319,7 @@ class OwnFile(NamedTuple):
         number = 1
         while os.path.lexists(os.path.join(folder, f"{self.name}.{number}")):
             number += 1
-        # What SQLite has written, and not yet put into the database, is a part of it.
+        # What SQLite has written to these files, and not yet to the database, is a part of it.
         for ending in ("", *(ENDINGS if self.name == STATE else ())):
             with suppress(FileNotFoundError):
                 aside = os.path.join(folder, f"{self.name}{ending}.{number}")
@@ -321,20 +327,20 @@ class OwnFile(NamedTuple):
 
 
 class OwnNote(NamedTuple):
-    """A value in JSON that nothing else tells, in the database `state.db` of a work tree.
+    """A JSON value that exists nowhere else, in the database `state.db` of a work tree.
 
-    Versions before 0.2 kept each in a file; what such a file says counts until the first write.
+    Versions before 0.2 kept each in a file; such a file counts until the first write.
     """
 
     former: OwnFile
 
     @property
     def name(self) -> str:
-        """What the database calls it."""
+        """Its name in the database."""
         return self.former.name.removesuffix(".json")
 
     def read(self, repository: Repository) -> dict[str, Any] | Damaged | None:
-        """Return the value, None without any, `Damaged` when it is not what we wrote."""
+        """Return the value, None if there is none, `Damaged` when it is not what we wrote."""
         try:
             state = open_durable(state_path(repository), STATE_LAYOUT, make=False)
             if state is None:
@@ -353,9 +359,11 @@ class OwnNote(NamedTuple):
         *,
         durable: bool = True,
     ) -> None:
-        """Change the value, as the only one who does: `change` is given what `read` returns, and
-        returns the new value, None for no change. What is not `durable` may be lost: by a power
-        loss, and where it is damaged. All else that is damaged stays as it is.
+        """Change the value under an exclusive lock.
+
+        `change` receives what `read` returns, and returns the new value, None for no change. A
+        value that is not `durable` may be lost: by a power loss, and where it is damaged. Any other
+        damaged value stays as it is.
 
         Raises:
             YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, UNREADABLE, NOT_REGULAR, and whatever
@@ -372,34 +380,34 @@ class OwnNote(NamedTuple):
                     raise self.refusal(repository, before)
                 new = change(before)
                 if new is not None:
-                    told = json.dumps(new, separators=(",", ":"))
-                    state.rows("insert or replace into notes values (?, ?)", self.name, told)
+                    text = json.dumps(new, separators=(",", ":"))
+                    state.rows("insert or replace into notes values (?, ?)", self.name, text)
         except RefusedError as refusal:
             raise self.refusal(repository, Damaged(refusal.reason, refusal.detail)) from None
 
     def refusal(self, repository: Repository, damaged: Damaged) -> YoloError:
-        """Return the error of a command that cannot do without the value."""
+        """Return the error of a command that needs the value."""
         is_former = isinstance(self.former.read(repository), Damaged)
         place = self.former if is_former else STATE_FILE._replace(loss=self.former.loss)
         return place.refusal(repository, damaged)
 
     def _value(self, repository: Repository, state: Database) -> dict[str, Any] | Damaged | None:
-        for (told,) in state.rows("select value from notes where name = ?", self.name):
+        for (text,) in state.rows("select value from notes where name = ?", self.name):
             try:
-                value = parse(told, _NOTE_BYTES)
+                value = parse(text, _NOTE_BYTES)
             except (AttributeError, TypeError, ValueError):
                 return Damaged(Reason.JSON_PARSE_ERROR, f"the value {self.name} is no JSON")
-            # An object or nothing that we wrote; what is none has no shape of ours either.
+            # We only write objects. Anything else is checked as {}, which does not have our shape.
             return self.former.checked(value if isinstance(value, dict) else {})
         return self.former.read(repository)
 
 
 def state_path(repository: Repository) -> str:
-    """Return where the database of what nothing else tells lies."""
+    """Return the path of the database `state.db`."""
     return os.path.join(repository.own_dir, STATE)
 
 
-def _damage_of_state(repository: Repository) -> Damaged | None:
+def _find_state_damage(repository: Repository) -> Damaged | None:
     place = state_path(repository)
     if not is_odd(place) and any(
         os.path.lexists(f"{place}{each}") and (is_odd(f"{place}{each}") or each == "-journal")
@@ -411,18 +419,18 @@ def _damage_of_state(repository: Repository) -> Damaged | None:
         if state is None:
             return None
         with closing(state), storing(place):
-            ((said, *_), *_) = state.rows("pragma integrity_check")
-            if said != "ok":
-                return Damaged(Reason.UNREADABLE, str(said))
-        found = (note.read(repository) for note in NOTES)
-        return next((each for each in found if isinstance(each, Damaged)), None)
+            ((verdict, *_), *_) = state.rows("pragma integrity_check")
+            if verdict != "ok":
+                return Damaged(Reason.UNREADABLE, str(verdict))
+        contents = (note.read(repository) for note in NOTES)
+        return next((each for each in contents if isinstance(each, Damaged)), None)
     except RefusedError as refusal:
         return Damaged(refusal.reason, refusal.detail)
     except YoloError as error:
         return Damaged(error.reason, error.message)
 
 
-def _odd_kind(path: str) -> Damaged | None:
+def _find_odd_kind(path: str) -> Damaged | None:
     try:
         os.close(open_regular(path, os.O_RDONLY))
     except RefusedError as refusal:
@@ -609,7 +617,7 @@ _OTHERS = (
 
 
 SETUP_PARTS = ("", "-local", "-mcp", "-roles")
-"""What each kept file is about: hooks, those of one machine, our MCP server, roles."""
+"""Suffix of each kept file: hooks, those of one machine, our MCP server, roles."""
 
 
 def setup_file(host: str) -> OwnFile:
@@ -618,7 +626,7 @@ def setup_file(host: str) -> OwnFile:
 
 
 def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFile]:
-    """Yield the files that a work tree may have of us."""
+    """Yield the files of ours that a work tree may have."""
     yield from (
         BOOT,
         STATE_FILE,
@@ -645,8 +653,7 @@ LOOSENING: Mapping[str, object] = {
     "product_handoffs": True,
     "autofix": "safe",
 }
-"""Policy values that a repository cannot give itself; they count from the user's own configuration
-only."""
+"""Policy values that a repository cannot set. They count only in the user's own configuration."""
 
 _CAPPED = ("max_file_bytes", "max_line_bytes", "max_depth")
 """Limits that a repository may lower, not raise."""
@@ -668,7 +675,7 @@ class Settings(NamedTuple):
 
     @property
     def without_patience(self) -> Settings:
-        """The same, but each file is judged as if quiet for long: that is no matter of state."""
+        """The same settings, but every file counts as long quiet: state does not depend on that."""
         return self._replace(policy=self.policy._replace(settle_ms=0, grace_s=0))
 
     @property
@@ -695,7 +702,7 @@ def user_config_path() -> str:
 
 
 def stamps_of(root: str) -> tuple[Stamp | None, ...]:
-    """Return what changes when one of the two configuration files does."""
+    """Return the stamps of the two configuration files."""
     return tuple(stamp_at(path) for path in (os.path.join(root, CONFIG), user_config_path()))
 
 
@@ -705,7 +712,7 @@ def load(root: str) -> Settings:
     Raises:
         YoloError: BAD_CONFIG, naming the file and its first fault.
     """
-    return _with_users(_config(root), root)
+    return _apply_user_config(_config(root), root)
 
 
 class ConfiguredKey(NamedTuple):
@@ -716,9 +723,9 @@ class ConfiguredKey(NamedTuple):
     value: Any
     default: Any
     origin: str
-    """The file whose word counts; `default` where none has one."""
+    """The file whose value counts; `default` where none has one."""
     refused: Any = None
-    """What the repository says and only the user may say, in its own configuration."""
+    """Ignored value of the repository's configuration: only the user's own may set it."""
 
 
 def configured(root: str) -> Iterator[ConfiguredKey]:
@@ -730,17 +737,17 @@ def configured(root: str) -> Iterator[ConfiguredKey]:
     settings, user_path = load(root), user_config_path()
     written = _written(os.path.join(root, CONFIG), CONFIG)
     user_written = _written(user_path, "the user's configuration")
-    said = _object_in(written, CONFIG) if written is not None else {}
-    user = _object_in(user_written, user_path) if user_written is not None else {}
+    config = _parse_object(written, CONFIG) if written is not None else {}
+    user = _parse_object(user_written, user_path) if user_written is not None else {}
     policies = {
         f"{user_path}, repositories": _section(user, "repositories", root),
         f"{user_path}, policy": _section(user, "policy"),
-        CONFIG: said.get("yolo_fs", {}),
+        CONFIG: config.get("yolo_fs", {}),
     }
-    defaults = dict(_flat(to_json(Config())))
-    for key, value in _flat(to_json(settings.config)):
+    defaults = dict(_flatten_settings(to_json(Config())))
+    for key, value in _flatten_settings(to_json(settings.config)):
         if not key.startswith("yolo_fs."):
-            origin = CONFIG if _is_said(said, key) else "default"
+            origin = CONFIG if _is_said(config, key) else "default"
             yield ConfiguredKey(key, value, defaults.get(key), origin)
     own_words = bool(settings.verify_command)
     origin = f"{user_path}, repositories" if own_words else "default"
@@ -754,54 +761,55 @@ def configured(root: str) -> Iterator[ConfiguredKey]:
         yield ConfiguredKey(f"yolo_fs.{name}", value, own[name], origin, refused)
 
 
-def _flat(value: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the keys of objects within each other, joined by dots."""
+def _flatten_settings(value: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of nested objects, with their keys joined by dots."""
     for key, item in value.items():
         if isinstance(item, dict) and item:
-            yield from _flat(item, f"{at}{key}.")
+            yield from _flatten_settings(item, f"{at}{key}.")
         else:
             yield f"{at}{key}", item
 
 
-def _is_said(said: Any, key: str) -> bool:
+def _is_said(section: Any, key: str) -> bool:
     for part in key.split("."):
-        if not isinstance(said, dict) or part not in said:
+        if not isinstance(section, dict) or part not in section:
             return False
-        said = said[part]
+        section = section[part]
     return True
 
 
 class InForce(NamedTuple):
-    """The settings that hold, whatever the files say."""
+    """The settings in force, also when a file is broken."""
 
     settings: Settings
     fault: YoloError | None = None
-    """What is wrong with the first file that is broken; None while all of them are good."""
+    """Error of the first broken file; None while all of them are good."""
 
 
 def load_in_force(root: str) -> InForce:
-    """Return the settings that hold: of a broken file what it said when it was last good, else
-    the defaults. A guard never stands open because its configuration is torn.
+    """Return the settings in force: of a broken file its last good content, else the defaults.
+
+    A broken configuration never disables a guard.
     """
     fault: YoloError | None = None
     try:
         config = _config(root)
     except YoloError as error:
-        fault, kept = error, _last_good(root)
+        fault, kept = error, _recall_last_good(root)
         config = values_of(Config, kept) if kept is not None else Config()
     try:
-        return InForce(_with_users(config, root), fault)
+        return InForce(_apply_user_config(config, root), fault)
     except YoloError as error:
-        return InForce(Settings(config, _tightened(config.yolo_fs)), fault or error)
+        return InForce(Settings(config, _tighten_policy(config.yolo_fs)), fault or error)
 
 
 _LAST_GOOD = "in force"
-"""Name under which the index has the configuration that was checked last."""
+"""Key in the index of the configuration that was last found valid."""
 
 
-def _last_good(root: str) -> Any:
+def _recall_last_good(root: str) -> Any:
     with _index_of(root) as index:
-        return _recalled(index, _LAST_GOOD, None) if index else None
+        return _recall_value(index, _LAST_GOOD, None) if index else None
 
 
 @contextmanager
@@ -820,11 +828,11 @@ def _config(root: str) -> Config:
     return config_in(written, root, _LAST_GOOD) if written is not None else Config()
 
 
-def _with_users(config: Config, root: str) -> Settings:
-    policy, name = _tightened(config.yolo_fs), "the user's configuration"
+def _apply_user_config(config: Config, root: str) -> Settings:
+    policy, name = _tighten_policy(config.yolo_fs), "the user's configuration"
     user = _written(user_config_path(), name)
-    said = _object_in(user, name) if user is not None else {}
-    everywhere, here = _section(said, "policy"), _section(said, "repositories", root)
+    user_config = _parse_object(user, name) if user is not None else {}
+    everywhere, here = _section(user_config, "policy"), _section(user_config, "repositories", root)
     command = _verify_command(everywhere, here, root)
     own = {**everywhere, **here}
     own.pop(VERIFY, None)
@@ -873,7 +881,9 @@ def _section(said: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
 def _wrong(at: str, message: str, expected: str) -> YoloError:
     """Return what refuses a value of the user's own configuration."""
     path = user_config_path()
-    return _bad(Finding(Reason.WRONG_TYPE, path, at=at, message=message, expected=expected))
+    return _error_for_bad_config(
+        Finding(Reason.WRONG_TYPE, path, at=at, message=message, expected=expected)
+    )
 
 
 def _is_word(value: object) -> bool:
@@ -881,38 +891,39 @@ def _is_word(value: object) -> bool:
 
 
 def config_in(written: bytes, root: str, kept: str) -> Config:
-    """Return the configuration that a file holds. What was checked once, the next process finds in
-    the index, under the name `kept`.
+    """Return the configuration that a file holds.
+
+    What was validated once is cached in the index for the next process, under the name `kept`.
 
     Raises:
         YoloError: BAD_CONFIG.
     """
     basis = f"{code_stamp()} {sha256(written).hexdigest()}"
     with _index_of(root) as index:
-        checked = _recalled(index, kept, basis) if index else None
+        checked = _recall_value(index, kept, basis) if index else None
         if checked is None:
-            checked = to_json(_checked(Config, _object_in(written, CONFIG), CONFIG))
+            checked = to_json(_checked(Config, _parse_object(written, CONFIG), CONFIG))
             if index:
                 _remember(index, kept, basis, checked)
     return values_of(Config, checked)
 
 
-def _recalled(index: Database, name: str, basis: str | None) -> Any:
-    """Return what was kept under a name; `basis`: of what, None for whatever it was of."""
+def _recall_value(index: Database, name: str, basis: str | None) -> Any:
+    """Return the cached value of a name. `basis`: what it must be based on; None for anything."""
     with suppress(DatabaseError):
-        asked = "select told from checked where name = ?1 and basis = ifnull(?2, basis)"
-        for (told,) in index.rows(asked, name, basis):
-            return json.loads(told)
+        query = "select told from checked where name = ?1 and basis = ifnull(?2, basis)"
+        for (text,) in index.rows(query, name, basis):
+            return json.loads(text)
     return None
 
 
 def _remember(index: Database, name: str, basis: str, value: object) -> None:
-    told = json.dumps(value, separators=(",", ":"))
+    text = json.dumps(value, separators=(",", ":"))
     with suppress(DatabaseError), index.writing():
-        index.rows("insert or replace into checked values (?, ?, ?)", name, basis, told)
+        index.rows("insert or replace into checked values (?, ?, ?)", name, basis, text)
 
 
-def _tightened(policy: Policy) -> Policy:
+def _tighten_policy(policy: Policy) -> Policy:
     """Return the repository's policy without the values that only the user may give."""
     defaults, values = Policy(), policy._asdict()
     given = {name for name, loose in LOOSENING.items() if values[name] == loose}
@@ -926,28 +937,28 @@ def _checked(kind: Any, value: Mapping[str, Any], name: str) -> Any:
 
     shaped, faults = check(shape_of(kind), value)
     if shaped is None:
-        raise _bad(faults[0].as_finding(name, 1))
+        raise _error_for_bad_config(faults[0].as_finding(name, 1))
     return values_of(kind, shaped.model_dump())
 
 
 def _written(path: str, name: str) -> bytes | None:
-    """Return what a file holds; None where there is none that can be read."""
-    # To open a pipe would wait for its writer.
+    """Return the content of a file; None where there is none that can be read."""
+    # Opening a pipe would wait for its writer.
     if os.path.exists(path) and not os.path.isfile(path):
-        raise _bad(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
+        raise _error_for_bad_config(Finding(Reason.NOT_REGULAR, name, hint="put a file there"))
     with suppress(OSError), open(path, "rb") as file:
         return file.read(Limits().max_file_bytes + 1)
     return None
 
 
-def _object_in(data: bytes, name: str) -> dict[str, Any]:
+def _parse_object(data: bytes, name: str) -> dict[str, Any]:
     reading = read_object(data, name, Limits())
     if not reading.records:
-        raise _bad(reading.findings[0])
+        raise _error_for_bad_config(reading.findings[0])
     return reading.records[0].value
 
 
-def _bad(finding: Finding) -> YoloError:
+def _error_for_bad_config(finding: Finding) -> YoloError:
     return YoloError(
         Reason.BAD_CONFIG,
         str(finding),

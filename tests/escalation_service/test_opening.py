@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.teams import Team
-from yolo_fs.phase.report import Asker, as_text
+from yolo_fs.phase.report import Audience, as_text
 from yolo_fs.reports.resume import resume
 
 LOG = ".yolo-planning/phases/01-auth/escalation.jsonl"
@@ -51,7 +51,7 @@ def test_the_last_failed_review_opens_its_escalation_once(team: Team) -> None:
     team.user_commits("docs: more", "README.md")
     team.once()
     assert logged(team) == [line]
-    text = as_text(resume(str(team.root), Asker("lead")))
+    text = as_text(resume(str(team.root), Audience("lead")))
     assert "next: lead" in text and "nothing to do" not in text
     assert "asks: code review 01-01: escalated to the Lead" in text
 
@@ -73,4 +73,4 @@ def test_what_the_lead_accepts_ends_the_escalation_of_the_review(team: Team) -> 
     last = logged(team)[-1]
     assert (last["st"], last["mv"], last["agent"]) == ("resolved", "over", "senior")
     assert team.git("cat-file", "-t", last["ref"]) == "commit"
-    assert "rising" not in as_text(resume(str(team.root), Asker("lead")))
+    assert "rising" not in as_text(resume(str(team.root), Audience("lead")))

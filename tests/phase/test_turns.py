@@ -12,7 +12,7 @@ from yolo_fs.evidence.facts import Version, Work
 from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
-from yolo_fs.phase.report import Asker, PhaseReport
+from yolo_fs.phase.report import Audience, PhaseReport
 from yolo_fs.states.project import summary_line
 
 PO = config_from(
@@ -32,7 +32,7 @@ def turn(changed: dict[str, list[dict[str, Any]]], **more: Any) -> Next:
     phase = Phase(facts(complete() | changed, **more))
     found = phase.progress.next
     assert found is not None
-    assert PhaseReport(phase, Asker()).next()[0] == found
+    assert PhaseReport(phase, Audience()).next()[0] == found
     run = f" → {found.command}" if found.command else ""
     assert summary_line((phase,)).endswith(f", next: {found.sentence}{run}")
     return found
@@ -237,7 +237,7 @@ def test_departments_are_dispatched_in_the_order_of_the_owner() -> None:
     def asked(*reviews: dict[str, Any]) -> str:
         phase = Phase(facts(content | {"owner-review.jsonl": list(reviews)}, config=config))
         assert phase.progress.next is not None
-        assert PhaseReport(phase, Asker()).next()[0] == phase.progress.next
+        assert PhaseReport(phase, Audience()).next()[0] == phase.progress.next
         return phase.progress.next.agent
 
     assert asked() == "architect"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.properties.team_at_work import Agents, Branch, random_config
 from yolo_fs.phase.progress import Next
-from yolo_fs.phase.report import Asker, PhaseReport
+from yolo_fs.phase.report import Audience, PhaseReport
 from yolo_fs.progress.board import PhaseBoard
 from yolo_fs.reports.resume_report import Situation, resume_report
 from yolo_fs.states.project import summary_line
@@ -28,7 +28,7 @@ FEW = 5
 def the_answer(phase: PhaseBoard) -> Next | None:
     """Return who has to act, once every place that shows it has given the same answer."""
     asked = phase.progress.next
-    assert PhaseReport(phase, Asker()).next()[0] == asked
+    assert PhaseReport(phase, Audience()).next()[0] == asked
     shown = phase.as_json()["next"]
     assert (shown and (shown["agent"], shown["step"], shown["task"], shown["why"])) == (
         asked and (asked.agent, asked.step, asked.task, asked.why)
@@ -43,7 +43,7 @@ def the_answer(phase: PhaseBoard) -> Next | None:
         assert f", next: {asked.sentence}" in line
         own = next(
             one
-            for one in resume_report(Situation(phases=(phase,)), Asker(asked.agent))
+            for one in resume_report(Situation(phases=(phase,)), Audience(asked.agent))
             if one.key == "next"
         )
         assert not any("nothing to do" in text for text in own.lines)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.objects import unpack
 from tests.support.teams import THREE, Team
-from yolo_fs.phase.report import Asker, as_data, as_text
+from yolo_fs.phase.report import Audience, as_data, as_text
 from yolo_fs.reports.resume import resume
 
 PHASE = ".yolo-planning/phases/01-auth"
@@ -26,7 +26,7 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
 
 
 def told(team: Team, **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(as_data(resume(str(team.root), Asker(), **more))))
+    found: dict[str, Any] = json.loads(json.dumps(as_data(resume(str(team.root), Audience(), **more))))
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from yolo_fs.artifacts.table import by_kind
-from yolo_fs.team.reconcile import Divergence, PathChange, TeamPlan, merge_texts, plan_of
+from yolo_fs.team.reconcile import Divergence, PathVersion, TeamPlan, merge_texts, plan_of
 
 ROWS = {"gaps.jsonl": "gaps", "decisions.jsonl": "decisions", "plan.jsonl": "plan"}
 """Path → kind of the artifact: one for each way in which versions meet."""
@@ -20,13 +20,13 @@ class ModelClone:
     """One clone: the branches of its user, and which one they stand on."""
 
     name: str
-    branches: dict[str, list[PathChange]] = field(default_factory=lambda: {"main": []})
+    branches: dict[str, list[PathVersion]] = field(default_factory=lambda: {"main": []})
     current: str = "main"
     origins: dict[str, str] = field(default_factory=dict)
     """Commit of the branch → the version of the team that it is a copy of."""
 
     @property
-    def branch(self) -> list[PathChange]:
+    def branch(self) -> list[PathVersion]:
         return self.branches[self.current]
 
     def tree(self) -> dict[str, str]:
@@ -39,7 +39,7 @@ class ModelTeam:
     def __init__(self, seed: int):
         self.random = random.Random(seed)
         self.numbers: Iterator[int] = count(1)
-        self.ref: list[PathChange] = []
+        self.ref: list[PathVersion] = []
         """What the team has; `commit` is the local commit of which each entry is the copy."""
         self.clones = [ModelClone(f"c{n}") for n in range(self.random.randint(2, 5))]
         self.dropped: set[str] = set()
@@ -110,7 +110,7 @@ class ModelTeam:
     # --- what the service does with a plan ---
 
     def plan(
-        self, clone: ModelClone, snapshot: list[PathChange]
+        self, clone: ModelClone, snapshot: list[PathVersion]
     ) -> tuple[TeamPlan, list[Divergence]]:
         """Return the plan, and the divergences that can be merged and are not yet."""
         plan = plan_of(clone.branch, snapshot)
@@ -121,7 +121,7 @@ class ModelTeam:
         open_ = [each for each, text in merged.items() if text not in (None, each.ours)]
         return plan_of(clone.branch, snapshot, taken=taken), open_
 
-    def receive(self, clone: ModelClone, changes: tuple[PathChange, ...]) -> None:
+    def receive(self, clone: ModelClone, changes: tuple[PathVersion, ...]) -> None:
         for change in changes:
             name = f"{clone.name}-copy{next(self.numbers)}"
             clone.branch.append(replace_commit(change, name))
@@ -139,7 +139,7 @@ class ModelTeam:
 
     def commit(self, clone: ModelClone, path: str, text: str) -> None:
         number = next(self.numbers)
-        clone.branch.append(PathChange(path, text, f"{clone.name}-{number}"))
+        clone.branch.append(PathVersion(path, text, f"{clone.name}-{number}"))
 
     def known(self, clone: ModelClone) -> int:
         """Return how much of the ref a clone's fetches have brought so far; a ref is never seen to go back."""
@@ -189,5 +189,5 @@ def merge(divergence: Divergence) -> str | None:
     return None if merged is None else merged.decode()
 
 
-def replace_commit(change: PathChange, commit: str) -> PathChange:
+def replace_commit(change: PathVersion, commit: str) -> PathVersion:
     return change._replace(commit=commit)

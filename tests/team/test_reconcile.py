@@ -8,14 +8,14 @@ from itertools import pairwise
 import pytest
 
 from tests.team.clones import ModelTeam
-from yolo_fs.team.reconcile import Divergence, PathChange, TeamPlan, plan_of
+from yolo_fs.team.reconcile import Divergence, PathVersion, TeamPlan, plan_of
 
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "200"))
 """`YOLO_HISTORIES=10000 .venv/bin/pytest tests/team` tries as many as are promised."""
 
 
-def versions(*blobs: str | None, path: str = "a", by: str = "x") -> list[PathChange]:
-    return [PathChange(path, blob, f"{by}{at}") for at, blob in enumerate(blobs)]
+def versions(*blobs: str | None, path: str = "a", by: str = "x") -> list[PathVersion]:
+    return [PathVersion(path, blob, f"{by}{at}") for at, blob in enumerate(blobs)]
 
 
 @pytest.mark.timeout(120 + HISTORIES / 5)

@@ -1,1 +1,1 @@
-"""The crew: how its agents are, who may go on, who was asked to stop, and what stands still."""
+"""The agents: their health, who may proceed, who was asked to stop, and what stalls."""

@@ -1,8 +1,7 @@
-"""Answers whether somebody may: resolves names and paths, and finds the plan that is being worked
-on.
+"""Decides access: resolves names and paths, and finds the active plan.
 
-A path is resolved on disk before any rule sees it: links, `..` and absolute spellings lead nowhere
-else.
+A path is resolved on disk before any rule is applied, so that links, `..` and absolute spellings
+cannot bypass a rule.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class Access:
-    """The rules of access in one repository; outside of any, for one department and defaults."""
+    """The access rules of one repository; without a repository, for one department and defaults."""
 
     def __init__(
         self,
@@ -65,7 +64,7 @@ class Access:
         *,
         start: str = "",
     ):
-        """`start`: the directory that relative paths are spelled from; empty for the root."""
+        """`start`: the directory that relative paths start from; empty for the root."""
         self._repository = repository
         self._start = start
         self._settings = settings or (
@@ -79,7 +78,7 @@ class Access:
         return self._settings.config if self._settings else Config()
 
     def actor(self, name: str, department: Dept | None = None) -> Actor:
-        """Return who is called so.
+        """Return the actor of that name.
 
         Raises:
             YoloError: UNKNOWN_NAME.
@@ -88,12 +87,12 @@ class Access:
 
     @staticmethod
     def pair(sender: Actor, receiver: Actor) -> tuple[Actor, Actor]:
-        """Return both in the mode of the one that needs several departments."""
+        """Return both actors in one mode: multi-department if either of them requires it."""
         mode = Mode.MULTI if Mode.MULTI in (sender.mode, receiver.mode) else Mode.SINGLE
         return sender._replace(mode=mode), receiver._replace(mode=mode)
 
     def contact(self, actor: Actor, name: str, message: str = "") -> AccessDecision:
-        """Return whether somebody may write to whom they call so: at all, or just this message.
+        """Return whether an actor may write to the one they call `name`: at all, or this message.
 
         `message`: its JSON, or any text.
 
@@ -115,7 +114,7 @@ class Access:
         return may_send(sender, receiver, kind, team_mode=self.config.team_mode)
 
     def everybody(self) -> Iterator[Actor]:
-        """Yield every agent of the departments that work."""
+        """Yield every agent of the active departments."""
         switches = Switches(self.config)
         for name in AGENT_BY_NAME:
             actor = find_actor(name, None, mode_of(switches))
@@ -123,9 +122,9 @@ class Access:
                 yield actor
 
     def read(self, actor: Actor | None, path: str, work: str = "") -> AccessDecision:
-        """Return whether somebody may read a path, absolute or from where the caller stands.
+        """Return whether an actor may read a path, absolute or relative to the caller's directory.
 
-        `actor`: None for who has not said who they are.
+        `actor`: None for a caller that has not identified itself.
         """
         target = self.target(path, by_name=True)
         if target is None:
@@ -135,10 +134,11 @@ class Access:
         return may_read(actor, target, work)
 
     def write(self, actor: Actor | None, path: str, plan: str = "") -> AccessDecision:
-        """Return whether somebody may write a path.
+        """Return whether an actor may write a path.
 
-        `actor`: None for who has not said who they are. `plan`: the one they work on; empty for the
-        department's active one, and each other open one: plans of a wave run at once.
+        `actor`: None for a caller that has not identified itself. `plan`: the plan they work on;
+        empty for the department's active plan and every other open one, since the plans of a wave
+        run at once.
 
         Raises:
             YoloError: UNKNOWN_NAME when there is no such plan.
@@ -156,18 +156,21 @@ class Access:
         first = may_write(actor, target, self.active_plan(actor.department, plan))
         if first.allowed or plan:
             return first
-        others = (may_write(actor, target, one) for one in self._open_plans(actor, target))
-        return next((one for one in others if one.allowed), first)
+        others = (
+            may_write(actor, target, open_plan) for open_plan in self._open_plans(actor, target)
+        )
+        return next((decision for decision in others if decision.allowed), first)
 
     def guarded(self, path: str) -> Guarded | None:
-        """Return the row of a file that only a command writes; of a state file, where it is kept
-        from history.
+        """Return the row of a file that only a command writes, else None.
+
+        A state file has a row only where the daemon derives it from history.
         """
         row = guarded(path)
         return None if row and row.is_state and not self._is_kept(path) else row
 
     def _is_kept(self, path: str) -> bool:
-        """Return whether the daemon keeps a state file; if not, the team begins it."""
+        """Return whether the daemon maintains a state file; otherwise the team creates it."""
         wanted = self._settings.policy.state_files if self._settings else "never"
         if wanted == "never":
             return False
@@ -177,21 +180,21 @@ class Access:
         return (wanted in ("kept", "always") or several) and path != RUNNING
 
     def _open_plans(self, actor: Actor, target: Target) -> Iterator[ActivePlan]:
-        """Yield the plans that have a file, are undone and wait for none."""
+        """Yield the open, unblocked plans that list the target or a folder that holds it."""
         for facts in self.facts:
-            progress = {one.id: one for one in plan_progress(facts, actor.department)}
+            progress = {status.id: status for status in plan_progress(facts, actor.department)}
             for plan in plans_of(facts, actor.department):
                 is_open = (
                     progress[plan.id].standing is not PlanStanding.COMPLETE
                     and not progress[plan.id].blocked_by
                 )
                 if is_open and any(
-                    f"{target.path}/".startswith(f"{one.rstrip('/')}/") for one in plan.files
+                    f"{target.path}/".startswith(f"{file.rstrip('/')}/") for file in plan.files
                 ):
                     yield ActivePlan(plan.id, plan.files)
 
     def target(self, path: str, *, by_name: bool = False) -> Target | None:
-        """Return what a path leads to; None when that lies outside of the repository.
+        """Return the target that a path resolves to; None if it is outside of the repository.
 
         `by_name`: a bare name of the protocol, such as `architecture.toon`, stands for every file
         of that name.
@@ -204,13 +207,13 @@ class Access:
             return None
         relative = os.path.relpath(full, root).replace(os.sep, "/")
         if by_name and not os.path.lexists(full):
-            relative = _artifact_named(relative)
+            relative = _resolve_artifact_name(relative)
         return Target(
             relative, frozenset() if relative.startswith(f"{PLANNING_ROOT}/") else self._tests
         )
 
     def active_plan(self, department: Dept | None, plan: str = "") -> ActivePlan | None:
-        """Return the plan named, else the department's first that is undone and waits for none."""
+        """Return the named plan, else the department's first that is neither done nor blocked."""
         from yolo_fs.phase.phase import Phase
 
         if plan:
@@ -218,10 +221,10 @@ class Access:
         for facts in self.facts:
             if Phase(facts).is_complete:
                 continue
-            progress = {one.id: one for one in plan_progress(facts)}
-            for one in plans_of(facts, department):
-                if progress[one.id].standing in _OPEN and not progress[one.id].blocked_by:
-                    return ActivePlan(one.id, one.files)
+            progress = {status.id: status for status in plan_progress(facts)}
+            for own_plan in plans_of(facts, department):
+                if progress[own_plan.id].standing in _OPEN and not progress[own_plan.id].blocked_by:
+                    return ActivePlan(own_plan.id, own_plan.files)
         return None
 
     def _plan_named(self, name: str) -> ActivePlan:
@@ -229,7 +232,9 @@ class Access:
         for plan in self._plans():
             if plan.id == wanted:
                 return ActivePlan(plan.id, plan.files)
-        hint = f"There are {', '.join(str(one.id) for one in self._plans()) or 'none'}."
+        hint = (
+            f"There are {', '.join(str(known_plan.id) for known_plan in self._plans()) or 'none'}."
+        )
         raise YoloError(
             Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
@@ -240,7 +245,7 @@ class Access:
 
     @cached_property
     def facts(self) -> tuple[PhaseFacts, ...]:
-        """The facts of every phase, as the branch has them now."""
+        """The facts of every phase at the current tip of the branch."""
         from yolo_fs.history.team import Team
 
         assert self._settings is not None
@@ -268,14 +273,16 @@ _OPEN = (
 )
 
 
-def _artifact_named(name: str) -> str:
-    """Return a path at which an artifact of that name would lie; the name when it is none's."""
+def _resolve_artifact_name(name: str) -> str:
+    """Return a path where an artifact of that name would lie, or the name itself if there is
+    none.
+    """
     places = (f"{PLANNING_ROOT}/{name}", f"{PLANNING_ROOT}/phases/00-any/{name}")
     return next((path for path in places if "/" not in name and classify(path)), name)
 
 
 def out_of_lane(facts: PhaseFacts) -> tuple[Finding, ...]:
-    """Return what files of a phase show to be outside of an authority, or to have gone wrong."""
+    """Return the decisions and handoffs of a phase that its agents were not allowed to make."""
     decided = tuple(decisions_out_of_lane(facts))
     if not facts.of_kind("dept-handoff"):
         return decided

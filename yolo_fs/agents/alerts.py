@@ -1,5 +1,5 @@
 """Reports agents that disappear, circuits that open and departments that stall, each once, with the
-work that is in no commit.
+uncommitted work that is left.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ UNCOMMITTED = (Accepted, Waiting, Held, Rejected)
 
 
 def left_by(
-    root: str, one: AgentHealth, verdicts: Mapping[str, Verdict], claims: Iterable[Claim]
+    root: str, agent: AgentHealth, verdicts: Mapping[str, Verdict], claims: Iterable[Claim]
 ) -> tuple[str, ...]:
-    """Return the paths that an agent answers for and no commit has, sorted."""
+    """Return the uncommitted paths that an agent is responsible for, sorted."""
     artifacts = {
         path
         for path, verdict in verdicts.items()
-        if isinstance(verdict, UNCOMMITTED) and _is_of(one, path)
+        if isinstance(verdict, UNCOMMITTED) and _is_of(agent, path)
     }
-    return tuple(sorted(artifacts | set(_claimed(root, one, claims))))
+    return tuple(sorted(artifacts | set(_find_changed_claims(root, agent, claims))))
 
 
-def _is_of(one: AgentHealth, path: str) -> bool:
+def _is_of(agent: AgentHealth, path: str) -> bool:
     place = classify(path)
-    return bool(place and one.role and Actor(one.role, one.department).answers_for(place))
+    return bool(place and agent.role and Actor(agent.role, agent.department).answers_for(place))
 
 
-def _claimed(root: str, one: AgentHealth, claims: Iterable[Claim]) -> list[str]:
-    own = (claim for claim in claims if claim.agent in (one.id, one.name))
+def _find_changed_claims(root: str, agent: AgentHealth, claims: Iterable[Claim]) -> list[str]:
+    own = (claim for claim in claims if claim.agent in (agent.id, agent.name))
     wanted = [path for claim in own for path in claim.files]
     try:
         return changed_files(root, wanted) if wanted else []
@@ -62,8 +62,9 @@ def _claimed(root: str, one: AgentHealth, claims: Iterable[Claim]) -> list[str]:
 def left_claims(
     repository: Repository, settings: Settings, claims: Sequence[Claim]
 ) -> tuple[Finding, ...]:
-    """Return each claim whose agent has stopped or disappeared: others wait for it until somebody
-    gives it back.
+    """Return a finding for each claim whose agent has stopped or disappeared.
+
+    Other agents wait for such a claim until it is released.
     """
     if not claims:
         return ()
@@ -71,47 +72,49 @@ def left_claims(
 
 
 def _left(claims: Iterable[Claim], agents: Sequence[AgentHealth]) -> Iterator[Finding]:
-    present = {one.name for one in agents if one.is_there}
-    gone = {name: one for one in agents if not one.is_there for name in (one.id, one.name)}
-    gone = {name: one for name, one in gone.items() if name not in present}
+    present = {agent.name for agent in agents if agent.is_there}
+    gone = {
+        name: agent for agent in agents if not agent.is_there for name in (agent.id, agent.name)
+    }
+    gone = {name: agent for name, agent in gone.items() if name not in present}
     for claim in claims:
-        if one := gone.get(claim.agent):
+        if agent := gone.get(claim.agent):
             yield Finding(
                 Reason.WAITS_FOR,
                 message=f"{claim.agent} has {claim.task} since {claim.claimed_at}, and "
-                f"{one.health.value} at {iso(one.since.timestamp())}",
+                f"{agent.health.value} at {iso(agent.since.timestamp())}",
                 hint=f"'yolo-fs task release {claim.task} --as {claim.agent}' gives it back.",
                 level=Level.WARNING,
             )
 
 
 _MOST = 1_000
-"""Things that are remembered as told; the oldest are long over."""
+"""Reported keys that are remembered; the oldest are long obsolete."""
 
 Notify = Callable[[Mapping[str, Any]], object]
 
 
 class Alert(NamedTuple):
-    """One thing to tell."""
+    """One thing to report."""
 
     key: str
-    """Names it for good, so that it is told once."""
+    """Permanent key, so that the alert is reported once."""
     event: str
     subject: str
     data: Mapping[str, Any]
     title: str = ""
-    """What people are told, where it concerns them."""
+    """Title of the notification to people; empty if they need none."""
 
 
 @dataclass
 class AgentAlerts:
-    """Watches over the crew of one work tree."""
+    """Monitors the agents of one work tree."""
 
     repository: Repository
     observer: AgentsObserver
     tell: EventSink
     notify: Notify = lambda note: None
-    """Lets people know."""
+    """Notifies people."""
     _told: dict[str, None] = field(default_factory=dict)
     _trouble: str = ""
     _stamp: object = None
@@ -123,61 +126,70 @@ class AgentAlerts:
 
     @property
     def is_pressing(self) -> bool:
-        """Whether somebody gave a sign since the last look, or a deadline of seconds is running."""
+        """Whether an agent gave a sign since the last look, or a short deadline is running."""
         return self._is_asked or self.observer.record.stamp() != self._stamp
 
     def tick(self, verdicts: Mapping[str, Verdict]) -> tuple[Alert, ...]:
-        """Look at the crew and tell what is new; return what was told."""
+        """Check the agents, report new alerts, and return those reported."""
         self._stamp = self.observer.record.stamp()
         try:
-            found = self.observer.look(verdicts, keep=True)
+            snapshot = self.observer.look(verdicts, keep=True)
             self._is_asked = any(
-                not one.is_over and one not in found.late for one in found.shutdowns
+                not shutdown.is_over and shutdown not in snapshot.late
+                for shutdown in snapshot.shutdowns
             )
-            fresh = [one for one in self._news(found, verdicts) if one.key not in self._told]
+            fresh = [
+                alert for alert in self._news(snapshot, verdicts) if alert.key not in self._told
+            ]
             if fresh:
                 self._remember(fresh)
         except (OSError, YoloError) as error:
-            self._say_trouble(error)
+            self._report_trouble(error)
             return ()
-        for one in fresh:
-            self.tell(one.event, one.subject, one.data)
-            if one.title:
-                self.notify({"title": safe(one.title, 500), "event": one.event, **one.data})
+        for alert in fresh:
+            self.tell(alert.event, alert.subject, alert.data)
+            if alert.title:
+                self.notify({"title": safe(alert.title, 500), "event": alert.event, **alert.data})
         return tuple(fresh)
 
     def _remember(self, fresh: list[Alert]) -> None:
-        known = [*self._told, *(one.key for one in fresh)][-_MOST:]
+        known = [*self._told, *(alert.key for alert in fresh)][-_MOST:]
         CREW_TOLD.update(self.repository, lambda _: {"told": known})
         self._told = dict.fromkeys(known)
 
-    def _say_trouble(self, error: OSError | YoloError) -> None:
+    def _report_trouble(self, error: OSError | YoloError) -> None:
         if str(error) != self._trouble:
             self._trouble = str(error)
             self.tell("crew.trouble", "", {"what": self._trouble})
 
-    def _news(self, found: AgentsSnapshot, verdicts: Mapping[str, Verdict]) -> Iterator[Alert]:
-        for finding in found.findings:
+    def _news(self, snapshot: AgentsSnapshot, verdicts: Mapping[str, Verdict]) -> Iterator[Alert]:
+        for finding in snapshot.findings:
             yield Alert(f"finding {finding}", "crew.finding", RECORD, finding.as_json())
-        yield from (_of_agent(one) for one in found.agents)
-        yield from (_of_circuit(one) for one in found.breakers if one.opened_at)
-        for one in found.shutdowns:
-            yield from self._of_shutdown(one, verdicts, is_late=one in found.late)
-        fresh = (one for one in found.stalls if _key_of(one) not in self._told)
-        yield from map(_of_stall, fresh)  # there may be a hundred, told long since
+        yield from (_alert_for_agent(agent) for agent in snapshot.agents)
+        yield from (
+            _alert_for_circuit(breaker) for breaker in snapshot.breakers if breaker.opened_at
+        )
+        for shutdown in snapshot.shutdowns:
+            yield from self._alerts_for_shutdown(
+                shutdown, verdicts, is_late=shutdown in snapshot.late
+            )
+        fresh = (stall for stall in snapshot.stalls if _key_of(stall) not in self._told)
+        yield from map(_alert_for_stall, fresh)  # there may be a hundred, told long since
 
-    def _of_shutdown(
-        self, one: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool
+    def _alerts_for_shutdown(
+        self, shutdown: Shutdown, verdicts: Mapping[str, Verdict], *, is_late: bool
     ) -> Iterator[Alert]:
-        key = f"{one.key} {'late' if is_late else 'over'}"
-        if key in self._told or not (is_late or one.is_over):
+        key = f"{shutdown.key} {'late' if is_late else 'over'}"
+        if key in self._told or not (is_late or shutdown.is_over):
             return
-        data = shutdown_as_json(one, is_late=is_late) | {
-            "uncommitted": uncommitted(self.repository, one, verdicts)
+        data = shutdown_as_json(shutdown, is_late=is_late) | {
+            "uncommitted": uncommitted(self.repository, shutdown, verdicts)
         }
-        owing = ", ".join(each.agent.name or each.agent.id for each in (*one.silent, *one.unclean))
+        owing = ", ".join(
+            each.agent.name or each.agent.id for each in (*shutdown.silent, *shutdown.unclean)
+        )
         title = (
-            f"The deadline of {one.deadline_s:g} s to stop has passed: {owing} still owe "
+            f"The deadline of {shutdown.deadline_s:g} s to stop has passed: {owing} still owe "
             "an answer or their work"
         )
         yield Alert(
@@ -186,42 +198,43 @@ class AgentAlerts:
 
 
 def uncommitted(
-    repository: Repository, one: Shutdown, verdicts: Mapping[str, Verdict]
+    repository: Repository, shutdown: Shutdown, verdicts: Mapping[str, Verdict]
 ) -> dict[str, list[str]]:
-    """Return what each agent that was asked to stop leaves in no commit: agent → paths."""
+    """Return what each agent that was asked to stop leaves uncommitted: agent → paths."""
     claims = [standing.claim for standing in Claims(repository).standings()]
     left = {
-        each.agent.id: left_by(repository.root, each.agent, verdicts, claims) for each in one.asked
+        each.agent.id: left_by(repository.root, each.agent, verdicts, claims)
+        for each in shutdown.asked
     }
     return {agent: list(paths) for agent, paths in left.items() if paths}
 
 
-def _of_agent(one: AgentHealth) -> Alert:
+def _alert_for_agent(agent: AgentHealth) -> Alert:
     key = (
-        f"{one.key} {one.health}"
-        if one.timed_out
-        else f"agent {one.id} {one.health} {one.since.isoformat()}"
+        f"{agent.key} {agent.health}"
+        if agent.timed_out
+        else f"agent {agent.id} {agent.health} {agent.since.isoformat()}"
     )
-    gone = f"{one.name or one.id} disappeared" if one.health is Health.DISAPPEARED else ""
-    return Alert(key, "agent.health", one.id, {**one.as_event(), "agent": one.name}, gone)
+    gone = f"{agent.name or agent.id} disappeared" if agent.health is Health.DISAPPEARED else ""
+    return Alert(key, "agent.health", agent.id, {**agent.as_event(), "agent": agent.name}, gone)
 
 
-def _of_circuit(one: Breaker) -> Alert:
-    is_open = one.state is Circuit.OPEN
-    title = f"The circuit of the {one.department} is open: {one.why}" if is_open else ""
+def _alert_for_circuit(breaker: Breaker) -> Alert:
+    is_open = breaker.state is Circuit.OPEN
+    title = f"The circuit of the {breaker.department} is open: {breaker.why}" if is_open else ""
     return Alert(
-        f"{one.key} {one.state}",
+        f"{breaker.key} {breaker.state}",
         "circuit.changed",
-        one.department.value,
-        circuit_as_json(one),
+        breaker.department.value,
+        circuit_as_json(breaker),
         title,
     )
 
 
-def _key_of(one: Stall) -> str:
-    return f"{one.awaited.key} stalled"
+def _key_of(stall: Stall) -> str:
+    return f"{stall.awaited.key} stalled"
 
 
-def _of_stall(one: Stall) -> Alert:
-    subject = f"{PLANNING_ROOT}/phases/{one.awaited.phase}"
-    return Alert(_key_of(one), "step.stalled", subject, to_json(one), str(one))
+def _alert_for_stall(stall: Stall) -> Alert:
+    subject = f"{PLANNING_ROOT}/phases/{stall.awaited.phase}"
+    return Alert(_key_of(stall), "step.stalled", subject, to_json(stall), str(stall))

@@ -1,5 +1,5 @@
-"""A circuit breaker for each department, and the outcomes that turn it: closed, open after failures
-in a row, half-open after a time. Pure; nothing of it is stored. See
+"""A circuit breaker for each department, and the outcomes that drive it: closed, open after
+consecutive failures, half-open after a delay. Pure; no state is stored. See
 docs/dev/sources.md#document-000.
 """
 
@@ -31,58 +31,58 @@ from yolo_fs.protocol.roster import (
 
 _AT = attrgetter("at")
 _SHOWN = 3
-"""Failures that are told in words; the others are only counted."""
+"""Failures that are described; the others are only counted."""
 
 
 class OutcomeEvent(NamedTuple):
-    """One thing that went well or failed in a department."""
+    """One success or failure in a department."""
 
     at: datetime
     department: Dept
     failed: bool
     what: str
-    """In words, with the file, task or agent."""
+    """Description, with the file, task or agent."""
     once: str = ""
-    """What two sources may tell of the same failure; it counts once until something goes well."""
+    """Key of a failure that two sources may report; it counts once until the next success."""
 
 
 class BreakerPolicy(NamedTuple):
     """When a breaker opens, and for how long."""
 
     failures: int
-    """In a row, and it opens."""
+    """Consecutive failures after which it opens."""
     open_s: float
-    """Seconds, and it is half-open."""
+    """Seconds after which it is half-open."""
 
 
 class Breaker(NamedTuple):
-    """How the breaker of one department stands."""
+    """State of the breaker of one department."""
 
     department: Dept
     state: Circuit = Circuit.CLOSED
     failures: int = 0
-    """Since something last went well."""
+    """Failures since the last success."""
     latest: tuple[OutcomeEvent, ...] = ()
     """The last of them; in a long history there are thousands."""
     counted_once: frozenset[str] = frozenset()
-    """What must not be counted again; see `OutcomeEvent.once`."""
+    """Keys that are already counted; see `OutcomeEvent.once`."""
     opened_at: datetime | None = None
     probe_at: datetime | None = None
-    """Since when it may try again."""
+    """When it became half-open."""
     last: OutcomeEvent | None = None
-    """What turned it last."""
+    """The outcome that last changed its state."""
 
     @property
     def key(self) -> str:
-        """Name of the time that it has been open, so that it is timed once."""
+        """Key of this open period, so that it is timed once."""
         return (
             f"circuit {self.department} open {self.opened_at.isoformat() if self.opened_at else ''}"
         )
 
     @property
     def why(self) -> str:
-        """What it rests on, in words."""
-        failed = "; ".join(one.what for one in self.latest)
+        """The reason for its state, in words."""
+        failed = "; ".join(outcome.what for outcome in self.latest)
         match self.state:
             case Circuit.OPEN:
                 return f"{self.failures} failures in a row: {failed}"
@@ -106,38 +106,40 @@ def turned(
     departments: Iterable[Dept],
     patience: BreakerPolicy,
     phases: Sequence[LoopFacts],
-    told: Iterable[OutcomeEvent],
+    outcome_events: Iterable[OutcomeEvent],
 ) -> tuple[Breaker, ...]:
-    """Return the breakers of departments as the last outcome left them.
+    """Return the breakers of departments after all outcomes.
 
-    `told`: all outcomes that are no versions of an artifact.
+    `outcome_events`: all outcomes that are not versions of an artifact.
     """
     closed = (Breaker(department) for department in departments)
-    series = (_of_versions(*one) for facts in phases for one in _series(facts))
-    moments = in_order([sorted(told, key=_AT), *series])
+    series = (
+        _outcomes_of_versions(*measured) for facts in phases for measured in _find_measured(facts)
+    )
+    moments = in_order([sorted(outcome_events, key=_AT), *series])
     return left_by(chain.from_iterable(moments), closed, patience)
 
 
 def left_by(
     outcomes: Iterable[OutcomeEvent], before: Iterable[Breaker], patience: BreakerPolicy
 ) -> tuple[Breaker, ...]:
-    """Return breakers as outcomes leave them. `outcomes`: oldest first."""
-    left = {one.department: one for one in before}
+    """Return breakers after some outcomes. `outcomes`: oldest first."""
+    left = {breaker.department: breaker for breaker in before}
     for outcome in outcomes:
-        one = left.get(outcome.department)
-        if one is None:
+        breaker = left.get(outcome.department)
+        if breaker is None:
             continue
-        is_as_before = one.state is Circuit.CLOSED and not (outcome.failed or one.failures)
+        is_as_before = breaker.state is Circuit.CLOSED and not (outcome.failed or breaker.failures)
         if not is_as_before:  # nearly all of a long history
-            waited = _waited(one, outcome.at, patience, {})
-            left[one.department] = _after(waited, outcome, patience)
+            waited = _advance_by_time(breaker, outcome.at, patience, {})
+            left[breaker.department] = _after(waited, outcome, patience)
     return tuple(left.values())
 
 
 def in_order(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[tuple[OutcomeEvent, ...]]:
-    """Yield the outcomes of many series moment by moment; what several tell alike only once.
+    """Merge series of outcomes by time, and yield those of each moment, without duplicates.
 
-    No more than one of each is held at a time: a long history has tens of thousands.
+    Only one outcome per series is held in memory: a long history has tens of thousands.
     """
     for _, together in groupby(merge(*series, key=_AT), key=_AT):
         yield tuple(sorted(set(together)))
@@ -146,44 +148,44 @@ def in_order(series: Iterable[Iterable[OutcomeEvent]]) -> Iterator[tuple[Outcome
 def as_of(
     now: datetime, left: Iterable[Breaker], patience: BreakerPolicy, began: Mapping[str, datetime]
 ) -> tuple[Breaker, ...]:
-    """Return what has become of them since. `began`: key of an open time → when, if known."""
-    return tuple(_waited(one, now, patience, began) for one in left)
+    """Return the breakers as of `now`. `began`: key of an open period → its start, if known."""
+    return tuple(_advance_by_time(breaker, now, patience, began) for breaker in left)
 
 
-def _waited(
-    one: Breaker, now: datetime, patience: BreakerPolicy, began: Mapping[str, datetime]
+def _advance_by_time(
+    breaker: Breaker, now: datetime, patience: BreakerPolicy, began: Mapping[str, datetime]
 ) -> Breaker:
-    to = NEXT_CIRCUIT.get((one.state, CircuitSignal.TIME))
-    if to is None or one.opened_at is None:
-        return one
-    since = min(one.opened_at, now)
-    due = (began.get(one.key, since) if began else since) + timedelta(seconds=patience.open_s)
-    return one._replace(state=to, probe_at=due) if now >= due else one
+    to = NEXT_CIRCUIT.get((breaker.state, CircuitSignal.TIME))
+    if to is None or breaker.opened_at is None:
+        return breaker
+    since = min(breaker.opened_at, now)
+    due = (began.get(breaker.key, since) if began else since) + timedelta(seconds=patience.open_s)
+    return breaker._replace(state=to, probe_at=due) if now >= due else breaker
 
 
-def _after(one: Breaker, told: OutcomeEvent, patience: BreakerPolicy) -> Breaker:
-    if told.failed and told.once in one.counted_once:
-        return one
-    counted = _counted(one, told) if told.failed else one
-    to = NEXT_CIRCUIT.get((one.state, _kind(told, counted.failures, patience)))
-    if not told.failed and Circuit.OPEN not in (one.state, to):
-        counted = one._replace(failures=0, latest=(), counted_once=frozenset())
+def _after(breaker: Breaker, outcome: OutcomeEvent, patience: BreakerPolicy) -> Breaker:
+    if outcome.failed and outcome.once in breaker.counted_once:
+        return breaker
+    counted = _counted(breaker, outcome) if outcome.failed else breaker
+    to = NEXT_CIRCUIT.get((breaker.state, _kind(outcome, counted.failures, patience)))
+    if not outcome.failed and Circuit.OPEN not in (breaker.state, to):
+        counted = breaker._replace(failures=0, latest=(), counted_once=frozenset())
     if to is None:
         return counted
-    opened_at = told.at if to is Circuit.OPEN else one.opened_at
-    return counted._replace(state=to, opened_at=opened_at, last=told)
+    opened_at = outcome.at if to is Circuit.OPEN else breaker.opened_at
+    return counted._replace(state=to, opened_at=opened_at, last=outcome)
 
 
-def _counted(one: Breaker, failed: OutcomeEvent) -> Breaker:
-    return one._replace(
-        failures=one.failures + 1,
-        latest=(*one.latest, failed)[-_SHOWN:],
-        counted_once=one.counted_once | {failed.once} if failed.once else one.counted_once,
+def _counted(breaker: Breaker, failed: OutcomeEvent) -> Breaker:
+    return breaker._replace(
+        failures=breaker.failures + 1,
+        latest=(*breaker.latest, failed)[-_SHOWN:],
+        counted_once=breaker.counted_once | {failed.once} if failed.once else breaker.counted_once,
     )
 
 
-def _kind(told: OutcomeEvent, failures: int, patience: BreakerPolicy) -> CircuitSignal:
-    if not told.failed:
+def _kind(outcome: OutcomeEvent, failures: int, patience: BreakerPolicy) -> CircuitSignal:
+    if not outcome.failed:
         return CircuitSignal.SUCCESS
     return CircuitSignal.LAST_FAILURE if failures >= patience.failures else CircuitSignal.FAILURE
 
@@ -196,19 +198,20 @@ BLOCKER = "dev_blocker"
 
 
 def outcomes(facts: LoopFacts, done: Mapping[str, SourceCommit]) -> Iterator[OutcomeEvent]:
-    """Yield what the branch tells of a phase beside the versions of artifacts; `done`: its tasks'
-    commits.
+    """Yield the outcomes of a phase on the branch that are not versions of artifacts.
+
+    `done`: its tasks' commits.
     """
     for row in MEASURES:
         for filed in facts.phase.of_kind(row.of):
             if row.each or not facts.versions.get(filed.place.path):
                 yield from _told(row, filed, facts.history(filed))
     yield from _of_tasks(facts.phase, done)
-    yield from _of_blockers(facts.phase)
+    yield from _outcomes_of_blockers(facts.phase)
 
 
-def _series(facts: LoopFacts) -> Iterator[tuple[Measure, Filed, Sequence[Version]]]:
-    """Yield the artifacts each version of which is one outcome."""
+def _find_measured(facts: LoopFacts) -> Iterator[tuple[Measure, Filed, Sequence[Version]]]:
+    """Yield the artifacts of which each version is one outcome."""
     for row in MEASURES:
         if row.each:
             continue
@@ -217,15 +220,17 @@ def _series(facts: LoopFacts) -> Iterator[tuple[Measure, Filed, Sequence[Version
                 yield row, filed, versions
 
 
-def _of_versions(row: Measure, filed: Filed, versions: Sequence[Version]) -> Iterable[OutcomeEvent]:
+def _outcomes_of_versions(
+    row: Measure, filed: Filed, versions: Sequence[Version]
+) -> Iterable[OutcomeEvent]:
     """Return the outcomes of an artifact's versions, oldest first."""
-    told = _told(row, filed, versions)
+    outcome_events = _told(row, filed, versions)
     is_in_order = all(before.at_s <= after.at_s for before, after in pairwise(versions))
-    return told if is_in_order else sorted(told, key=_AT)
+    return outcome_events if is_in_order else sorted(outcome_events, key=_AT)
 
 
 def _told(row: Measure, filed: Filed, versions: Iterable[Version]) -> Iterator[OutcomeEvent]:
-    # In one frame: as many of these stand in memory at a time as there are files.
+    # One frame for everything: as many of these generators are in memory as there are files.
     department = Dept(filed.place.department)
     for version in versions:
         lines = [line for line in version.lines if row.key in line]
@@ -253,50 +258,54 @@ def _of_tasks(facts: PhaseFacts, done: Mapping[str, SourceCommit]) -> Iterator[O
                 )
 
 
-def _of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
+def _outcomes_of_blockers(facts: PhaseFacts) -> Iterator[OutcomeEvent]:
     known = facts.ask(logged)
-    for one in stations(known):
-        if one.state == "open" and one.role is Role.DEV and one.at:
-            department = known.departments.get(str(one.id.task.plan), DEFAULT_DEPARTMENT)
+    for station in stations(known):
+        if station.state == "open" and station.role is Role.DEV and station.at:
+            department = known.departments.get(str(station.id.task.plan), DEFAULT_DEPARTMENT)
             yield OutcomeEvent(
-                one.at,
+                station.at,
                 department,
                 failed=True,
-                what=f"task {one.id.task} is blocked",
-                once=str(one.id.task),
+                what=f"task {station.id.task} is blocked",
+                once=str(station.id.task),
             )
 
 
 def outcomes_told(facts: PhaseFacts, seen: Iterable[AgentSign]) -> Iterator[OutcomeEvent]:
-    """Yield what agents tell of a phase in the record of the crew, in its order."""
+    """Yield the outcomes of a phase that agents reported, in the order of the agent journal."""
     departments = departments_of(facts)
     rows = {row.of: row for row in MESSAGE_MEASURES}
-    for one in seen:
-        task = _task_said(one.said) if one.said else None
+    for sign in seen:
+        task = _task_of_message(sign.said) if sign.said else None
         department = departments.get(str(task.plan)) if task else None
         if department is None:
             continue
-        if one.event == BLOCKER:
+        if sign.event == BLOCKER:
             yield OutcomeEvent(
-                one.at, department, failed=True, what=f"task {task} is blocked", once=str(task)
+                sign.at, department, failed=True, what=f"task {task} is blocked", once=str(task)
             )
-        elif row := rows.get(one.event):
-            yield from _measured(row, one.said, one.at, department, f"{one.event} of task {task}")
+        elif row := rows.get(sign.event):
+            yield from _measured(
+                row, sign.said, sign.at, department, f"{sign.event} of task {task}"
+            )
 
 
-def _task_said(said: Mapping[str, Any]) -> TaskRef | None:
-    """Return the task of a message: `task` names it, or `plan_id` and `task_id` do."""
-    return TaskRef.parse(str(said.get("task") or f"{said.get('plan_id')}/{said.get('task_id')}"))
+def _task_of_message(message: Mapping[str, Any]) -> TaskRef | None:
+    """Return the task of a message: from `task`, or from `plan_id` and `task_id`."""
+    return TaskRef.parse(
+        str(message.get("task") or f"{message.get('plan_id')}/{message.get('task_id')}")
+    )
 
 
 def disappearances(agents: Iterable[AgentHealth]) -> Iterator[OutcomeEvent]:
-    """Yield the end of each agent that is gone without a word."""
-    for one in agents:
-        if one.health is Health.DISAPPEARED and one.department:
+    """Yield a failure for each agent that disappeared."""
+    for agent in agents:
+        if agent.health is Health.DISAPPEARED and agent.department:
             yield OutcomeEvent(
-                one.seen,
-                one.department,
+                agent.seen,
+                agent.department,
                 failed=True,
-                what=f"{one.name} ({one.id}) disappeared",
-                once=one.key,
+                what=f"{agent.name} ({agent.id}) disappeared",
+                once=agent.key,
             )

@@ -1,5 +1,5 @@
-"""The record of what agents and their hosts reported, the health of each agent that follows from
-it, and who was asked to stop, has answered, or is late. Pure; nobody is ever made to stop.
+"""The journal of what agents and their hosts reported, and what follows from it: the health of each
+agent, and who was asked to stop, has answered, or is late. Pure; no agent is ever forced to stop.
 
 See docs/dev/sources.md#document-000.
 """
@@ -26,20 +26,20 @@ RECORD = ".git/yolo-fs/agents.jsonl"
 REQUEST = "shutdown_request"
 RESPONSE = "shutdown_response"
 _KEYS = ("event", "id")
-"""What a line must say to be a sign of anybody."""
+"""Keys that a line needs to be a sign of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSign:
-    """One line of the record, taken apart."""
+    """One parsed line of the journal."""
 
     number: int
     at: datetime
-    """When it was written, as it says; it may lie, and even in the future."""
+    """The time that the line gives; it may be wrong, even in the future."""
     event: str
     """A hook as in `yolo-fs hook EVENT`, or the type of a message."""
     name: str
-    """What the agent is called, such as `yolo-fe-dev` or `dev-1`; empty if nobody named it."""
+    """Name of the agent, such as `yolo-fe-dev` or `dev-1`; empty if the line has none."""
     id: str
     """The instance: an agent of a host, a session, or a name such as `dev-1`."""
     session: str = ""
@@ -49,17 +49,17 @@ class AgentSign:
 
     @property
     def health(self) -> Health:
-        """How an agent is that gives this sign."""
+        """The health of an agent that gives this sign."""
         value = self.said.get("status") or self.said.get("state")
         row = SIGN_BY_EVENT.get(f"{self.event}:{value}") or SIGN_BY_EVENT.get(self.event)
         return row.health if row else Health.WORKING
 
 
 def place_of(name: str) -> tuple[Role | None, Dept | None]:
-    """Return what `fe-dev`, `yolo-fe-dev` or `fe-dev-1` does and where: no role for whoever is none
-    of the company.
+    """Return role and department of a name such as `fe-dev`, `yolo-fe-dev` or `fe-dev-1`.
 
-    Those who belong to no single department have none.
+    The role is None for a name that is not in the roster, the department for a role that belongs to
+    no single one.
     """
     role = role_of(name)
     backend = department_row(DEFAULT_DEPARTMENT)
@@ -71,10 +71,9 @@ def place_of(name: str) -> tuple[Role | None, Dept | None]:
 def seen_in(
     records: Iterable[Record], now: datetime, written_at: datetime
 ) -> tuple[tuple[AgentSign, ...], tuple[Finding, ...]]:
-    """Return the signs of a record in the order of their lines, and what is wrong with it.
+    """Return the signs of a journal in the order of its lines, and what is wrong with it.
 
-    A line that has no moment of its own was written when the one before it was, and the first one
-    at `written_at`.
+    A line without a time takes that of the line before it, and the first line takes `written_at`.
     """
     seen: list[AgentSign] = []
     findings: list[Finding] = []
@@ -88,14 +87,16 @@ def seen_in(
                 Finding(Reason.MISSING_KEY, RECORD, record.line, f"/{missing}", message)
             )
             continue
-        said = str(line.get("at"))
-        findings += untimely(str(line["id"]), said, now, RECORD, record.line, "/at")
-        seen.append(_seen(record.line, line, moment(said) or (seen[-1].at if seen else written_at)))
+        timestamp = str(line.get("at"))
+        findings += untimely(str(line["id"]), timestamp, now, RECORD, record.line, "/at")
+        seen.append(
+            _seen(record.line, line, moment(timestamp) or (seen[-1].at if seen else written_at))
+        )
     return tuple(seen), tuple(findings)
 
 
 def _seen(number: int, line: Mapping[str, Any], at: datetime) -> AgentSign:
-    said = line.get("said")
+    message = line.get("said")
     return AgentSign(
         number=number,
         at=at,
@@ -103,17 +104,17 @@ def _seen(number: int, line: Mapping[str, Any], at: datetime) -> AgentSign:
         name=str(line.get("agent") or ""),
         id=str(line["id"]),
         session=str(line.get("session") or ""),
-        said=said if isinstance(said, dict) else {},
+        said=message if isinstance(message, dict) else {},
     )
 
 
 AT_WORK = frozenset({Health.STARTED, Health.WORKING})
-"""Who is so, and is silent for too long, has disappeared."""
+"""An agent in one of these states that is silent for too long has disappeared."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentHealth:
-    """How one agent is."""
+    """The health of one agent."""
 
     id: str
     name: str
@@ -122,14 +123,14 @@ class AgentHealth:
     department: Dept | None
     health: Health
     since: datetime
-    """When it came to be so."""
+    """When it entered this state."""
     seen: datetime
     """Its last sign of life, or that of an agent which works for it."""
     acted: datetime
     """Its own last sign."""
     previous: Health | None = None
     timed_out: bool = False
-    """Its silence, not the agent, says how it is."""
+    """Its state is inferred from its silence, not reported."""
 
     JSON_KEYS: ClassVar = {
         "agent": "name",
@@ -143,7 +144,7 @@ class AgentHealth:
 
     @property
     def key(self) -> str:
-        """Name of its silence, so that it is timed once."""
+        """Key of this silence, so that it is timed once."""
         return f"agent {self.id} seen {self.seen.isoformat()}"
 
     @property
@@ -165,44 +166,48 @@ class AgentHealth:
 
 
 class Crew:
-    """The agents that gave a sign, in the order of their first."""
+    """The agents that gave a sign, in the order of their first sign."""
 
     def __init__(self) -> None:
         self._found: dict[str, AgentHealth] = {}
 
     @property
     def agents(self) -> tuple[AgentHealth, ...]:
-        """How each is by its signs alone."""
+        """The health of each agent by its signs alone."""
         return tuple(self._found.values())
 
-    def take(self, one: AgentSign) -> None:
-        """Take in the next sign.
+    def take(self, sign: AgentSign) -> None:
+        """Apply the next sign.
 
-        Whoever asks others to stop, by a command, gives no sign of itself.
+        A command that asks others to stop is no sign of life of its sender.
         """
-        if one.event == REQUEST:
+        if sign.event == REQUEST:
             return
-        self._found[one.id] = _after(self._found.get(one.id), one)
-        above = self._found.get(one.session)
-        if above and above.id != one.id and above.health is not Health.STOPPED:
-            self._found[above.id] = replace(above, seen=max(above.seen, one.at))
-        if one.event == "session-end":
-            self._end_session(one)
+        self._found[sign.id] = _after(self._found.get(sign.id), sign)
+        above = self._found.get(sign.session)
+        if above and above.id != sign.id and above.health is not Health.STOPPED:
+            self._found[above.id] = replace(above, seen=max(above.seen, sign.at))
+        if sign.event == "session-end":
+            self._end_session(sign)
 
-    def _end_session(self, one: AgentSign) -> None:
+    def _end_session(self, sign: AgentSign) -> None:
         for agent in self.agents:
-            if one.session and agent.session == one.session and agent.health is not Health.STOPPED:
+            if (
+                sign.session
+                and agent.session == sign.session
+                and agent.health is not Health.STOPPED
+            ):
                 self._found[agent.id] = replace(
-                    agent, health=Health.STOPPED, previous=agent.health, since=one.at
+                    agent, health=Health.STOPPED, previous=agent.health, since=sign.at
                 )
 
 
 def crew(seen: Iterable[AgentSign]) -> tuple[AgentHealth, ...]:
-    """Return how each agent is by its signs, whatever time it is."""
-    found = Crew()
-    for one in seen:
-        found.take(one)
-    return found.agents
+    """Return the health of each agent by its signs alone, whatever the time."""
+    observed_crew = Crew()
+    for sign in seen:
+        observed_crew.take(sign)
+    return observed_crew.agents
 
 
 def judged(
@@ -211,14 +216,15 @@ def judged(
     silent_s: float,
     began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[AgentHealth, ...]:
-    """Return the agents, those as disappeared that were at work and are silent for longer than
-    `silent_s` seconds.
+    """Return the agents; mark as disappeared those that were at work and are silent for too long.
 
-    `began`: key of a silence → when it began, where a better clock than that of the record knows.
+    `silent_s`: seconds of silence allowed. `began`: key of a silence → its start, where a better
+    clock than that of the journal has measured it.
     """
     patience = timedelta(seconds=silent_s)
     return tuple(
-        _judged(one, now, patience, began.get(one.key, min(one.seen, now))) for one in agents
+        _judged(agent, now, patience, began.get(agent.key, min(agent.seen, now)))
+        for agent in agents
     )
 
 
@@ -226,52 +232,55 @@ _NUMBERED = re.compile(r"[a-z][a-z-]*-[0-9]+")
 
 
 def instance_of(name: str, agents: Iterable[AgentHealth]) -> str:
-    """Return the id of the one agent that is called so, or has that role alone; else the name
-    itself.
+    """Return the id of the only agent with that name or role; else the name itself.
 
-    Hosts number their agents, and do not tell them; two that have numbers are two.
+    Hosts number their agents but do not tell them their number. Two numbered names are two agents.
     """
-    there = [one for one in agents if one.health is not Health.STOPPED]
-    named = [one for one in there if name in (one.id, one.name)]
+    there = [agent for agent in agents if agent.health is not Health.STOPPED]
+    named = [agent for agent in there if name in (agent.id, agent.name)]
     numbered = bool(_NUMBERED.fullmatch(name))
-    others = [one for one in there if not (numbered and _NUMBERED.fullmatch(one.id))]
-    alike = [one for one in others if one.role and place_of(name) == (one.role, one.department)]
+    others = [agent for agent in there if not (numbered and _NUMBERED.fullmatch(agent.id))]
+    alike = [
+        agent for agent in others if agent.role and place_of(name) == (agent.role, agent.department)
+    ]
     return next((same[0].id for same in (named, alike) if len(same) == 1), name)
 
 
 def _judged(
-    one: AgentHealth, now: datetime, patience: timedelta, silent_since: datetime
+    agent: AgentHealth, now: datetime, patience: timedelta, silent_since: datetime
 ) -> AgentHealth:
-    if one.health not in AT_WORK or now - silent_since <= patience:
-        return one
+    if agent.health not in AT_WORK or now - silent_since <= patience:
+        return agent
     since = silent_since + patience
-    return replace(one, health=Health.DISAPPEARED, previous=one.health, since=since, timed_out=True)
+    return replace(
+        agent, health=Health.DISAPPEARED, previous=agent.health, since=since, timed_out=True
+    )
 
 
-def _after(before: AgentHealth | None, one: AgentSign) -> AgentHealth:
-    name = one.name or (before.name if before else "")
+def _after(before: AgentHealth | None, sign: AgentSign) -> AgentHealth:
+    name = sign.name or (before.name if before else "")
     role, department = place_of(name)
     if before is None:
         return AgentHealth(
-            one.id, name, one.session, role, department, one.health, one.at, one.at, one.at
+            sign.id, name, sign.session, role, department, sign.health, sign.at, sign.at, sign.at
         )
-    same = before.health is one.health
+    same = before.health is sign.health
     return replace(
         before,
         name=name,
         role=role,
         department=department,
-        session=one.session or before.session,
-        health=one.health,
-        since=before.since if same else one.at,
-        seen=one.at,
-        acted=one.at,
+        session=sign.session or before.session,
+        health=sign.health,
+        since=before.since if same else sign.at,
+        seen=sign.at,
+        acted=sign.at,
         previous=before.previous if same else before.health,
     )
 
 
 GONE = "stopped"
-"""The answer of whoever ended without a word: it is not late."""
+"""The answer recorded for an agent that ended without one; it is not late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,13 +291,13 @@ class AskedAgent:
     answer: str = ""
     """`status` of its `shutdown_response`, `stopped` if it ended without; empty before."""
     pending: tuple[str, ...] = ()
-    """What it says is not done."""
+    """Work that it reports as not done."""
     committed: bool | None = None
-    """Whether it says that everything is committed; None when it says nothing."""
+    """Whether it reports that everything is committed; None if it does not say."""
 
     @property
     def answer_or_none(self) -> str | None:
-        """The answer; None while it is silent."""
+        """The answer; None before there is one."""
         return self.answer or None
 
     JSON_KEYS: ClassVar = {
@@ -307,7 +316,7 @@ class Shutdown(NamedTuple):
     id: str
     by: str
     department: Dept | None
-    """None when it is meant for all departments."""
+    """None if it addresses all departments."""
     reason: str
     asked_at: datetime
     deadline_s: float
@@ -316,32 +325,32 @@ class Shutdown(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Name of the request, so that it is timed once and told once."""
+        """Key of the request, so that it is timed and reported once."""
         return f"shutdown {self.id}"
 
     @property
     def silent(self) -> tuple[AskedAgent, ...]:
-        """Who has not answered."""
-        return tuple(one for one in self.asked if not one.answer)
+        """The agents that have not answered."""
+        return tuple(asked_agent for asked_agent in self.asked if not asked_agent.answer)
 
     @property
     def unclean(self) -> tuple[AskedAgent, ...]:
-        """Who has answered, and is not done."""
+        """The agents that have answered but still have open work."""
         return tuple(
-            one
-            for one in self.asked
-            if one.answer in ("in_progress", "error") or one.committed is False
+            asked_agent
+            for asked_agent in self.asked
+            if asked_agent.answer in ("in_progress", "error") or asked_agent.committed is False
         )
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody owes anything."""
+        """Whether every agent has answered and finished."""
         return not self.silent and not self.unclean
 
     def is_late(self, now: datetime, began: Mapping[str, datetime] = MappingProxyType({})) -> bool:
         """Return whether the deadline has passed.
 
-        `began`: key → when it was asked, where a better clock knows.
+        `began`: key → when it was asked, where a better clock has measured it.
         """
         asked_at = began.get(self.key, min(self.asked_at, now))
         return now - asked_at > timedelta(seconds=self.deadline_s)
@@ -350,27 +359,29 @@ class Shutdown(NamedTuple):
 def shutdowns(seen: Iterable[AgentSign]) -> tuple[tuple[Shutdown, ...], tuple[Finding, ...]]:
     """Return the last request of each department, or of all, oldest first, and stray answers."""
     crew = Crew()
-    found: dict[Dept | None, Shutdown] = {}
+    requests: dict[Dept | None, Shutdown] = {}
     findings = []
-    for one in seen:
-        crew.take(one)
-        if one.event == REQUEST:
-            request = _request(one, crew.agents)
-            for department in [dept for dept in found if request.department in (None, dept)]:
-                del found[department]
-            found[request.department] = request
+    for sign in seen:
+        crew.take(sign)
+        if sign.event == REQUEST:
+            request = _request(sign, crew.agents)
+            for department in [dept for dept in requests if request.department in (None, dept)]:
+                del requests[department]
+            requests[request.department] = request
             continue
-        asked = (each.agent.id for request in found.values() for each in request.asked)
-        if one.event == RESPONSE and one.id not in asked:
-            findings.append(_unasked(one))
-        found = {department: _heard(request, one, crew) for department, request in found.items()}
-    return tuple(found.values()), tuple(findings)
+        asked_ids = (each.agent.id for request in requests.values() for each in request.asked)
+        if sign.event == RESPONSE and sign.id not in asked_ids:
+            findings.append(_unasked(sign))
+        requests = {
+            department: _heard(request, sign, crew) for department, request in requests.items()
+        }
+    return tuple(requests.values()), tuple(findings)
 
 
-def _request(one: AgentSign, agents: Iterable[AgentHealth]) -> Shutdown:
-    deadline_s = one.said.get("deadline_seconds")
-    asker, department = place_of(one.name)
-    asked = tuple(
+def _request(sign: AgentSign, agents: Iterable[AgentHealth]) -> Shutdown:
+    deadline_s = sign.said.get("deadline_seconds")
+    asker, department = place_of(sign.name)
+    asked_agents = tuple(
         AskedAgent(agent)
         for agent in agents
         if agent.health is not Health.STOPPED
@@ -378,31 +389,33 @@ def _request(one: AgentSign, agents: Iterable[AgentHealth]) -> Shutdown:
         and department in (None, agent.department)
     )
     wait_s = deadline_s if isinstance(deadline_s, int | float) else 0
-    reason = str(one.said.get("reason"))
-    return Shutdown(one.id, one.name, department, reason, one.at, wait_s, asked)
+    reason = str(sign.said.get("reason"))
+    return Shutdown(sign.id, sign.name, department, reason, sign.at, wait_s, asked_agents)
 
 
-def _heard(request: Shutdown, one: AgentSign, crew: Crew) -> Shutdown:
+def _heard(request: Shutdown, sign: AgentSign, crew: Crew) -> Shutdown:
     now = {agent.id: agent for agent in crew.agents}
     return request._replace(
-        asked=tuple(_answered(each, one, now[each.agent.id]) for each in request.asked)
+        asked=tuple(_answered(each, sign, now[each.agent.id]) for each in request.asked)
     )
 
 
-def _answered(asked: AskedAgent, one: AgentSign, now: AgentHealth) -> AskedAgent:
-    asked = replace(asked, agent=now)
-    if one.event == RESPONSE and one.id == now.id:
-        committed = one.said.get("artifacts_committed")
-        said = committed if isinstance(committed, bool) else None
+def _answered(asked_agent: AskedAgent, sign: AgentSign, now: AgentHealth) -> AskedAgent:
+    asked_agent = replace(asked_agent, agent=now)
+    if sign.event == RESPONSE and sign.id == now.id:
+        committed = sign.said.get("artifacts_committed")
+        is_committed = committed if isinstance(committed, bool) else None
         return AskedAgent(
-            now, str(one.said.get("status")), texts(one.said.get("pending_work")), said
+            now, str(sign.said.get("status")), texts(sign.said.get("pending_work")), is_committed
         )
     return (
-        replace(asked, answer=GONE) if now.health is Health.STOPPED and not asked.answer else asked
+        replace(asked_agent, answer=GONE)
+        if now.health is Health.STOPPED and not asked_agent.answer
+        else asked_agent
     )
 
 
-def _unasked(one: AgentSign) -> Finding:
-    message = f"{one.id} answers a request to stop that nobody sent it"
+def _unasked(sign: AgentSign) -> Finding:
+    message = f"{sign.id} answers a request to stop that nobody sent it"
     hint = "'yolo-fs agent shutdown' sends one."
-    return Finding(Reason.STATE_CONFLICT, RECORD, one.number, "/event", message, hint=hint)
+    return Finding(Reason.STATE_CONFLICT, RECORD, sign.number, "/event", message, hint=hint)

@@ -1,5 +1,4 @@
-"""Reads the record of the crew, and adds to it what was said to somebody: a request, an answer, a
-report.
+"""Reads the agent journal, and appends messages to it: a request, an answer, a report.
 
 See docs/dev/faults.md#f19 and #f53.
 """
@@ -29,7 +28,7 @@ from yolo_fs.workspace import Settings
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a record says."""
+    """The content of a journal."""
 
     seen: tuple[AgentSign, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -39,17 +38,17 @@ class Recorded:
 
 
 class _Part(NamedTuple):
-    """One file of the record, as far as it has been read."""
+    """One file of the journal, as far as it has been read."""
 
     identity: tuple[int, int] = (0, 0)
     size_bytes: int = 0
-    """Up to the end of the last whole line."""
+    """Offset of the end of the last complete line."""
     lines: int = 0
     said: Recorded = Recorded()
 
 
 class AgentJournal:
-    """The record of one work tree; what was read once is not read again while it only grows."""
+    """The agent journal of one work tree; a file that only grows is read incrementally."""
 
     def __init__(self, own_dir: str, limits: Limits = Limits()) -> None:
         self._own_dir = own_dir
@@ -59,23 +58,23 @@ class AgentJournal:
         self._said = Recorded()
 
     def stamp(self) -> object:
-        """Return what differs once somebody gave a sign."""
+        """Return a value that changes with every new sign."""
         return stamp_of(self._own_dir, heartbeats.FILE)
 
     def read(self, now: datetime) -> Recorded:
-        """Return every sign in the order of writing, and what is wrong with the record."""
+        """Return every sign in the order of writing, and what is wrong with the journal."""
         before = (*self._parts.values(), *self._torn.values())
         for name, part in self._parts.items():
-            self._parts[name] = self._grown(name, part, now)
+            self._parts[name] = self._read_part(name, part, now)
         if before != (*self._parts.values(), *self._torn.values()):
-            torn = tuple(finding for found in self._torn.values() for finding in found)
+            torn = tuple(finding for findings in self._torn.values() for finding in findings)
             self._said = sum((part.said for part in self._parts.values()), Recorded()) + Recorded(
                 (), torn
             )
         return self._said
 
     def add(self, name: str, instance: str, message: Mapping[str, Any]) -> None:
-        """Write down what somebody said.
+        """Append a message to the journal.
 
         Raises:
             YoloError: STORAGE_FAILED.
@@ -96,7 +95,7 @@ class AgentJournal:
                 exit_code=Exit.TRY_AGAIN,
             )
 
-    def _grown(self, name: str, before: _Part, now: datetime) -> _Part:
+    def _read_part(self, name: str, before: _Part, now: datetime) -> _Part:
         content = read(self._own_dir, name, self._limits.max_file_bytes)
         if not isinstance(content, Content):
             self._torn[name] = (
@@ -106,9 +105,9 @@ class AgentJournal:
         identity = (content.stamp.dev, content.stamp.ino)
         if identity != before.identity or len(content.data) < before.size_bytes:
             before = _Part(identity)
-        return self._continued(name, before, content, now)
+        return self._read_new_lines(name, before, content, now)
 
-    def _continued(self, name: str, before: _Part, content: Content, now: datetime) -> _Part:
+    def _read_new_lines(self, name: str, before: _Part, content: Content, now: datetime) -> _Part:
         end = content.data.rfind(b"\n") + 1
         fresh, rest = content.data[before.size_bytes : end], content.data[end:]
         number = before.lines + fresh.count(b"\n") + 1
@@ -125,14 +124,14 @@ class AgentJournal:
         seen, findings = seen_in(
             records, now, before.said.seen[-1].at if before.said.seen else written_at
         )
-        said = before.said + Recorded(seen, (*wrong, *findings))
-        return _Part(before.identity, end, number - 1, said)
+        recorded = before.said + Recorded(seen, (*wrong, *findings))
+        return _Part(before.identity, end, number - 1, recorded)
 
 
 def claim_task(
     repository: Repository, settings: Settings, agent: str, task: TaskRef, files: Sequence[str]
 ) -> Standing:
-    """Claim a task for an agent, which is a teammate from then on; return how the claim stands.
+    """Claim a task for an agent, which counts as a teammate from then on; return the claim's state.
 
     `files`: relative to the repository; empty for those of the task's plan.
 
@@ -141,24 +140,24 @@ def claim_task(
     """
     team, tip, now_s = Team(repository, settings), repository.head().tip, time.time()
     taken = tuple(files or files_of(team.facts(tip), task))
-    found = Claims(repository, team.tasks_done(tip)).claim(agent, task, taken, now_s)
-    said = {
+    standing = Claims(repository, team.tasks_done(tip)).claim(agent, task, taken, now_s)
+    message = {
         "type": "task_claim",
         "task_id": f"T{task.number}",
         "plan_id": str(task.plan),
         "files": list(taken),
         "claimed_at": iso(now_s),
     }
-    note_message(repository, settings, agent, said)
-    return found
+    note_message(repository, settings, agent, message)
+    return standing
 
 
 def note_message(
     repository: Repository, settings: Settings, name: str, message: Mapping[str, Any]
 ) -> str:
-    """Write a valid message down as said by an agent; return the instance that it is taken for.
+    """Record a valid message of an agent; return the instance that it is attributed to.
 
-    An `agent_health_event` is of the agent that it names, whoever notes it.
+    An `agent_health_event` is attributed to the agent that it names, whoever records it.
 
     Raises:
         YoloError: STORAGE_FAILED.
@@ -167,6 +166,6 @@ def note_message(
     whose = str(message.get("agent_id") or name)
     agents = crew(record.read(datetime.now(UTC)).seen)
     instance = instance_of(whose, agents)
-    known = next((one.name for one in agents if one.id == instance), "")
+    known = next((agent.name for agent in agents if agent.id == instance), "")
     record.add(known or whose, instance, message)
     return instance

@@ -1,9 +1,9 @@
-"""Looks at the crew: who is there, whose circuit is open, who was asked to stop, what stands still,
-and why.
+"""Takes snapshots of the agents: who is present, whose circuit is open, who was asked to stop, what
+stalls, and why.
 
-What is looked at is the record of the crew, the branch and the verdicts on the work tree; what is
-timed is timed by the clock that nobody sets (`core/timestamps`). The same look serves the
-daemon, the board and the commands. See docs/dev/faults.md#f19.
+The sources are the agent journal, the branch and the verdicts on the work tree; durations use the
+monotonic clock (`core/timestamps`). The daemon, the board and the commands share this code. See
+docs/dev/faults.md#f19.
 """
 
 from __future__ import annotations
@@ -47,46 +47,47 @@ from yolo_fs.workspace import CREW_CLOCK, Settings
 
 
 class AgentsSnapshot(NamedTuple):
-    """The crew at one moment."""
+    """The agents at one moment."""
 
     agents: tuple[AgentHealth, ...]
     breakers: tuple[Breaker, ...]
-    """Of each active department."""
+    """One for each active department."""
     shutdowns: tuple[Shutdown, ...]
     late: tuple[Shutdown, ...]
-    """Those whose deadline has passed, and somebody still owes an answer or work."""
+    """Requests past their deadline to which an agent still owes an answer or work."""
     stalls: tuple[Stall, ...]
     findings: tuple[Finding, ...]
 
     @property
     def open_circuits(self) -> tuple[Breaker, ...]:
         """Breakers that are not closed."""
-        return tuple(one for one in self.breakers if one.state is not Circuit.CLOSED)
+        return tuple(breaker for breaker in self.breakers if breaker.state is not Circuit.CLOSED)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the crew as `status --json` shows it."""
+        """Return the snapshot as `status --json` shows it."""
         return {
             "agents": to_json(self.agents),
-            "circuits": [circuit_as_json(one) for one in self.breakers],
+            "circuits": [circuit_as_json(breaker) for breaker in self.breakers],
             "shutdowns": [
-                shutdown_as_json(one, is_late=one in self.late) for one in self.shutdowns
+                shutdown_as_json(shutdown, is_late=shutdown in self.late)
+                for shutdown in self.shutdowns
             ],
             "stalls": to_json(self.stalls),
         }
 
 
 class _OpenPhase(NamedTuple):
-    """What the branch says of a phase that is not complete."""
+    """What the branch says of an incomplete phase."""
 
     phase: Phase
     loops: LoopFacts
     told: tuple[OutcomeEvent, ...]
-    """What went well or failed, beside the versions of artifacts."""
+    """Outcomes that are not versions of artifacts."""
     turns: tuple[StepTurn, ...]
 
 
 class AgentsObserver:
-    """Looks again and again, and reads only what has changed."""
+    """Takes snapshots repeatedly, and reads only what has changed."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class AgentsObserver:
         *,
         clock: Callable[[], Instant] = read_clock,
     ) -> None:
-        """`team`: remembers what an earlier look has read."""
+        """`team`: caches what an earlier snapshot has read."""
         self._repository = repository
         self._settings = settings
         self._team = team or Team(repository, settings)
@@ -113,40 +114,51 @@ class AgentsObserver:
     def look(
         self, verdicts: Mapping[str, Verdict], tip: str | None = "", *, keep: bool = False
     ) -> AgentsSnapshot:
-        """Return the crew as it is now.
+        """Return a snapshot of the agents.
 
-        `tip`: the commit by which it is judged; empty for where the branch stands now.
-        `keep`: let another run of the program know how long everything has lasted.
+        `tip`: the commit to judge by; empty for the current tip of the branch. `keep`: store the
+        start of each timed state for later runs of the program.
 
         Raises:
             YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
         """
         now = self._clock()
-        said = self.record.read(now.wall)
+        recorded = self.record.read(now.wall)
         phases = self.read_phases(self._repository.head().tip if tip == "" else tip)
-        if said is not self._said:
-            self._said, self._agents, self._asked = said, crew(said.seen), shutdowns(said.seen)
-        agents, (asked, unasked) = self._agents, self._asked
-        began = self._time(phases, agents, asked, said, now, keep=keep)
+        if recorded is not self._said:
+            self._said, self._agents, self._asked = (
+                recorded,
+                crew(recorded.seen),
+                shutdowns(recorded.seen),
+            )
+        agents, (requests, unasked) = self._agents, self._asked
+        began = self._time(phases, agents, requests, recorded, now, keep=keep)
         there = judged(agents, now.wall, self._policy.agent_silent_s, began)
-        circuits = as_of(now.wall, self._left(phases, there, said), self._patience, began)
+        circuits = as_of(now.wall, self._left(phases, there, recorded), self._patience, began)
         refused = {
             path: verdict
             for path, verdict in verdicts.items()
             if isinstance(verdict, Rejected | Held)
         }
-        scenes = (_stall_input(one, there, circuits, refused, now.wall) for one in phases)
+        scenes = (
+            _build_stall_input(open_phase, there, circuits, refused, now.wall)
+            for open_phase in phases
+        )
         return AgentsSnapshot(
             agents=there,
             breakers=circuits,
-            shutdowns=asked,
-            late=tuple(one for one in asked if not one.is_over and one.is_late(now.wall, began)),
+            shutdowns=requests,
+            late=tuple(
+                request
+                for request in requests
+                if not request.is_over and request.is_late(now.wall, began)
+            ),
             stalls=tuple(
                 each
-                for one in scenes
-                for each in stalls(one, now.wall, self._policy.stall_s, began)
+                for scene in scenes
+                for each in stalls(scene, now.wall, self._policy.stall_s, began)
             ),
-            findings=(*said.findings, *unasked),
+            findings=(*recorded.findings, *unasked),
         )
 
     @property
@@ -154,15 +166,15 @@ class AgentsObserver:
         return self._settings.policy
 
     def read_phases(self, tip: str | None) -> tuple[_OpenPhase, ...]:
-        """Return what a commit says of each open phase, to be kept with its team."""
+        """Return what a commit says of each open phase, to be cached with its team."""
         team, make = self._team, self._open_phase
         if tip == self._tip:
             return self._phases
         known = team.phases(tip)
 
         def opened() -> tuple[_OpenPhase, ...]:
-            open_ = (one for one in known if not one.is_complete)
-            return tuple(team.derive(one, "crew", partial(make, one)) for one in open_)
+            open_ = (phase for phase in known if not phase.is_complete)
+            return tuple(team.derive(phase, "crew", partial(make, phase)) for phase in open_)
 
         self._tip, self._phases = tip, team.derive_from((tip, known), "crew", opened)
         return self._phases
@@ -173,18 +185,24 @@ class AgentsObserver:
         return _OpenPhase(phase, known, tuple(outcomes(known, done)), turns_of(phase, done))
 
     def _left(
-        self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], said: Recorded
+        self, phases: tuple[_OpenPhase, ...], agents: Iterable[AgentHealth], recorded: Recorded
     ) -> tuple[Breaker, ...]:
-        """Return the breakers as the last outcome left them."""
-        gone = tuple(one for one in agents if one.health is Health.DISAPPEARED)
+        """Return the breakers after the last outcome."""
+        gone = tuple(agent for agent in agents if agent.health is Health.DISAPPEARED)
 
         def left() -> tuple[Breaker, ...]:
-            told = [disappearances(gone), *(one.told for one in phases)]
-            told += (outcomes_told(one.phase.facts, said.seen) for one in phases if said.seen)
-            loops = [one.loops for one in phases]
-            return turned(self._departments, self._patience, loops, chain.from_iterable(told))
+            outcome_events = [disappearances(gone), *(open_phase.told for open_phase in phases)]
+            outcome_events += (
+                outcomes_told(open_phase.phase.facts, recorded.seen)
+                for open_phase in phases
+                if recorded.seen
+            )
+            loops = [open_phase.loops for open_phase in phases]
+            return turned(
+                self._departments, self._patience, loops, chain.from_iterable(outcome_events)
+            )
 
-        return self._team.derive_from((phases, said, gone), "breakers", left)
+        return self._team.derive_from((phases, recorded, gone), "breakers", left)
 
     @property
     def _patience(self) -> BreakerPolicy:
@@ -194,13 +212,13 @@ class AgentsObserver:
         self,
         phases: tuple[_OpenPhase, ...],
         agents: tuple[AgentHealth, ...],
-        asked: Iterable[Shutdown],
-        said: Recorded,
+        requests: Iterable[Shutdown],
+        recorded: Recorded,
         now: Instant,
         *,
         keep: bool,
     ) -> dict[str, datetime]:
-        """Return when each thing that is timed began, by the clock that nobody sets."""
+        """Return when each timed state began, by the monotonic clock."""
         before = self._timers
         known = (
             {key: before.began(key, now) for key in before.since_s}
@@ -208,16 +226,20 @@ class AgentsObserver:
             else {}
         )
         there = judged(agents, now.wall, self._policy.agent_silent_s, known)
-        open_ = as_of(now.wall, self._left(phases, there, said), self._patience, {})
+        open_ = as_of(now.wall, self._left(phases, there, recorded), self._patience, {})
         turns = {
-            **{one.key: one.seen for one in agents if one.health in AT_WORK},
+            **{agent.key: agent.seen for agent in agents if agent.health in AT_WORK},
             **{
-                one.key: one.opened_at
-                for one in open_
-                if one.opened_at and one.state is not Circuit.CLOSED
+                breaker.key: breaker.opened_at
+                for breaker in open_
+                if breaker.opened_at and breaker.state is not Circuit.CLOSED
             },
-            **{one.key: one.asked_at for one in asked if not one.is_over},
-            **{turn.key: turn.moved_at for one in phases for turn in awaited(one.turns, agents)},
+            **{request.key: request.asked_at for request in requests if not request.is_over},
+            **{
+                turn.key: turn.moved_at
+                for open_phase in phases
+                for turn in awaited(open_phase.turns, agents)
+            },
         }
         self._timers = before.look(turns, now)
         if keep and (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):
@@ -231,33 +253,35 @@ def task_commits(facts: PhaseFacts, history_index: HistoryIndex) -> dict[str, So
     return {oid: commit for oid in named if oid and (commit := history_index.commit(oid))}
 
 
-def _stall_input(
-    one: _OpenPhase,
+def _build_stall_input(
+    open_phase: _OpenPhase,
     agents: tuple[AgentHealth, ...],
     circuits: tuple[Breaker, ...],
     verdicts: Mapping[str, Verdict],
     now: datetime,
 ) -> StallInput:
-    asked = escalations(one.phase.facts.ask(logged), now)
-    return StallInput(one.phase, one.turns, agents, circuits, asked, verdicts)
+    known_escalations = escalations(open_phase.phase.facts.ask(logged), now)
+    return StallInput(
+        open_phase.phase, open_phase.turns, agents, circuits, known_escalations, verdicts
+    )
 
 
-def circuit_as_json(one: Breaker) -> dict[str, Any]:
-    """Return a breaker for machines: the message of document 000, and why."""
-    return {**one.as_message(), "why": one.why}
+def circuit_as_json(breaker: Breaker) -> dict[str, Any]:
+    """Return a breaker as JSON: the message of document 000, and the reason."""
+    return {**breaker.as_message(), "why": breaker.why}
 
 
-def shutdown_as_json(one: Shutdown, *, is_late: bool) -> dict[str, Any]:
-    """Return a request to stop for machines."""
+def shutdown_as_json(shutdown: Shutdown, *, is_late: bool) -> dict[str, Any]:
+    """Return a request to stop as JSON."""
     return {
-        "id": one.id,
-        "by": one.by,
-        "department": to_json(one.department),
-        "reason": one.reason,
-        "asked_at": to_json(one.asked_at),
-        "deadline_seconds": one.deadline_s,
+        "id": shutdown.id,
+        "by": shutdown.by,
+        "department": to_json(shutdown.department),
+        "reason": shutdown.reason,
+        "asked_at": to_json(shutdown.asked_at),
+        "deadline_seconds": shutdown.deadline_s,
         "deadline_passed": is_late,
-        "asked": to_json(one.asked),
+        "asked": to_json(shutdown.asked),
     }
 
 

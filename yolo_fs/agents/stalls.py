@@ -1,7 +1,8 @@
-"""Which steps stand still: nothing committed, no sign of their agent, for too long; and why. Pure.
+"""Finds stalled steps, with the cause: for too long, there is no commit and no sign of the agent.
+Pure.
 
-A step stands still from the last artifact of its department, or the last sign of its agent,
-whichever came later.
+A step stalls from the last artifact of its department or the last sign of its agent, whichever came
+later.
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from yolo_fs.protocol.roster import Cause, Circuit, Health
 
 
 class Awaited(NamedTuple):
-    """A step whose turn it is, and when something was last seen of it."""
+    """A step whose turn it is, and its last sign of progress."""
 
     phase: PhaseId
     department: Dept | None
-    """None for a step that the phase has once."""
+    """None for a step that occurs once per phase."""
     next: Next
     moved_at: datetime
     key: str
-    """Name of this wait, so that it is timed once: whatever moves makes it another."""
+    """Key of this wait, so that it is timed once; any progress changes it."""
 
 
 class StepTurn(NamedTuple):
@@ -47,7 +48,7 @@ class StepTurn(NamedTuple):
     department: Dept | None
     next: Next
     by_commits: Awaited | None
-    """As its commits alone tell; None where none has touched it."""
+    """Its wait as its commits alone tell it; None where no commit has touched it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +58,16 @@ class StallInput:
     phase: Phase
     turns: tuple[StepTurn, ...]
     agents: tuple[AgentHealth, ...] = ()
-    """As they are by now, those that disappeared included."""
+    """Their current health, including those that disappeared."""
     breakers: tuple[Breaker, ...] = ()
     escalations: tuple[EscalationProgress, ...] = ()
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    """Path of each candidate in the work tree → how it stands."""
+    """Path of each candidate in the work tree → its verdict."""
 
 
 @dataclass(frozen=True)
 class Stall:
-    """A step that stands still."""
+    """A stalled step."""
 
     awaited: Awaited
     since: datetime
@@ -74,12 +75,12 @@ class Stall:
 
     @cached_property
     def _why(self) -> tuple[Cause, str]:
-        told = ((row, why(self.known, self.awaited)) for row, why in CAUSES.items())
-        return next(each for each in told if each[1])
+        causes = ((row, why(self.known, self.awaited)) for row, why in CAUSES.items())
+        return next(each for each in causes if each[1])
 
     @property
     def cause(self) -> Cause:
-        """Why it does."""
+        """Why it stalls."""
         return self._why[0]
 
     @property
@@ -89,10 +90,10 @@ class Stall:
 
     def __str__(self) -> str:
         where = f" of the {self.awaited.department}" if self.awaited.department else ""
-        one = self.awaited.next
+        turn = self.awaited.next
         return (
-            f"{one.step}{where} stands still since {iso(self.since.timestamp())}: "
-            f"{one.agent} is next; {self.said}"
+            f"{turn.step}{where} stands still since {iso(self.since.timestamp())}: "
+            f"{turn.agent} is next; {self.said}"
         )
 
     JSON_KEYS: ClassVar = {
@@ -112,22 +113,22 @@ def turns_of(phase: Phase, done: Mapping[str, SourceCommit]) -> tuple[StepTurn, 
     if phase.progress.is_complete:
         return ()
     turns: list[tuple[Dept | None, Next]] = [
-        (one.department, one.next) for one in phase.progress.departments if one.next
+        (status.department, status.next) for status in phase.progress.departments if status.next
     ]
     if phase.progress.next and phase.progress.next not in [turn for _, turn in turns]:
         turns = [(None, phase.progress.next)]
     moved = ((*turn, _committed(phase, turn[0], done)) for turn in turns)
     here = phase.facts.phase
     return tuple(
-        StepTurn(here, department, turn, _awaited(here, department, turn, at))
+        StepTurn(here, department, turn, _build_awaited(here, department, turn, at))
         for department, turn, at in moved
     )
 
 
 def awaited(turns: Iterable[StepTurn], agents: Sequence[AgentHealth]) -> tuple[Awaited, ...]:
-    """Return each step whose turn it is, and when it was last seen; none that nothing times."""
-    seen = (_last_seen(one, agents) for one in turns)
-    return tuple(one for one in seen if one)
+    """Return each step whose turn it is with its last sign; leave out those that nothing times."""
+    seen = (_choose_latest_sign(turn, agents) for turn in turns)
+    return tuple(step for step in seen if step)
 
 
 def stalls(
@@ -136,21 +137,20 @@ def stalls(
     stall_s: float,
     began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[Stall, ...]:
-    """Return the steps that stand still for longer than `stall_s` seconds, in the order of the
-    departments.
+    """Return the steps that stall for longer than `stall_s` seconds, in the order of departments.
 
-    `began`: key of a wait → when it began, where a better clock than that of commits and signs
-    knows.
+    `began`: key of a wait → its start, where a better clock than that of commits and signs has
+    measured it.
     """
-    found = []
-    for one in awaited(known.turns, known.agents):
-        since = began.get(one.key, min(one.moved_at, now))
+    stalled = []
+    for step in awaited(known.turns, known.agents):
+        since = began.get(step.key, min(step.moved_at, now))
         if now - since > timedelta(seconds=stall_s):
-            found.append(Stall(one, since, known))
-    return tuple(found)
+            stalled.append(Stall(step, since, known))
+    return tuple(stalled)
 
 
-def _awaited(
+def _build_awaited(
     phase: PhaseId, department: Dept | None, turn: Next, moved_at: datetime | None
 ) -> Awaited | None:
     if moved_at is None:
@@ -159,24 +159,24 @@ def _awaited(
     return Awaited(phase, department, turn, moved_at, key)
 
 
-def _last_seen(turn: StepTurn, agents: Sequence[AgentHealth]) -> Awaited | None:
+def _choose_latest_sign(turn: StepTurn, agents: Sequence[AgentHealth]) -> Awaited | None:
     known = turn.by_commits
     beat = max(_beats(agents, turn.department, turn.next), default=None)
     if beat is None or (known and known.moved_at >= beat):
         return known
-    return _awaited(*turn[:3], beat)
+    return _build_awaited(*turn[:3], beat)
 
 
 def _committed(
     phase: Phase, department: Dept | None, done: Mapping[str, SourceCommit]
 ) -> datetime | None:
     own = [
-        one
-        for one in phase.facts.filed
-        if one.place.phase and department in (None, one.place.department)
+        file
+        for file in phase.facts.filed
+        if file.place.phase and department in (None, file.place.department)
     ]
     tasks = (task.commit for plan in plan_progress(phase.facts, department) for task in plan.tasks)
-    times_s = (*(one.at_s for one in own), *(done[oid].at_s for oid in tasks if oid in done))
+    times_s = (*(file.at_s for file in own), *(done[oid].at_s for oid in tasks if oid in done))
     last_s = max(filter(None, times_s), default=0)
     return datetime.fromtimestamp(last_s, UTC) if last_s else None
 
@@ -184,35 +184,35 @@ def _committed(
 def _beats(
     agents: Iterable[AgentHealth], department: Dept | None, turn: Next
 ) -> Iterator[datetime]:
-    for one in agents:
-        if _is_asked(one, department, turn):
-            yield one.seen
-        elif one.role is None:  # it may be anybody, but what its agents do is theirs
-            yield one.acted
+    for agent in agents:
+        if _is_asked(agent, department, turn):
+            yield agent.seen
+        elif agent.role is None:  # it may be anybody, but what its agents do is theirs
+            yield agent.acted
 
 
-def _is_asked(one: AgentHealth, department: Dept | None, turn: Next) -> bool:
+def _is_asked(agent: AgentHealth, department: Dept | None, turn: Next) -> bool:
     role, where = place_of(turn.agent)
-    return one.role is role and one.department in (where, department)
+    return agent.role is role and agent.department in (where, department)
 
 
-def _gate(known: StallInput, one: Awaited) -> str:
+def _gate(known: StallInput, step: Awaited) -> str:
     at_gates = [wait for wait in known.phase.waits if wait.on.startswith("gate:")]
-    if not at_gates or one.department is None:
+    if not at_gates or step.department is None:
         return ""
     named = {
-        one.department,
-        *(str(plan.id) for plan in plan_progress(known.phase.facts, one.department)),
+        step.department,
+        *(str(plan.id) for plan in plan_progress(known.phase.facts, step.department)),
     }
-    found = next((wait for wait in at_gates if wait.waiter in named), None)
-    return f"waits at {found.on.removeprefix('gate:')}: {found.why}" if found else ""
+    gate_wait = next((wait for wait in at_gates if wait.waiter in named), None)
+    return f"waits at {gate_wait.on.removeprefix('gate:')}: {gate_wait.why}" if gate_wait else ""
 
 
-def _escalation(known: StallInput, one: Awaited) -> str:
+def _escalation(known: StallInput, step: Awaited) -> str:
     open_ = [
         each
         for each in known.escalations
-        if each.is_open and one.department in (None, each.department)
+        if each.is_open and step.department in (None, each.department)
     ]
     levels = (
         f"{each.id} is open at the {each.holder} since {iso(each.since.timestamp())}"
@@ -221,11 +221,11 @@ def _escalation(known: StallInput, one: Awaited) -> str:
     return "; ".join(levels)
 
 
-def _disappeared(known: StallInput, one: Awaited) -> str:
-    asked = [each for each in known.agents if _is_asked(each, one.department, one.next)]
-    if not asked or any(each.is_there for each in asked):
+def _explain_disappearance(known: StallInput, step: Awaited) -> str:
+    asked_agents = [each for each in known.agents if _is_asked(each, step.department, step.next)]
+    if not asked_agents or any(each.is_there for each in asked_agents):
         return ""
-    gone = [each for each in asked if each.health is Health.DISAPPEARED]
+    gone = [each for each in asked_agents if each.health is Health.DISAPPEARED]
     last = max(gone, key=lambda each: each.seen, default=None)
     return (
         f"{last.name} ({last.id}) disappeared, last seen {iso(last.seen.timestamp())}"
@@ -234,17 +234,17 @@ def _disappeared(known: StallInput, one: Awaited) -> str:
     )
 
 
-def _circuit(known: StallInput, one: Awaited) -> str:
-    found = [
+def _explain_circuit(known: StallInput, step: Awaited) -> str:
+    breakers = [
         each
         for each in known.breakers
-        if each.department is one.department and each.state is not Circuit.CLOSED
+        if each.department is step.department and each.state is not Circuit.CLOSED
     ]
-    return "".join(f"the circuit is {each.state}: {each.why}" for each in found)
+    return "".join(f"the circuit is {each.state}: {each.why}" for each in breakers)
 
 
-def _rejected(known: StallInput, one: Awaited) -> str:
-    for path, verdict in _near(known, one):
+def _rejected(known: StallInput, step: Awaited) -> str:
+    for path, verdict in _near(known, step):
         if isinstance(verdict, Rejected) and errors(verdict.findings):
             return f"rejected: {errors(verdict.findings)[0]}"
         if isinstance(verdict, Rejected):
@@ -252,8 +252,8 @@ def _rejected(known: StallInput, one: Awaited) -> str:
     return ""
 
 
-def _held(known: StallInput, one: Awaited) -> str:
-    held = ((path, verdict) for path, verdict in _near(known, one) if isinstance(verdict, Held))
+def _held(known: StallInput, step: Awaited) -> str:
+    held = ((path, verdict) for path, verdict in _near(known, step) if isinstance(verdict, Held))
     return next(
         (
             f"{path} is held: {verdict.reason.value}: {verdict.reason.sentence}"
@@ -263,19 +263,19 @@ def _held(known: StallInput, one: Awaited) -> str:
     )
 
 
-def _near(known: StallInput, one: Awaited) -> Iterator[tuple[str, Verdict]]:
+def _near(known: StallInput, step: Awaited) -> Iterator[tuple[str, Verdict]]:
     """Yield the candidates of the phase that are the department's own."""
     for path, verdict in sorted(known.verdicts.items()):
         place = classify(path)
-        if place and place.phase == one.phase and one.department in (None, place.department):
+        if place and place.phase == step.phase and step.department in (None, place.department):
             yield path, verdict
 
 
-def _unknown(known: StallInput, one: Awaited) -> str:
-    asked = [each for each in known.agents if _is_asked(each, one.department, one.next)]
-    last = max(asked, key=lambda each: each.seen, default=None)
+def _unknown(known: StallInput, step: Awaited) -> str:
+    asked_agents = [each for each in known.agents if _is_asked(each, step.department, step.next)]
+    last = max(asked_agents, key=lambda each: each.seen, default=None)
     if last is None:
-        return f"no sign of {one.next.agent} is known"
+        return f"no sign of {step.next.agent} is known"
     return (
         f"nothing is known: {last.name} ({last.id}) is {last.health} since "
         f"{iso(last.since.timestamp())}"
@@ -285,13 +285,13 @@ def _unknown(known: StallInput, one: Awaited) -> str:
 CAUSES: Mapping[Cause, Callable[[StallInput, Awaited], str]] = {
     Cause.GATE: _gate,
     Cause.ESCALATION: _escalation,
-    Cause.DISAPPEARED: _disappeared,
-    Cause.CIRCUIT: _circuit,
+    Cause.DISAPPEARED: _explain_disappearance,
+    Cause.CIRCUIT: _explain_circuit,
     Cause.REJECTED: _rejected,
     Cause.HELD: _held,
     Cause.UNKNOWN: _unknown,
 }
-"""One row for each cause, in words; empty where it is not the cause.
+"""For each cause, a function that returns a description; empty where it is not the cause.
 
-The first that says something is told.
+The first description that is not empty is reported.
 """

@@ -1,7 +1,7 @@
-"""What plans and departments come to in sum: tasks, commits, files, deviations, tests, verdicts;
-and whether a task that is reported complete is so. Pure.
+"""Totals of plans and departments: tasks, commits, files, deviations, tests, verdicts; and whether
+a task that is reported complete really is. Pure.
 
-Nothing is counted here that the fold has not proved: a task is complete when a commit names it. See
+Only what the fold has proved is counted: a task is complete when a commit names it. See
 docs/dev/sources.md#document-000.
 """
 
@@ -22,7 +22,7 @@ from yolo_fs.protocol.departments import Dept
 
 
 class PlanTotals(NamedTuple):
-    """What one plan comes to."""
+    """The totals of one plan."""
 
     plan: PlanStatus
     commits: tuple[str, ...]
@@ -30,9 +30,9 @@ class PlanTotals(NamedTuple):
     files: tuple[str, ...]
     """Files that they changed."""
     deviations: tuple[str, ...]
-    """As its summary says, and the messages of its Devs."""
+    """From its summary and the messages of its Devs."""
     tests: Mapping[str, int]
-    """`ps` and `fl` of its last recorded run; empty when there is none."""
+    """`ps` and `fl` of its last recorded run; empty without one."""
     coverage: str
     """`tst` of its summary; empty while there is none."""
 
@@ -63,7 +63,7 @@ class PlanTotals(NamedTuple):
 
 
 class DepartmentTotals(NamedTuple):
-    """What one department comes to in a phase."""
+    """The totals of one department in a phase."""
 
     phase: str
     """Number of the phase."""
@@ -76,26 +76,28 @@ class DepartmentTotals(NamedTuple):
 
     @property
     def coverage(self) -> str:
-        """How its tests came about: the weakest word of its plans."""
-        said = [one.coverage for one in self.plans]
-        return next((word for word in _WEAKEST_FIRST if word in said), _WEAKEST_FIRST[0])
+        """How its tests were written: the weakest value among its plans."""
+        coverages = [plan_totals.coverage for plan_totals in self.plans]
+        return next((word for word in _WEAKEST_FIRST if word in coverages), _WEAKEST_FIRST[0])
 
     @property
     def result(self) -> str:
         """PASS when all is done and nothing failed, FAIL when something failed, else PARTIAL."""
         failed = "FAIL" in (self.quality, self.security) or any(
-            one.status == "failed" for one in self.plans
+            plan_totals.status == "failed" for plan_totals in self.plans
         )
-        passed = self.progress.is_complete and all(one.plan.is_done for one in self.plans)
+        passed = self.progress.is_complete and all(
+            plan_totals.plan.is_done for plan_totals in self.plans
+        )
         if failed:
             return "FAIL"
         return "PASS" if passed and self.quality != "PARTIAL" else "PARTIAL"
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """What keeps the result from being reported."""
+        """What still prevents the result from being reported."""
         missing = {"no verification yet": self.quality, "no security audit yet": self.security}
-        return tuple(words for words, said in missing.items() if not said)
+        return tuple(words for words, verdict in missing.items() if not verdict)
 
     def as_progress(self) -> dict[str, Any]:
         """Return the `phase_progress` that the Lead sends at each step."""
@@ -113,7 +115,7 @@ class DepartmentTotals(NamedTuple):
         }
 
     def as_result(self) -> dict[str, Any] | None:
-        """Return the `department_result` for the Owner; None while something lacks."""
+        """Return the `department_result` for the Owner; None while anything in `lacks` is open."""
         if self.lacks:
             return None
         return {
@@ -135,29 +137,29 @@ _WEAKEST_FIRST = ("no_tests", "green_only", "red_green")
 def tally(
     phase: Phase, done: Mapping[str, SourceCommit], seen: Iterable[AgentSign] = ()
 ) -> tuple[DepartmentTotals, ...]:
-    """Return what each department comes to.
+    """Return the totals of each department.
 
-    `done`: the commits of the phase's tasks. `seen`: the record of the crew, for what Devs told
+    `done`: the commits of the phase's tasks. `seen`: the agent journal, for what Devs reported
     besides.
     """
-    said = list(seen)
+    signs = list(seen)
     return tuple(
         DepartmentTotals(
             phase.id.number,
-            one,
-            tuple(_plan(phase.facts, plan, done, said) for plan in one.plans),
-            _verdict(phase, one, "qa", "verification"),
-            _verdict(phase, one, "security", "security-audit"),
+            status,
+            tuple(_plan(phase.facts, plan, done, signs) for plan in status.plans),
+            _verdict_of_step(phase, status, "qa", "verification"),
+            _verdict_of_step(phase, status, "security", "security-audit"),
         )
-        for one in phase.progress.departments
+        for status in phase.progress.departments
     )
 
 
-def _verdict(phase: Phase, one: DepartmentStatus, step: str, kind: str) -> str:
+def _verdict_of_step(phase: Phase, status: DepartmentStatus, step: str, kind: str) -> str:
     is_skipped = any(
-        each.step.key == step and each.standing is StepStanding.SKIPPED for each in one.steps
+        each.step.key == step and each.standing is StepStanding.SKIPPED for each in status.steps
     )
-    return verdict_of(phase, kind, one) or ("SKIPPED" if is_skipped else "")
+    return verdict_of(phase, kind, status) or ("SKIPPED" if is_skipped else "")
 
 
 def _plan(
@@ -165,11 +167,11 @@ def _plan(
 ) -> PlanTotals:
     summary = _summary(facts, plan)
     of_tasks = [done[task.commit] for task in plan.tasks if task.commit in done]
-    commits = {one.oid: one for one in (*of_tasks, *_named(facts, summary))}
+    commits = {commit.oid: commit for commit in (*of_tasks, *_named(facts, summary))}
     messages = [
-        one.said
-        for one in seen
-        if one.event == "task_complete" and one.said.get("plan_id") == str(plan.id)
+        sign.said
+        for sign in seen
+        if sign.event == "task_complete" and sign.said.get("plan_id") == str(plan.id)
     ]
     return PlanTotals(
         plan=plan,
@@ -177,7 +179,7 @@ def _plan(
         files=tuple(sorted({path for commit in commits.values() for path in commit.files})),
         deviations=tuple(dict.fromkeys(
             [*texts(summary.get("dv")),
-             *(one for said in messages for one in texts(said.get("deviations")))]
+             *(deviation for message in messages for deviation in texts(message.get("deviations")))]
         )),
         tests=_tests(facts, plan),
         coverage=str(summary.get("tst") or ""),
@@ -191,9 +193,11 @@ def _named(facts: PhaseFacts, summary: Mapping[str, Any]) -> Iterator[SourceComm
 
 def _summary(facts: PhaseFacts, plan: PlanStatus) -> Mapping[str, Any]:
     filed = (
-        one for one in facts.of_kind("summary", Dept(plan.department)) if one.place.plan == plan.id
+        file
+        for file in facts.of_kind("summary", Dept(plan.department))
+        if file.place.plan == plan.id
     )
-    return next((one.lines[0] for one in filed if one.lines), {})
+    return next((file.lines[0] for file in filed if file.lines), {})
 
 
 def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:
@@ -202,22 +206,25 @@ def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:
     return {key: last[key] for key in ("ps", "fl") if isinstance(last.get(key), int)}
 
 
-def task_of(said: Mapping[str, Any]) -> TaskRef | None:
+def task_of(message: Mapping[str, Any]) -> TaskRef | None:
     """Return the task that a `task_claim` or `task_complete` is about."""
-    return TaskRef.parse(f"{said.get('plan_id')}/{said.get('task_id')}")
+    return TaskRef.parse(f"{message.get('plan_id')}/{message.get('task_id')}")
 
 
 def completion_faults(
-    said: Mapping[str, Any], commit: SourceCommit | None, plans: Iterable[PlanStatus], path: str
+    completion: Mapping[str, Any],
+    commit: SourceCommit | None,
+    plans: Iterable[PlanStatus],
+    path: str,
 ) -> Iterator[Finding]:
-    """Yield where a valid `task_complete` and the branch part.
+    """Yield where a valid `task_complete` contradicts the branch.
 
-    `commit`: what its `commit` names on the branch. `plans`: of every phase. `path`: file that the
-    message came from.
+    `commit`: what its `commit` names on the branch. `plans`: of every phase. `path`: the file with
+    the message.
     """
-    task, name = task_of(said), safe(str(said.get("commit")))
-    tasks = (one for plan in plans for one in plan.tasks)
-    ours = [one for one in tasks if one.ref == task]
+    task, name = task_of(completion), safe(str(completion.get("commit")))
+    tasks = (planned_task for plan in plans for planned_task in plan.tasks)
+    ours = [planned_task for planned_task in tasks if planned_task.ref == task]
     if not ours:
         yield Finding(
             Reason.UNKNOWN_REFERENCE, path, 1, "/task_id", f"no committed plan has task {task}"
@@ -244,7 +251,7 @@ def completion_faults(
             message,
             f"feat({task and task.plan}): T… …",
         )
-    files = frozenset(texts(said.get("files_modified")))
+    files = frozenset(texts(completion.get("files_modified")))
     for what, odd in (
         ("changed, and not said", commit.files - files),
         ("said, and not changed", files - commit.files),

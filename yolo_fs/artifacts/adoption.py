@@ -1,4 +1,4 @@
-"""How a planning tree that is already there stands, and the page that shows it. Pure."""
+"""How ready an existing planning tree is, and the page that shows it. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Readiness(StrEnum):
 
 
 class TeamWord(NamedTuple):
-    """What a team writes in its own way."""
+    """A word that a team uses instead of the protocol's."""
 
     kind: str
     word: str
@@ -34,7 +34,7 @@ class TeamWord(NamedTuple):
     meaning: str
     """The key that it stands for; empty where the team has to choose."""
     listed: tuple[str, ...] = ()
-    """What may be chosen."""
+    """The values to choose from."""
 
 
 class AdoptedFile(NamedTuple):
@@ -45,37 +45,42 @@ class AdoptedFile(NamedTuple):
     """Kind of the artifact; empty when its name says none."""
     readiness: Readiness
     findings: tuple[Finding, ...]
-    """What is wrong with it, or was; of what its author has to decide, each with its question."""
+    """What is or was wrong with it; each point that its author has to decide has its question."""
     words: tuple[TeamWord, ...] = ()
-    """What its team seems to mean, of a file that needs its author."""
+    """Likely meanings of its team's own words, in a file that needs its author."""
 
 
 def count_by_kind(files: Iterable[AdoptedFile]) -> dict[str, Counter[Readiness]]:
-    """Return for each kind how many of its files stand how."""
-    found: dict[str, Counter[Readiness]] = {}
+    """Return for each kind the number of files in each state of readiness."""
+    counts: dict[str, Counter[Readiness]] = {}
     for file in files:
-        found.setdefault(file.kind or "?", Counter())[file.readiness] += 1
-    return dict(sorted(found.items()))
+        counts.setdefault(file.kind or "?", Counter())[file.readiness] += 1
+    return dict(sorted(counts.items()))
 
 
 def causes(files: Iterable[AdoptedFile]) -> list[tuple[str, int]]:
-    """Return the commonest findings, each as reason and key, with how many files have it."""
+    """Return the commonest findings, each as reason and key, with the number of files that have
+    it.
+    """
     counted: Counter[str] = Counter()
     for file in files:
         counted.update(
-            {f"{one.reason.value} {re.sub('/[0-9]+', '', one.at)}".strip() for one in file.findings}
+            {
+                f"{finding.reason.value} {re.sub('/[0-9]+', '', finding.at)}".strip()
+                for finding in file.findings
+            }
         )
     return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def learnt(files: Iterable[AdoptedFile]) -> list[tuple[TeamWord, int]]:
-    """Return the words of a team with the number of files that have each, the commonest first."""
+    """Return a team's own words, each with the number of files that use it, the commonest first."""
     counted = Counter(word for file in files for word in set(file.words))
     return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
 def aliases_of(words: Iterable[tuple[TeamWord, int]]) -> dict[str, dict[str, str]]:
-    """Return the words whose meaning is clear, as the configuration has `Policy.aliases`."""
+    """Return the words with a clear meaning in the form of `Policy.aliases`."""
     aliases: dict[str, dict[str, str]] = {}
     for word, _ in words:
         if word.meaning:
@@ -89,9 +94,9 @@ def bar(count: int, most: int) -> str:
 
 
 def as_page(root: str, files: Sequence[AdoptedFile]) -> str:
-    """Return the report as one page of HTML that needs nothing else; foreign text is escaped."""
+    """Return the report as one self-contained page of HTML; foreign text is escaped."""
     kinds = [
-        [kind, *(str(counts[one] or "") for one in Readiness)]
+        [kind, *(str(counts[readiness] or "") for readiness in Readiness)]
         for kind, counts in count_by_kind(files).items()
     ]
     common = causes(files)
@@ -110,7 +115,7 @@ def as_page(root: str, files: Sequence[AdoptedFile]) -> str:
             "sans-serif;margin:2em}table{border-collapse:collapse;margin:1em 0}"
             "td,th{border:1px solid #ccc;padding:.2em .6em;text-align:left}</style>",
             f"<h1>{html.escape(root)}</h1>",
-            _table(["kind", *(one.value for one in Readiness)], kinds),
+            _table(["kind", *(readiness.value for readiness in Readiness)], kinds),
             "<h2>Commonest causes</h2>",
             _table(["cause", "files", ""], reasons),
             "<h2>Files</h2>",

@@ -1,7 +1,7 @@
 """Every kind of file and message, artifacts included: its name, its shapes, and how it is read.
 
-Shapes are slow to import, so only what is asked for is: one artifact, one line of it, all others.
-See docs/dev/sources.md#document-000.
+Shapes are slow to import, so only the requested ones are imported. See
+docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LineShape(NamedTuple):
 
 
 class EnvelopeRoute(NamedTuple):
-    """Who hands an envelope to whom."""
+    """Sender and receiver of an envelope."""
 
     source: str
     target: str
@@ -53,9 +53,9 @@ class Kind:
     source: str
     """Document and section, or section of the protocol."""
     faults: Faults
-    """Reads its records."""
+    """Validates its records."""
     how: str = ""
-    """What `format` does not say about how it is read."""
+    """Details of reading that `format` does not cover."""
     file: str = ""
     """File name, where the protocol prescribes one."""
     payload: type[Wire] | None = None
@@ -65,7 +65,7 @@ class Kind:
 
     @property
     def lines(self) -> tuple[LineShape, ...]:
-        """Shapes that its lines have; none where no JSON is read."""
+        """Shapes that its lines may have; none where the format is not JSON."""
         return tuple(self._lines())
 
     @property
@@ -75,12 +75,12 @@ class Kind:
 
 
 def in_words(class_name: str) -> tuple[str, ...]:
-    """Return the words of a class name in small letters: `PlanTask` → `plan`, `task`."""
+    """Return the words of a class name in lower case: `PlanTask` → `plan`, `task`."""
     return tuple(word.lower() for word in re.findall(r"[A-Z][a-z0-9]*", class_name))
 
 
 def _first(read: Callable[[Mapping[str, Any], Strictness], tuple[Fault, ...]]) -> Faults:
-    """Return the reader of a kind that is one object."""
+    """Return the validator of a kind that is a single object."""
 
     def faults(records: Sequence[Record], mode: Strictness) -> Iterator[Located]:
         for line, value in records[:1]:
@@ -89,36 +89,36 @@ def _first(read: Callable[[Mapping[str, Any], Strictness], tuple[Fault, ...]]) -
     return faults
 
 
-def _message_faults(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
+def _check_message(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
     from yolo_fs.schemas.messages.catalogue import read_message
 
     return read_message(value, mode)[1]
 
 
-def _envelope_faults(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
+def _check_envelope(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
     from yolo_fs.schemas.envelope.envelope import read_envelope
 
     return read_envelope(value, mode)[1]
 
 
-def _message_named(name: str) -> Faults:
+def _require_message_type(name: str) -> Faults:
     from yolo_fs.schemas.messages.catalogue import MESSAGES
 
     def read(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
-        faults = _message_faults(value, mode)
-        said = value.get("type")
-        if said == name or not isinstance(said, str) or said not in MESSAGES:
+        faults = _check_message(value, mode)
+        type_name = value.get("type")
+        if type_name == name or not isinstance(type_name, str) or type_name not in MESSAGES:
             return faults
-        return (Fault(Reason.UNKNOWN_VALUE, "/type", f"a {said}", name), *faults)
+        return (Fault(Reason.UNKNOWN_VALUE, "/type", f"a {type_name}", name), *faults)
 
     return _first(read)
 
 
-def _envelope_with(payload: type[Wire], name: str) -> Faults:
+def _require_payload(payload: type[Wire], name: str) -> Faults:
     from yolo_fs.schemas.envelope.envelope import payload_shape
 
     def read(value: Mapping[str, Any], mode: Strictness) -> tuple[Fault, ...]:
-        faults = _envelope_faults(value, mode)
+        faults = _check_envelope(value, mode)
         carried = payload_shape(value)
         if carried in (payload, None):
             return faults
@@ -134,7 +134,7 @@ def _envelope_with(payload: type[Wire], name: str) -> Faults:
 
 
 def payload_name(shape: type[Wire] | None) -> str:
-    """Return what an envelope with that payload is called below `envelope/`."""
+    """Return the name below `envelope/` of an envelope with that payload."""
     from yolo_fs.schemas.envelope.reports import ErrorReport
 
     if shape is None or shape is ErrorReport:
@@ -149,27 +149,27 @@ def _messages() -> Iterator[Kind]:
         yield Kind(
             f"message/{name}",
             Format.JSON,
-            _only(shape),
+            _single_line_of(shape),
             f'document 000 ("{name}")',
-            _message_named(name),
+            _require_message_type(name),
         )
 
 
-def _envelopes() -> Iterator[Kind]:
+def _build_envelope_kinds() -> Iterator[Kind]:
     from yolo_fs.schemas.envelope.envelope import PAYLOADS
     from yolo_fs.schemas.envelope.reports import ErrorReport
 
     for (source, target), payload in PAYLOADS.items():
         route = EnvelopeRoute(source, target)
-        yield _envelope(
+        yield _build_envelope_kind(
             payload, "document 003, Phase-Specific Payloads", f"from {source} to {target}", route
         )
-    yield _envelope(
+    yield _build_envelope_kind(
         ErrorReport, "document 003, Error Handoff", "on any route, when `payload` has `error`"
     )
 
 
-def _envelope(
+def _build_envelope_kind(
     payload: type[Wire], source: str, how: str, route: EnvelopeRoute | None = None
 ) -> Kind:
     from yolo_fs.schemas.envelope.envelope import Envelope
@@ -178,21 +178,21 @@ def _envelope(
     return Kind(
         name,
         Format.JSON,
-        _only(Envelope),
+        _single_line_of(Envelope),
         source,
-        _envelope_with(payload, name),
+        _require_payload(payload, name),
         how,
         payload=payload,
         route=route,
     )
 
 
-def _only(shape: type[Wire]) -> Callable[[], Iterable[LineShape]]:
+def _single_line_of(shape: type[Wire]) -> Callable[[], Iterable[LineShape]]:
     return lambda: [LineShape("", shape)]
 
 
 def _one(name: str, shape: str, source: str, file: str, faults: Faults | None = None) -> Kind:
-    """Return the kind of one object whose shape has that name below `yolo_fs.schemas`."""
+    """Return the kind of a single object; `shape`: its name below `yolo_fs.schemas`."""
     return Kind(
         name,
         Format.JSON,
@@ -212,7 +212,7 @@ def _shaped(shape: str) -> Faults:
     return _first(faults_in)
 
 
-def _handoff_json_faults(value: Mapping[str, Any], _: Strictness) -> tuple[Fault, ...]:
+def _check_handoff_json(value: Mapping[str, Any], _: Strictness) -> tuple[Fault, ...]:
     from yolo_fs.schemas.packet import read_handoff_json
 
     return read_handoff_json(value)[1]
@@ -243,16 +243,16 @@ _FILES = (
         "packet.HandoffJson",
         "document 004, Add a handoff.json schema check after each agent invocation",
         "handoff.json",
-        _first(_handoff_json_faults),
+        _first(_check_handoff_json),
     ),
     *(_one(name, shape, _SCRIPTS, file) for name, shape, file in _STATES),
 )
 """Files of one shape, in the order of the documents."""
 
-ANY_MESSAGE = Kind("message", Format.JSON, tuple, "document 000", _first(_message_faults))
-"""A message of whichever type it names."""
-ANY_ENVELOPE = Kind("envelope", Format.JSON, tuple, "document 003", _first(_envelope_faults))
-"""An envelope of whichever route it names."""
+ANY_MESSAGE = Kind("message", Format.JSON, tuple, "document 000", _first(_check_message))
+"""A message of the type that it names."""
+ANY_ENVELOPE = Kind("envelope", Format.JSON, tuple, "document 003", _first(_check_envelope))
+"""An envelope of the route that it names."""
 
 
 def _artifacts() -> Iterator[Kind]:
@@ -260,16 +260,16 @@ def _artifacts() -> Iterator[Kind]:
         yield Kind(
             f"artifact/{artifact.kind}",
             artifact.format,
-            partial(_line_shapes, artifact),
+            partial(_line_shapes_of, artifact),
             artifact.source,
             _faults_of(artifact),
-            _how(artifact),
+            _describe_reading(artifact),
             artifact.file,
         )
 
 
-def _how(artifact: Artifact) -> str:
-    """Return what the format of an artifact does not say about how it is read."""
+def _describe_reading(artifact: Artifact) -> str:
+    """Return the details of reading an artifact that its format does not cover."""
     if artifact.format is Format.JSON:
         return "on as many lines as it likes"
     if artifact.format is Format.FRONT_MATTER:
@@ -287,10 +287,10 @@ def _faults_of(artifact: Artifact) -> Faults:
     return lambda records, mode: shape_faults(artifact, records, mode)
 
 
-def _line_shapes(artifact: Artifact) -> Iterator[LineShape]:
-    """Yield the shapes of an artifact's lines; those that only recognise a rival are left out."""
+def _line_shapes_of(artifact: Artifact) -> Iterator[LineShape]:
+    """Yield the shapes of an artifact's lines, without those that only detect a foreign format."""
     header = artifact.shapes[: bool(artifact.header)]
-    body = tuple(shape for shape in artifact.shapes[len(header) :] if not _only_recognises(shape))
+    body = tuple(shape for shape in artifact.shapes[len(header) :] if not _is_detection_only(shape))
     if len(header) + len(body) == 1:
         yield LineShape("", (*header, *body)[0])
         return
@@ -302,51 +302,55 @@ def _line_shapes(artifact: Artifact) -> Iterator[LineShape]:
         yield from (LineShape(_name_of_line(artifact.kind, shape), shape) for shape in relaxed_body)
 
 
-def _only_recognises(shape: type[Wire]) -> bool:
-    """Return whether a shape accepts nothing: one that explains takes any value."""
+def _is_detection_only(shape: type[Wire]) -> bool:
+    """Return whether a shape only produces errors: such a shape takes any value."""
     return all(field.annotation is Any for field in shape.model_fields.values())
 
 
 def _name_of_line(kind: str, shape: type[Wire]) -> str:
     """Return the shape's name without the words of its kind: `plan`, `PlanTask` → `task`."""
-    said, words = kind.split("-"), list(in_words(shape.__name__))
-    while len(words) > 1 and words[0] in said:
+    kind_words, words = kind.split("-"), list(in_words(shape.__name__))
+    while len(words) > 1 and words[0] in kind_words:
         del words[0]
     return "-".join(words)
 
 
 _BY_NAME = {kind.name: kind for kind in (*_artifacts(), *_FILES, ANY_MESSAGE, ANY_ENVELOPE)}
-"""Those that are known without their shapes."""
+"""Kinds that are known without importing their shapes."""
 _ARTIFACT_BY_NAME = {f"artifact/{artifact.kind}": artifact for artifact in ARTIFACTS}
 _FAMILIES: Mapping[str, Callable[[], Iterator[Kind]]] = {
     "message": _messages,
-    "envelope": _envelopes,
+    "envelope": _build_envelope_kinds,
 }
 
 
 @cache
-def _family(name: str) -> tuple[Kind, ...]:
+def _kinds_of_family(name: str) -> tuple[Kind, ...]:
     return tuple(_FAMILIES[name]())
 
 
 def all_kinds() -> tuple[Kind, ...]:
-    """Return every kind once: artifacts first, then families in the order of the documents, within
-    a family the document's own order.
+    """Return every kind once.
+
+    Artifacts come first, then families in the order of the documents; each family keeps the order
+    of its document.
     """
     artifacts = (_BY_NAME[name] for name in _ARTIFACT_BY_NAME)
-    return (*artifacts, *chain.from_iterable(map(_family, _FAMILIES)), *_FILES)
+    return (*artifacts, *chain.from_iterable(map(_kinds_of_family, _FAMILIES)), *_FILES)
 
 
 def find_kind(name: str) -> Kind | None:
-    """Return the kind of that name, or None. The family may be left out where the rest is clear."""
+    """Return the kind of that name, or None. The family may be omitted if the rest is
+    unambiguous.
+    """
     if name in _BY_NAME:
         return _BY_NAME[name]
     family, slash, _ = name.partition("/")
     if slash:
-        members = _family(family) if family in _FAMILIES else ()
+        members = _kinds_of_family(family) if family in _FAMILIES else ()
         return next((kind for kind in members if kind.name == name), None)
-    found = [kind for kind in all_kinds() if kind.own_name == name]
-    return found[0] if len(found) == 1 else None
+    kinds = [kind for kind in all_kinds() if kind.own_name == name]
+    return kinds[0] if len(kinds) == 1 else None
 
 
 def kind_named(name: str) -> Kind:
@@ -370,5 +374,5 @@ def kind_named(name: str) -> Kind:
 
 
 def artifact_of(kind: Kind) -> Artifact | None:
-    """Return the artifact that a kind is, or None."""
+    """Return the artifact of a kind, or None."""
     return _ARTIFACT_BY_NAME.get(kind.name)

@@ -1,6 +1,6 @@
-"""Path → place, by allow-list: a path without a row is not an artifact, and is never read. Then, of
-any path: what kind of file it is, told from its content where the path says nothing, and which
-artifact a name that is nearly right was probably meant to be. Pure.
+"""Path → place, by allow-list: a path without a row is not an artifact, and is never read. Also the
+kind of any file, from its content where the path does not tell; and the artifact that a misspelled
+name was probably meant to be. Pure.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 PLANNING_ROOT = ".yolo-planning"
 PROJECT_STATE = f"{PLANNING_ROOT}/state.json"
 _REMEMBERED = 10_000
-"""Paths whose place is remembered: each is asked for by the watcher, the scan and the look."""
+"""Size of the cache of places: the watcher, the scan and the check all ask for each path."""
 
 
 # Artifacts outside the planning tree: handoffs of the product, docs/dev/sources.md#document-003.
@@ -68,8 +68,8 @@ _OF_SESSION = re.compile(rf"(?:.+/)?{GUID}/{re.escape(_ROLE_HANDOFF.file)}")
 """A role's handoff in the folder of its directive session, docs/dev/sources.md#document-001."""
 
 
-def _unnamed(pattern: re.Pattern[str]) -> str:
-    """Return a pattern without the names of its groups, so that it can stand inside another."""
+def _unname_groups(pattern: re.Pattern[str]) -> str:
+    """Return a pattern with its groups unnamed, so that it can be part of another pattern."""
     return re.sub(r"\?P<\w+>", "", pattern.pattern)
 
 
@@ -77,13 +77,13 @@ _DEPARTMENT_OF_PREFIX = {row.prefix: str(row.name) for row in WORKING}
 _SLUG = re.compile(r"[a-z0-9][a-z0-9-]*")
 _MILESTONE = rf"(?:milestones/{_SLUG.pattern}/)?"
 _HOMES = {
-    Home.PHASE: rf"{_MILESTONE}phases/(?P<directory>{_unnamed(PHASE_DIRECTORY)})/",
+    Home.PHASE: rf"{_MILESTONE}phases/(?P<directory>{_unname_groups(PHASE_DIRECTORY)})/",
     Home.ROOT: _MILESTONE,
     Home.ANYWHERE: rf"(?:{_MILESTONE}phases/(?P<directory>[^/]+)/)?(?:[^/]+/)*",
 }
 _GAPS = {
     "dept": f"(?P<prefix>{'|'.join(sorted(_DEPARTMENT_OF_PREFIX, reverse=True))})",
-    "plan": f"(?P<plan>{_unnamed(PLAN)})",
+    "plan": f"(?P<plan>{_unname_groups(PLAN)})",
     "NN": "(?P<number>[0-9]{2})",
     "department": f"(?P<department>{'|'.join(WORKING_NAMES)})",
 }
@@ -92,9 +92,9 @@ _GAPS = {
 class _Name(NamedTuple):
     artifact: Artifact
     ending: str
-    """What every such name ends in: asked first, for most rows fail there."""
+    """Common suffix of these names, tested first: most rows fail here."""
     pattern: str
-    """Compiled when a path has the ending: most commands see few kinds."""
+    """Compiled on the first path with the suffix: most commands see few kinds."""
 
 
 def _parts(artifact: Artifact) -> list[str]:
@@ -124,8 +124,9 @@ def milestone_named(active: bytes) -> str:
 
 
 def in_force(files: Mapping[str, str], home: str) -> dict[str, str]:
-    """Return the files that the phases in `home` are judged by: those of no other milestone, and
-    of the planning root what the milestone does not have itself.
+    """Return the files by which the phases in `home` are judged.
+
+    They are those of its own milestone, and those of the planning root that it does not override.
     """
     milestones, phases = f"{PLANNING_ROOT}/milestones/", f"{PLANNING_ROOT}/phases/"
     if home == PLANNING_ROOT:
@@ -147,28 +148,28 @@ def touches_phase(paths: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=_REMEMBERED)
 def classify(path: str, root: str = PLANNING_ROOT) -> Place | None:
-    """Return the place of a path (POSIX, relative to the repository); None of no artifact."""
+    """Return the place of a path (POSIX, relative to the repository); None if it is no artifact."""
     if not path.isascii():
         return None
     if not path.startswith(root + "/"):
         return _place_of_document(path)
     below = path[len(root) + 1 :]
     for name in _names():
-        if below.endswith(name.ending) and (found := re.fullmatch(name.pattern, below)):
-            return _place(path, name.artifact, found.groupdict())
+        if below.endswith(name.ending) and (match := re.fullmatch(name.pattern, below)):
+            return _place(path, name.artifact, match.groupdict())
     return None
 
 
 @dataclass(frozen=True)
 class ClassifiedPath:
-    """A path that knows which artifact it is."""
+    """A path with its classification."""
 
     path: str
     """POSIX path relative to the repository."""
 
     @cached_property
     def place(self) -> Place | None:
-        """Which artifact it is, if any."""
+        """The artifact that it is, if any."""
         return classify(self.path)
 
     @property
@@ -177,13 +178,13 @@ class ClassifiedPath:
         return self.place.artifact.kind if self.place else ""
 
 
-def _place(path: str, artifact: Artifact, found: dict[str, str | None]) -> Place:
-    department = found.get("department") or _DEPARTMENT_OF_PREFIX[found.get("prefix") or ""]
+def _place(path: str, artifact: Artifact, groups: dict[str, str | None]) -> Place:
+    department = groups.get("department") or _DEPARTMENT_OF_PREFIX[groups.get("prefix") or ""]
     return Place(
         path,
         artifact,
-        PhaseId.parse(found.get("directory") or ""),
-        PlanId.parse(found.get("plan") or ""),
+        PhaseId.parse(groups.get("directory") or ""),
+        PlanId.parse(groups.get("plan") or ""),
         department,
     )
 
@@ -219,14 +220,14 @@ class InTree(NamedTuple):
 def in_tree(path: str) -> InTree | None:
     """Return where in a planning tree, or in a folder of handoffs, an absolute path lies."""
     for folder in (PLANNING_ROOT, HANDOFF_FOLDER):
-        root, found, below = path.partition(f"/{folder}/")
-        if found:
+        root, separator, below = path.partition(f"/{folder}/")
+        if separator:
             return InTree(root or "/", f"{folder}/{below}")
     return None
 
 
 def place_of_name(path: str) -> Place | None:
-    """Return the place that a file outside a planning tree would have, told by its name alone."""
+    """Return the place of a file outside of a planning tree, by its name alone."""
     name = path.rpartition("/")[2]
     for stand_in in (f"{PLANNING_ROOT}/phases/00-none/{name}", f"{PLANNING_ROOT}/{name}"):
         if place := classify(stand_in):
@@ -235,7 +236,7 @@ def place_of_name(path: str) -> Place | None:
 
 
 def plans_named(names: Iterable[str]) -> frozenset[str]:
-    """Return the ids of the plans among the names of a folder's files."""
+    """Return the ids of the plans among the file names of a folder."""
     places = (place_of_name(name) for name in names if name.endswith(PLAN_SUFFIX))
     return frozenset(str(place.plan) for place in places if place)
 
@@ -244,13 +245,13 @@ _AMONG_PLANS = (Check.WAVES, Check.WAVE_ORDER)
 
 
 def _alone(artifact: Artifact) -> Artifact:
-    """Return the artifact without the checks that need its neighbours."""
+    """Return the artifact without the checks that need other plans."""
     checks = tuple(check for check in artifact.checks if check not in _AMONG_PLANS)
     return artifact._replace(checks=checks)
 
 
 def kind_of_name(name: str) -> Kind | None:
-    """Return the kind of a file that is no artifact but has a name of its own."""
+    """Return the kind of a file that is not an artifact but has a reserved name."""
     named = name_of_kind(name)
     if named is None:
         return None
@@ -260,12 +261,12 @@ def kind_of_name(name: str) -> Kind | None:
 
 
 def name_of_kind(name: str) -> str | None:
-    """Return what the kind of a file is called that is no artifact but has a name of its own."""
+    """Return the name of the kind of a file that is not an artifact but has a reserved name."""
     return "state/dept-status" if _STATUS_FILE.fullmatch(name) else _OTHER_NAMES.get(name)
 
 
 def kind_of_content(value: Mapping[str, Any]) -> Kind | None:
-    """Return the kind that an object names itself."""
+    """Return the kind that an object names."""
     from yolo_fs.artifacts.catalogue import ANY_ENVELOPE, ANY_MESSAGE, find_kind
 
     if "handoff_version" in value:
@@ -275,19 +276,19 @@ def kind_of_content(value: Mapping[str, Any]) -> Kind | None:
 
 
 def has_own_name(name: str) -> bool:
-    """Return whether a name is ours outside a planning tree too; `config.json` is not."""
+    """Return whether a name is distinctive outside of a planning tree; `config.json` is not."""
     return name.endswith((".jsonl", ".toon")) or name.startswith(".") or name == "HANDOFF.md"
 
 
 _ENDINGS = (".jsonl", ".json", ".toon")
 _DATA = re.compile(r"(?P<stem>.+)\.(?:json|jsonl|ndjson|toon)", re.IGNORECASE)
-"""Names that may be an artifact's; notes, images and the like are nobody's artifact."""
+"""Names that may be an artifact's; notes, images and the like never are."""
 _PREFIXES = {
     word: row.prefix
     for row in WORKING
     for word in (row.name.value, row.prefix.rstrip("-"), *row.nicknames)
 }
-"""What people write before a name for a department → the prefix that is meant."""
+"""What people write as the prefix of a department → the correct prefix."""
 _BELOW = re.compile(
     rf"(?P<top>{re.escape(PLANNING_ROOT)}/(?:milestones/[^/]+/)?)"
     r"(?:phases?/(?:(?P<phase>[^/]+)/(?:[^/]+/)?)?)?(?P<name>[^/]+)"
@@ -296,31 +297,31 @@ _PHASE_LIKE = re.compile(
     r"(?:phase[-_ ]?)?(?P<number>[0-9]{1,2})(?:[-_ .]+(?P<slug>.+))?", re.IGNORECASE
 )
 _CLOSE = 0.84
-"""How alike two names are, from 0 to 1, of which one is a misspelling of the other."""
+"""Similarity, from 0 to 1, from which on one name is a misspelling of the other."""
 
 
 def intended_path(path: str) -> str | None:
     """Return the path that a file of the planning tree was probably meant to have, or None."""
     name = path.rpartition("/")[2]
-    found = _BELOW.fullmatch(path)
-    if not found or classify(path) is not None or name_of_kind(name) is not None:
+    match = _BELOW.fullmatch(path)
+    if not match or classify(path) is not None or name_of_kind(name) is not None:
         return None
     if any(fnmatchcase(name, pattern) for pattern in RUNTIME):
         return None
-    folder, number = _phase_folder(found["phase"] or "")
-    meant = _intended_name(name, number)
+    folder, number = _guess_phase_folder(match["phase"] or "")
+    meant = _guess_file_name(name, number)
     if meant is None:
         return None
     place = place_of_name(meant.replace("MM", "01").replace("NN", "01"))
     is_of_root = place is not None and place.artifact.home is Home.ROOT
-    fresh = f"{found['top']}{'' if is_of_root else f'phases/{folder}/'}{meant}"
+    fresh = f"{match['top']}{'' if is_of_root else f'phases/{folder}/'}{meant}"
     return fresh if fresh != path else None
 
 
 @lru_cache(10_000)
 def misnamed(path: str) -> Finding | None:
-    """Return the finding about a name that nearly is an artifact's, or None."""
-    meant = intended_path(path) or _intended_handoff(path) or _intended_document(path)
+    """Return a finding about a name that is nearly an artifact's, or None."""
+    meant = intended_path(path) or _guess_handoff_name(path) or _guess_document_name(path)
     if meant is None:
         return None
     message = "nobody reads or commits a file of this name"
@@ -339,8 +340,8 @@ def misplaced(path: str) -> Finding | None:
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, expected, hint, warning)
 
 
-def _intended_handoff(path: str) -> str | None:
-    """Return the form of a handoff's name for what lies among product handoffs under another."""
+def _guess_handoff_name(path: str) -> str | None:
+    """Return the pattern of handoff names for a misnamed file in the handoff folder, or None."""
     folder, _, name = path.rpartition("/")
     is_data = name.endswith(".json") and not name.startswith(".")
     if folder != HANDOFF_FOLDER or not is_data or classify(path) is not None:
@@ -348,14 +349,18 @@ def _intended_handoff(path: str) -> str | None:
     return HANDOFF_ROW.name
 
 
-def _intended_document(path: str) -> str | None:
-    """Return the form of a name for a document of the product workflow that has nearly one."""
+def _guess_document_name(path: str) -> str | None:
+    """Return the name pattern for a misnamed document of the product workflow, or None."""
     folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
     word = re.split(r"[-_. ]", stem)[0].lower()
-    rows = [row for row in STORAGE if row.directory == folder and _first_word(row) == word]
+    rows = [row for row in STORAGE if row.directory == folder and _first_word_of(row) == word]
     alike = [row for row in rows if row.name.endswith(f".{ending}")] or rows
-    if not rows or ending not in _OF_DOCUMENTS or any(_form(row).fullmatch(name) for row in rows):
+    if (
+        not rows
+        or ending not in _OF_DOCUMENTS
+        or any(_name_pattern_of(row).fullmatch(name) for row in rows)
+    ):
         return None
     return f"{folder}/{alike[0].name}"
 
@@ -363,51 +368,53 @@ def _intended_document(path: str) -> str | None:
 _OF_DOCUMENTS = ("md", "html", "json")
 
 
-def _first_word(row: Stored) -> str:
+def _first_word_of(row: Stored) -> str:
     return row.name.partition("_")[0].lower() if row.producer else ""
 
 
 @cache
-def _form(row: Stored) -> re.Pattern[str]:
-    """Return the names that the form of a document allows."""
+def _name_pattern_of(row: Stored) -> re.Pattern[str]:
+    """Return a regular expression for the valid names of a document."""
     dated = row.name.replace("[YYYY-MM-DD]", "@")
     named = re.sub(r"\\\[\w+\\\]", "[^/ ]+", re.escape(dated))
     return re.compile(named.replace("@", "[0-9]{4}-[0-9]{2}-[0-9]{2}"))
 
 
-def _phase_folder(text: str) -> tuple[str, str]:
-    """Return the phase directory that a folder means, and its number; placeholders for the rest."""
+def _guess_phase_folder(text: str) -> tuple[str, str]:
+    """Return the phase directory that a folder name means, and its number; placeholders if
+    unknown.
+    """
     if PHASE_DIRECTORY.fullmatch(text):
         return text, text[:2]
-    found = _PHASE_LIKE.fullmatch(text)
-    number = f"{int(found['number']):02}" if found else "NN"
-    slug = re.sub(r"[^a-z0-9]+", "-", ((found["slug"] or "") if found else text).lower())
+    match = _PHASE_LIKE.fullmatch(text)
+    number = f"{int(match['number']):02}" if match else "NN"
+    slug = re.sub(r"[^a-z0-9]+", "-", ((match["slug"] or "") if match else text).lower())
     return f"{number}-{slug.strip('-') or 'SLUG'}", number
 
 
-def _intended_name(name: str, number: str) -> str | None:
-    found = _DATA.fullmatch(name)
-    if not found:
+def _guess_file_name(name: str, number: str) -> str | None:
+    match = _DATA.fullmatch(name)
+    if not match:
         return None
-    stem = found["stem"].lower()
+    stem = match["stem"].lower()
     words = [word for word in re.split(r"[-_. ]+", stem) if word]
     prefix = _PREFIXES.get(words[0]) if len(words) > 1 else None
     rest = words if prefix is None else words[1:]
     numbers = [f"{int(word):02}" for word in rest if re.fullmatch(r"[0-9]{1,2}", word)]
-    said = [word for word in rest if not word.isdigit() and word != "phase"]
-    if said in (["plan"], ["summary"]) and len(numbers) <= 2:
+    name_words = [word for word in rest if not word.isdigit() and word != "phase"]
+    if name_words in (["plan"], ["summary"]) and len(numbers) <= 2:
         own = [number, "MM"] if not numbers else [number, *numbers][-2:]
-        return f"{prefix or ''}{'-'.join(own)}.{said[0]}.jsonl"
+        return f"{prefix or ''}{'-'.join(own)}.{name_words[0]}.jsonl"
     for form in (stem, f"{prefix or ''}{'-'.join(rest)}"):
         if exact := next((form + end for end in _ENDINGS if place_of_name(form + end)), None):
             return exact
-    return _close_name(prefix or "", "-".join(said)) if said else None
+    return _close_name(prefix or "", "-".join(name_words)) if name_words else None
 
 
 def _close_name(prefix: str, stem: str) -> str | None:
     import difflib  # Costs as much as this module, and only a name without a row needs it.
 
-    names = _likely_names()
+    names = _map_likely_names()
     near = difflib.get_close_matches(stem, names, 1, _CLOSE)
     if not near:
         return None
@@ -416,12 +423,12 @@ def _close_name(prefix: str, stem: str) -> str | None:
 
 
 @cache
-def _likely_names() -> dict[str, str]:
-    """Return stem → file name of the artifacts that are not named after a plan or a phase."""
-    return dict(_stems())
+def _map_likely_names() -> dict[str, str]:
+    """Return stem → file name of the artifacts whose name contains no plan and no phase."""
+    return dict(_list_stems())
 
 
-def _stems() -> Iterator[tuple[str, str]]:
+def _list_stems() -> Iterator[tuple[str, str]]:
     for artifact in ARTIFACTS:
         plain = artifact.file.replace("{dept}", "")
         if "{" not in plain and plain.endswith(_ENDINGS):

@@ -1,6 +1,6 @@
-"""The corrections of one record that decide nothing for its author. Pure.
+"""Corrections of a single record that need no decision of its author. Pure.
 
-No value is dropped and unknown keys stay: what cannot be corrected so is left for the author.
+No value is dropped and unknown keys stay; what cannot be corrected this way is left for the author.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KEPT_FORMS = frozenset({
     Form.MOMENT_AS_DAY, Form.DAY_AS_MOMENT, Form.SEVERAL_PLANS, Form.NAMED_COMMIT,
     Form.OBJECT_AS_PATH, Form.SHARE_AS_PERCENT,
 })  # fmt: skip
-"""Accepted forms whose documented form would say less, or on more lines."""
+"""Accepted forms that are not converted: the documented form would say less, or need more lines."""
 
 KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "obj": ("objective", "goal", "purpose", "description", "desc", "summary"),
@@ -86,7 +86,7 @@ KEY_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "tc": ("test_count", "tasks_completed", "tasks_complete", "completed_tasks"),
     "ev": ("evidence",),
 }  # fmt: skip
-"""Required key → words in its place in real planning trees, beside the shape's own old names."""
+"""Required key → synonyms in real planning trees, in addition to the shape's own old names."""
 
 VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "done": ("complete", "fixed", "addressed"),
@@ -153,33 +153,33 @@ VALUE_SYNONYMS: Mapping[str, tuple[str, ...]] = {
         for word in filter(None, (row.name.value, row.prefix.rstrip("-"), *row.nicknames))
     },
 }
-"""Word of real planning trees → words of the protocol; the first that the key allows is meant."""
+"""Word of real planning trees → words of the protocol; the first that the key allows is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a record may be corrected by."""
+    """Context for the correction of a record."""
 
     place: Place
     root: str
-    """Absolute path of the repository; empty where it is not known."""
+    """Absolute path of the repository; empty if unknown."""
     plans: frozenset[str] = frozenset()
     """Ids of the plans in the same folder."""
     is_autonomous: bool = False
-    """None of the tasks of the record's plan asks a person."""
+    """No task of the record's plan asks a person."""
     below: Sequence[Mapping[str, Any]] = ()
     """The records below the first."""
     of_plan: Sequence[Mapping[str, Any]] = ()
-    """Header and tasks of the plan that a summary is of."""
+    """Header and tasks of the plan that a summary belongs to."""
     aliases: Mapping[str, str] = field(default_factory=dict)
-    """What this team writes → what it means, for the kind of artifact; see `Policy.aliases`."""
+    """This team's words → their meaning, for the kind of artifact; see `Policy.aliases`."""
 
 
 def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> dict[str, Any]:
-    """Return an object with everything put right that needs no decision."""
-    fresh = _with_present_keys(shape, value, by.aliases)
+    """Return an object with every correction that needs no decision."""
+    fresh = _rename_old_keys(shape, value, by.aliases)
     if issubclass(shape, TurboTask):
-        _share_acceptance(value, fresh)
+        _fill_in_acceptance(value, fresh)
     _split_plan_id(shape, fresh, by.place)
     _add_what_is_told_elsewhere(shape, fresh, by)
     within = shapes_within(shape)
@@ -194,9 +194,9 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         if item is None and must_say_something(field):
             result[key] = ""  # the author says as little by it
             continue
-        item = _meant(field, key, item, by.aliases)
+        item = _resolve_alias(field, key, item, by.aliases)
         item = _fitting(field.annotation, item, key)
-        item = _in_repository(item, by.root) if _is_path(key) else item
+        item = _strip_root(item, by.root) if _is_path(key) else item
         if (inner := within.get(key)) is not None:
             item = _within(inner, key, item, by)
         form = shape.accepts.get(key)
@@ -204,30 +204,32 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
         if form is not None and isinstance(item, str) and is_list:
             item = [item]
         if form is not None and form not in _KEPT_FORMS and is_list <= isinstance(item, list):
-            item = _in_form(form, item, by)
+            item = _apply_form(form, item, by)
         is_said = field.is_required() or field.default is not None or _fits(field, item)
-        # Nobody concludes anything from the absence: the words stay beside it.
+        # An invalid optional value moves to a note: its absence has no meaning, and the words are
+        # kept.
         result[key if is_said or f"{key}_note" in fresh else f"{key}_note"] = item
     if "ch" in shape.model_fields and result.get("s") == "complete" and "tc" in result:
         result.setdefault("tt", result["tc"])  # a plan is complete when all of its tasks are
     return result
 
 
-def _share_acceptance(value: Mapping[str, Any], fresh: dict[str, Any]) -> None:
-    """Let the words for both, how to verify and what is true then, or those for the one, be said of
-    the other where a task leaves it out, or only ticks it off.
+def _fill_in_acceptance(value: Mapping[str, Any], fresh: dict[str, Any]) -> None:
+    """Derive `done` from the acceptance criteria, or `v` from `done`, where a task leaves it out.
+
+    A boolean `done` moves to `done_note` first.
     """
     if isinstance(fresh.get("done"), bool) and "done_note" not in fresh:
         fresh["done_note"] = fresh.pop("done")
     for word in (*_ACCEPTANCE, "v"):
-        if fresh.get("v") and (said := value.get(word, fresh.get(word))):
-            fresh.setdefault("done", said)
+        if fresh.get("v") and (acceptance := value.get(word, fresh.get(word))):
+            fresh.setdefault("done", acceptance)
     if isinstance(fresh.get("done"), str):
         fresh.setdefault("v", fresh["done"])
 
 
-def _meant(field: FieldInfo, key: str, item: Any, aliases: Mapping[str, str]) -> Any:
-    """Return the listed value that a team's word stands for; a listed one is its own."""
+def _resolve_alias(field: FieldInfo, key: str, item: Any, aliases: Mapping[str, str]) -> Any:
+    """Return the listed value that a team's word stands for; a listed word stands for itself."""
     listed = listed_values(field)
     meant = aliases.get(f"{key}={item}") if isinstance(item, str) and item not in listed else None
     return meant if meant in listed else item
@@ -244,7 +246,7 @@ def _within(inner: type[Wire], key: str, item: Any, by: Correction) -> Any:
 
 
 def _must_haves(item: Any) -> Any:
-    """Return must-haves as their three lists; what is absent is none."""
+    """Return must-haves as their three lists; an absent list is empty."""
     if isinstance(item, dict):
         present = {MustHaves.renamed_keys.get(key, key) for key in item}
         return {**item, **{key: [] for key in MustHaves.model_fields if key not in present}}
@@ -253,23 +255,23 @@ def _must_haves(item: Any) -> Any:
 
 
 def _is_left_out(field: FieldInfo) -> bool:
-    """Return whether an empty text in place of a listed value says that there is none."""
+    """Return whether an empty string in place of a listed value means that there is none."""
     listed = typing.get_args(field.annotation)
     return bool(listed_values(field)) and not field.is_required() and "" not in listed
 
 
-def _in_form(form: Form, item: Any, by: Correction) -> Any:
+def _apply_form(form: Form, item: Any, by: Correction) -> Any:
     if isinstance(item, list):
-        return [_in_form(form, part, by) for part in item]
+        return [_apply_form(form, part, by) for part in item]
     if isinstance(item, str) and NAME_FIRST.fullmatch(item):
         return item  # the words behind a name would be lost
     return read_item(form, item, by.place, by.plans)
 
 
-def _with_present_keys(
+def _rename_old_keys(
     shape: type[Wire], value: Mapping[str, Any], aliases: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the object with old names, and words for required keys, as the protocol names them."""
+    """Return the object with old names and synonyms of required keys renamed as in the protocol."""
     wanted: dict[str, str] = {}
     keys = shape.model_fields.keys()
     own = {old: new for old, new in aliases.items() if new in keys and old not in keys}
@@ -289,11 +291,11 @@ def _with_present_keys(
 
 
 _SHARE = re.compile(r"([0-9]{1,4}) ?(?:/|of) ?([0-9]{1,4})")
-"""So many of so many."""
+"""A ratio, such as `3/4` or `3 of 4`."""
 
 
 def _can_fit(shape: type[Wire], key: str, item: Any) -> bool:
-    """Return whether a value has, or can be given, the type of a key."""
+    """Return whether a value has the type of a key, or can be converted to it."""
     wanted = _plain(shape.model_fields[key].annotation)
     if key == "tc" and isinstance(item, str) and _SHARE.fullmatch(item):
         return True
@@ -312,7 +314,7 @@ def _plain(annotation: Any) -> type | None:
 
 
 def _split_plan_id(shape: type[Wire], value: dict[str, Any], place: Place) -> None:
-    """Take `p`: `NN-MM` apart, and give `n` its number where it is the title, as in older plans."""
+    """Split `p`: `NN-MM`, and set `n` to its number where it is the title, as in older plans."""
     plan = value.get("p")
     if shape.accepts.get("p") is not Form.OWN_PHASE or not isinstance(plan, str):
         return
@@ -335,7 +337,7 @@ def _split_plan_id(shape: type[Wire], value: dict[str, Any], place: Place) -> No
 
 
 def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], by: Correction) -> None:
-    """Add what the file's name, the plan, or another key of the object, says already."""
+    """Add what the file name, the plan, or another key of the object already says."""
     place = by.place
     if shape is PlanTask and by.is_autonomous:
         value.setdefault("tp", "auto")
@@ -351,9 +353,9 @@ def _add_what_is_told_elsewhere(shape: type[Wire], value: dict[str, Any], by: Co
             value["d"] = []  # nothing is before the first wave
     share = value.get("tc")
     if "tt" in shape.model_fields and isinstance(share, str):
-        found = _SHARE.fullmatch(share)
-        if found and str(value.get("tt", found[2])) == found[2]:
-            value["tc"], value["tt"] = int(found[1]), int(found[2])
+        match = _SHARE.fullmatch(share)
+        if match and str(value.get("tt", match[2])) == match[2]:
+            value["tc"], value["tt"] = int(match[1]), int(match[2])
     if shape is Summary:
         _add_what_the_plan_tells(value, by.of_plan)
     _keep_beside(shape, value)
@@ -377,7 +379,7 @@ _SPEAKS_OF_TESTS = re.compile(r"(?<!la)test|[._-]spec|\bbats", re.IGNORECASE)
 
 
 def _count_checks(value: dict[str, Any], checks: Sequence[Mapping[str, Any]]) -> None:
-    """Add the counts that the checks below the header of a verification have."""
+    """Add the counts of the checks below the header of a verification."""
     results = [str(check.get("r", check.get("result"))).casefold() for check in checks]
     counts = {"ps": results.count("pass"), "fl": results.count("fail"), "tt": len(results)}
     if counts["ps"] + counts["fl"] + results.count("warn") == len(results):
@@ -385,11 +387,11 @@ def _count_checks(value: dict[str, Any], checks: Sequence[Mapping[str, Any]]) ->
 
 
 def _keep_beside(shape: type[Wire], value: dict[str, Any]) -> None:
-    """Give a key the part of its value that it has room for; the whole stays under another one."""
+    """Reduce a value to what its key can hold; the full value is kept under another key."""
     keys, line, cases = shape.model_fields, value.get("ln"), value.get("tc")
     source = value.get("src")
-    if "ln" in keys and isinstance(line, str) and (found := _LINES.fullmatch(line)):
-        value["ln"], value["lines"] = int(found[1]), line
+    if "ln" in keys and isinstance(line, str) and (match := _LINES.fullmatch(line)):
+        value["ln"], value["lines"] = int(match[1]), line
     elif "ln" in value and line is None:
         value["ln"] = 0  # of the whole file
     elif "ln" in keys and line in NAMES_NOTHING:
@@ -398,23 +400,23 @@ def _keep_beside(shape: type[Wire], value: dict[str, Any]) -> None:
         value["tc"], value["cases"] = len(cases), cases
     if "src" in keys and isinstance(source, str) and source.startswith(("http://", "https://")):
         value["src"], value["url"] = "web", source
-    elif "src" in keys and isinstance(source, str) and (found := _FIRST_WORD.match(source)):
-        first = found[1].casefold()
+    elif "src" in keys and isinstance(source, str) and (match := _FIRST_WORD.match(source)):
+        first = match[1].casefold()
         if source != first and first in listed_values(keys["src"]) and "source" not in value:
             value["src"], value["source"] = first, source
     category = value.get("cat")
-    found = re.match(r"mh(?:\.(tr|ar|kl))?\b", category) if isinstance(category, str) else None
-    if shape is VerificationCheck and found and "ref" not in value:
-        value["cat"], value["ref"] = _OF_MUST_HAVES[found[1]], category
+    match = re.match(r"mh(?:\.(tr|ar|kl))?\b", category) if isinstance(category, str) else None
+    if shape is VerificationCheck and match and "ref" not in value:
+        value["cat"], value["ref"] = _OF_MUST_HAVES[match[1]], category
     for key in _KINDS_OF & keys.keys():
         listed, text = listed_values(keys[key]), value.get(key)
-        found = _WORD_FIRST.fullmatch(text) if isinstance(text, str) else None
-        if found and _plain_word(found[1]) in listed and f"{key}_note" not in value:
-            value[key], value[f"{key}_note"] = _plain_word(found[1]), text
+        match = _WORD_FIRST.fullmatch(text) if isinstance(text, str) else None
+        if match and _simplify_word(match[1]) in listed and f"{key}_note" not in value:
+            value[key], value[f"{key}_note"] = _simplify_word(match[1]), text
 
 
 def _fits(field: FieldInfo, item: Any) -> bool:
-    """Return whether a value that may be absent has the type of its key, and is a listed one."""
+    """Return whether the value of an optional key has its type, and is a listed value."""
     if listed := listed_values(field):
         return item in listed
     if field.annotation is Any or isinstance(item, dict):
@@ -424,20 +426,20 @@ def _fits(field: FieldInfo, item: Any) -> bool:
 
 
 _ACCEPTANCE = ("ac", "acceptance", "acceptance_criteria")
-"""Words of a task for what must be true at its end."""
+"""Keys of a task for its acceptance criteria."""
 _KINDS_OF = frozenset({"tst", "tier", "src", "cat", "conf"})
-"""Keys whose listed value may have words about it behind it; a verdict or a status may not, for the
-words may take it back."""
+"""Keys whose listed value may be followed by a remark. A verdict or a status may not: the remark
+may take it back."""
 _WORD_FIRST = re.compile(r"([A-Za-z]+(?:[-_ ][A-Za-z]+)?) ?(?:\(.*\)|[:;—–] ?.*| - .*)", re.DOTALL)
 _FIRST_WORD = re.compile(r"([A-Za-z]+)\b")
 _OF_MUST_HAVES = {"tr": "must_have", "ar": "artifact", "kl": "key_link", None: "must_have"}
-"""Part of the must-haves that a check is of → its category."""
+"""Part of the must-haves that a check covers → its category."""
 _LINES = re.compile(r"L?([0-9]{1,9}) ?[-–,:] ?L?[0-9].*")
-"""Several lines of a file, of which the first is meant."""
+"""A range of lines; the first line is used."""
 
 
 def _fitting(annotation: Any, item: Any, key: str) -> Any:
-    """Return a value in the type that a key wants, where its text stays the same."""
+    """Return a value converted to the type of a key, where its text stays the same."""
     origin = typing.get_origin(annotation)
     if origin in (typing.Union, types.UnionType):
         [*wanted] = (part for part in typing.get_args(annotation) if part is not type(None))
@@ -445,14 +447,14 @@ def _fitting(annotation: Any, item: Any, key: str) -> Any:
     if origin is typing.Annotated:
         return _fitting(typing.get_args(annotation)[0], item, key)
     if origin is Literal:
-        return _listed_value(typing.get_args(annotation), item)
+        return _match_listed_value(typing.get_args(annotation), item)
     if origin is list:
         return _listed(typing.get_args(annotation)[0], item, key)
     if annotation is str:
         return _as_text(item, key)
     if annotation in (int, float) and isinstance(item, str):
-        found = re.fullmatch(r"(?:wave |line |L)?([0-9]{1,9})(?:\.0)?", item.strip(), re.IGNORECASE)
-        return int(found[1]) if found else item
+        match = re.fullmatch(r"(?:wave |line |L)?([0-9]{1,9})(?:\.0)?", item.strip(), re.IGNORECASE)
+        return int(match[1]) if match else item
     if annotation is bool and isinstance(item, str):
         return {"true": True, "false": False}.get(item.strip().casefold(), item)
     if annotation is int and isinstance(item, float) and item.is_integer():
@@ -481,19 +483,19 @@ def _as_text(item: Any, key: str) -> Any:
     return item
 
 
-def _listed_value(allowed: tuple[Any, ...], item: Any) -> Any:
+def _match_listed_value(allowed: tuple[Any, ...], item: Any) -> Any:
     """Return the listed value that a word means, or the word itself."""
     if not isinstance(item, str) or item in allowed:
         return item
-    word = _plain_word(item)
-    same = [value for value in allowed if _plain_word(str(value)) in (word, word.rstrip("s"))]
+    word = _simplify_word(item)
+    same = [value for value in allowed if _simplify_word(str(value)) in (word, word.rstrip("s"))]
     if len(same) == 1:
         return same[0]
     meant = VALUE_SYNONYMS.get(word) or VALUE_SYNONYMS.get(item.strip().casefold()) or ()
     return next((value for value in meant if value in allowed), item)
 
 
-def _plain_word(text: str) -> str:
+def _simplify_word(text: str) -> str:
     bare = re.sub(r"^[^A-Za-z0-9]+|[^A-Za-z0-9]+$", "", text)
     return re.sub(r"[\s/-]+", "_", bare.casefold())
 
@@ -502,9 +504,9 @@ def _is_path(key: str) -> bool:
     return key in ("f", "fm", "tf", "p", "path", "file")
 
 
-def _in_repository(item: Any, root: str) -> Any:
+def _strip_root(item: Any, root: str) -> Any:
     if isinstance(item, list):
-        return [_in_repository(part, root) for part in item]
+        return [_strip_root(part, root) for part in item]
     if root and isinstance(item, str) and item.startswith(f"{root}/"):
         return item[len(root) + 1 :]
     return item
@@ -513,9 +515,7 @@ def _in_repository(item: Any, root: str) -> Any:
 def words_of(
     place: Place, records: Sequence[Record], findings: Iterable[Finding]
 ) -> Iterator[TeamWord]:
-    """Yield what this team seems to write for a key that is absent, where nothing else can be
-    meant, and in place of a listed value.
-    """
+    """Yield a team's own words for an absent key, if unambiguous, and for listed values."""
     values = {record.line: record.value for record in records}
     shapes = {record.line: shape for record, shape in place.artifact.shapes_of(records)}
     absent: dict[int, list[str]] = {}

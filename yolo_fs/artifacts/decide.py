@@ -1,4 +1,4 @@
-"""From verdicts to actions: commit what was accepted, tell what is new. Pure."""
+"""From verdicts to actions: commit what was accepted, report what is new. Pure."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from yolo_fs.artifacts.verdicts import (
 from yolo_fs.core.reasons import Reason
 
 EventSink = Callable[[str, str, Mapping[str, Any]], object]
-"""Takes an event's type, the path that it is about, and its data."""
+"""Takes an event's type, the path it concerns, and its data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Commit an accepted artifact, alone."""
+    """Commit an accepted artifact in a commit of its own."""
 
     accepted: Accepted
 
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Write a fact to the journal, where agents and people follow it."""
+    """Write an event to the journal, which agents and people follow."""
 
     event: str
-    """Type of the event without our prefix, such as `artifact.rejected`."""
+    """Type of the event without the program's prefix, such as `artifact.rejected`."""
     path: str
     data: dict[str, Any] = field(default_factory=dict)
 
@@ -43,14 +43,14 @@ Action = Commit | Emit
 
 
 def decide(before: Mapping[str, Verdict], seen: Mapping[str, Verdict]) -> tuple[Action, ...]:
-    """Return what is to be done, in the order seen, but plans after those that they need."""
+    """Return the actions in the order seen, but plans after those that they depend on."""
     actions = [
         action
         for path, verdict in seen.items()
-        for action in _actions(path, before.get(path), verdict)
+        for action in _decide_actions(path, before.get(path), verdict)
     ]
     slots = [at for at, action in enumerate(actions) if _has_order(action)]
-    for at, action in zip(slots, _by_needs([actions[at] for at in slots]), strict=True):
+    for at, action in zip(slots, _sort_by_dependencies([actions[at] for at in slots]), strict=True):
         actions[at] = action
     return tuple(actions)
 
@@ -62,9 +62,10 @@ def _has_order(action: Action) -> bool:
     return artifact.kind == "plan" or artifact.needs_plans
 
 
-def _by_needs(plans: Sequence[Action]) -> list[Action]:
-    """Return plans so that each follows those that it depends on, for history has to have them
-    first, and reviews, which may be of all plans, after those of their phase.
+def _sort_by_dependencies(plans: Sequence[Action]) -> list[Action]:
+    """Return plans in the order of their dependencies, as history needs them.
+
+    Reviews, which may cover all plans, come after the plans of their phase.
     """
     if len(plans) < 2:  # nearly always; what follows leaves a cycle to the garbage collector
         return [*plans]
@@ -93,7 +94,7 @@ def _by_needs(plans: Sequence[Action]) -> list[Action]:
     return [plans[index] for index in order]
 
 
-def _actions(path: str, before: Verdict | None, now: Verdict) -> Iterator[Action]:
+def _decide_actions(path: str, before: Verdict | None, now: Verdict) -> Iterator[Action]:
     if isinstance(now, Accepted):
         yield Commit(now)
     elif now != before and (event := _EVENTS.get(type(now))):

@@ -1,6 +1,6 @@
 """From the records of an artifact to its findings: the shape of every line, then cross-references:
-does what it points at exist, and in the right order? And credentials in its content, found before
-it is committed, because a commit makes a leak permanent. Pure.
+whether their targets exist, and in the right order. Also credentials in its content, which must be
+found before the commit, because a commit makes a leak permanent. Pure.
 
 Each member of `Check` that a row names is bound here to its predicate; a test asserts that none is
 left out.
@@ -30,7 +30,7 @@ MAX_FINDINGS = 100
 
 
 class Understood(NamedTuple):
-    """What an artifact says, in the documented form, and what is wrong with its lines."""
+    """The content of an artifact in the documented form, and what is wrong with its lines."""
 
     records: tuple[Record, ...]
     faults: tuple[Located, ...]
@@ -45,26 +45,25 @@ class Understood(NamedTuple):
 def understand(
     place: Place, records: Sequence[Record], mode: Strictness, plans: Collection[str] = ()
 ) -> Understood:
-    """Return what the lines say, each by itself; `plans`: ids of those in the same folder."""
+    """Return the content of each line by itself; `plans`: ids of those in the same folder."""
     from yolo_fs.artifacts.forms import normalise  # pydantic: see `load`
 
-    normal, told = normalise(place, records, plans)
-    places = {(line, fault.at) for line, fault in told}
+    normal, form_faults = normalise(place, records, plans)
+    places = {(line, fault.at) for line, fault in form_faults}
     faults = (
         (line, fault)
         for line, fault in shape_faults(place.artifact, normal, mode)
         if not any((line, at) in places for at in _around(fault.at))
     )
-    return Understood(normal, _graded(_bounded(chain(told, faults), mode), mode))
+    return Understood(normal, _grade_faults(_bounded(chain(form_faults, faults), mode), mode))
 
 
 def of_sections(
     place: Place, findings: Sequence[Finding], records: Sequence[Record]
 ) -> tuple[Finding, ...]:
-    """Return what was found while reading, as its readers take it.
+    """Return the findings of parsing, with their final severity.
 
-    Those of an architecture need its sections: where all are there, TOON that cannot be read
-    further is a `should`.
+    In an architecture with all of its sections, TOON that cannot be parsed further is a `should`.
     """
     is_whole = Check.SECTIONS in place.artifact.checks and any(
         all(name in record.value for name in ARCHITECTURE_SECTIONS) for record in records
@@ -78,15 +77,15 @@ def of_sections(
 
 
 def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
-    """Yield the first faults, and one for the rest: a large wrong file costs others nothing."""
+    """Yield the first faults, then one for the rest, so that a large wrong file stays cheap."""
     warnings = errors = 0
     for line, fault in faults:
         is_error = fault.level is Level.ERROR and (fault.grade is not Grade.SHOULD or mode.strict)
         warnings, errors = warnings + (not is_error), errors + is_error
-        told = errors if is_error else warnings
-        if told <= MAX_FINDINGS:
+        count = errors if is_error else warnings
+        if count <= MAX_FINDINGS:
             yield line, fault
-        elif told == MAX_FINDINGS + 1:
+        elif count == MAX_FINDINGS + 1:
             message = f"more than {MAX_FINDINGS} findings; the others are not listed"
             hint = "correct what is listed, then look again"
             yield line, fault._replace(at="", message=message, expected="", hint=hint)
@@ -97,13 +96,15 @@ def _bounded(faults: Iterable[Located], mode: Strictness) -> Iterator[Located]:
 def examine(
     place: Place, records: Sequence[Record], around: Surroundings, mode: Strictness
 ) -> Understood:
-    """Return what the artifact says among its neighbours, with every fault in line order."""
+    """Return an artifact's content with every fault, in line order, checked among its
+    neighbours.
+    """
     understood = understand(place, records, mode, around.present | around.plans.keys())
     references = tuple(run_checks(place, understood.records, around))
-    return Understood(understood.records, _graded([*understood.faults, *references], mode))
+    return Understood(understood.records, _grade_faults([*understood.faults, *references], mode))
 
 
-def _graded(faults: Iterable[Located], mode: Strictness) -> tuple[Located, ...]:
+def _grade_faults(faults: Iterable[Located], mode: Strictness) -> tuple[Located, ...]:
     """Return the faults in the order of lines; a `should` only warns, unless strict."""
     graded = [
         (line, fault._replace(level=Level.WARNING))
@@ -115,7 +116,7 @@ def _graded(faults: Iterable[Located], mode: Strictness) -> tuple[Located, ...]:
 
 
 def _around(at: str) -> Iterator[str]:
-    """Yield a place within a line and those that it lies in."""
+    """Yield a JSON pointer within a line, then its parents."""
     while at:
         yield at
         at = at.rpartition("/")[0]
@@ -150,12 +151,12 @@ Located = tuple[int, Fault]
 
 
 def run_checks(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
-    """Yield what the artifact's cross-references get wrong."""
+    """Yield what is wrong with the artifact's cross-references."""
     for row in place.artifact.checks:
         for line, fault in CHECKS[row](place, records, around):
             is_mild = GRADES[row] is Grade.SHOULD
             yield line, fault._replace(grade=Grade.SHOULD) if is_mild else fault
-    yield from _contradictions(place, records)
+    yield from _check_contradictions(place, records)
 
 
 def commits_mentioned(place: Place, records: Sequence[Record]) -> tuple[str, ...]:
@@ -196,10 +197,10 @@ def _plan_name(place: Place, records: Sequence[Record], _: Surroundings) -> Iter
         hint = f'Write "p":"{own.phase}","n":"{own.number}" here, or rename the file.'
         message = f"the content is plan {spelled}"
         yield line, Fault(Reason.NAME_MISMATCH, "/n", message, expected, hint)
-    yield from _phase_of_name(place)
+    yield from _check_phase_of_name(place)
 
 
-def _phase_of_name(place: Place) -> Iterator[Located]:
+def _check_phase_of_name(place: Place) -> Iterator[Located]:
     if place.phase and place.plan and place.phase.number != place.plan.phase:
         expected = f"a plan of phase {place.phase.number}, as the directory is named"
         message = f"the file is named after phase {place.plan.phase}"
@@ -214,22 +215,22 @@ def _phase(place: Place, records: Sequence[Record], _: Surroundings) -> Iterator
         return
     for line, value in records[:1]:
         for key in _PHASE_KEYS:
-            said = str(value.get(key, ""))
+            phase_number = str(value.get(key, ""))
             if (
-                said.isascii()
-                and said.isdigit()
-                and said.lstrip("0") != place.phase.number.lstrip("0")
+                phase_number.isascii()
+                and phase_number.isdigit()
+                and phase_number.lstrip("0") != place.phase.number.lstrip("0")
             ):
                 expected = f"{place.phase.number}, as the directory is named"
-                message = f"the content speaks of phase {said[:80]}"
+                message = f"the content speaks of phase {phase_number[:80]}"
                 yield line, Fault(Reason.PHASE_MISMATCH, f"/{key}", message, expected)
 
 
-def _task_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_task_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     yield from _repeated(records[1:])
 
 
-def _unique_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_unique_ids(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     yield from _repeated(records)
 
 
@@ -246,7 +247,7 @@ def _repeated(records: Sequence[Record]) -> Iterator[Located]:
             yield line, Fault(Reason.DUPLICATE_ID, "/id", message, "an id of its own")
 
 
-def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     tasks = {
         name: record for record in records[1:] if isinstance(name := record.value.get("id"), str)
     }
@@ -274,7 +275,7 @@ def _task_graph(_: Place, records: Sequence[Record], __: Surroundings) -> Iterat
 
 
 def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
-    """Each plan that `d` names is another one of this phase, and they do not run in a circle."""
+    """Check that each plan in `d` is another one of this phase, and that there is no cycle."""
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
     line, name = records[0].line, str(place.plan)
@@ -282,7 +283,7 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
         at = f"/d/{position}"
         needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
         if needed not in around.plans and needed not in around.present:
-            yield line, _waits_for(needed, at, place, around)
+            yield line, _fault_for_missing_plan(needed, at, place, around)
     graph = {
         **{other: list(facts.needs) for other, facts in around.plans.items()},
         name: list(own.needs),
@@ -295,20 +296,22 @@ def _waves(place: Place, records: Sequence[Record], around: Surroundings) -> Ite
         yield line, fault
 
 
-def _wave_order(place: Place, records: Sequence[Record], around: Surroundings) -> Iterator[Located]:
+def _check_wave_order(
+    place: Place, records: Sequence[Record], around: Surroundings
+) -> Iterator[Located]:
     if not records or place.plan is None or (own := plan_facts(records[0].value)) is None:
         return
     for position, spelled in enumerate(own.needs):
         needed = f"{place.plan.phase}-{spelled}" if len(spelled) == 2 else spelled
         facts = around.plans.get(needed)
         if facts and facts.wave >= own.wave and needed != str(place.plan):
-            # Whoever needs the order takes it from `d`.
+            # Only a warning: readers that need the order take it from `d`.
             seen = f"plan {needed} is of wave {facts.wave}, this one of wave {own.wave}"
             fault = Fault(Reason.WAVE_ORDER, f"/d/{position}", seen, "a plan of an earlier wave")
             yield records[0].line, fault
 
 
-def _waits_for(needed: str, at: str, place: Place, around: Surroundings) -> Fault:
+def _fault_for_missing_plan(needed: str, at: str, place: Place, around: Surroundings) -> Fault:
     assert place.plan is not None
     if not needed.startswith(f"{place.plan.phase}-"):
         message, hint = f"no plan {needed!r} in this phase", "Name plans of other phases in `xd`."
@@ -327,16 +330,17 @@ def _commits(_: Place, records: Sequence[Record], around: Surroundings) -> Itera
                 yield line, Fault(Reason.UNKNOWN_COMMIT, at, f"{name!r}", expected, hint)
 
 
-def _rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_rising_time(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     latest: dict[str, datetime] = {}
     for line, value in records:
         name, written = str(value.get("id")), str(value.get("dt"))
         at = moment(written)  # what is none is a fault of its shape
         if at and name in latest and at <= latest[name]:
-            said = f"{written} is not later than {latest[name].isoformat()}"
-            # The order of the lines is that of events; of two in one moment nothing is said.
+            message = f"{written} is not later than {latest[name].isoformat()}"
+            # Lines are in the order of events; equal times prove nothing, so they are only a
+            # warning.
             grade = Grade.SHOULD if at == latest[name] else Grade.MUST
-            yield line, Fault(Reason.OUT_OF_RANGE, "/dt", said, "a later moment", grade=grade)
+            yield line, Fault(Reason.OUT_OF_RANGE, "/dt", message, "a later moment", grade=grade)
         if at:
             latest[name] = max(at, latest.get(name, at))
 
@@ -352,7 +356,7 @@ def _sections(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator
                 yield line, missing._replace(level=Level.WARNING)
 
 
-def _some_section(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_some_section(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     for line, value in records[:1]:
         if not _says_something(value):
             expected = f"the sections {', '.join(ARCHITECTURE_SECTIONS)}"
@@ -363,15 +367,18 @@ def _says_something(architecture: Mapping[str, object]) -> bool:
     return any(architecture.get(section) for section in ARCHITECTURE_SECTIONS)
 
 
-def _contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located]:
-    """A verdict agrees with the evidence beside and below it, whatever the kind."""
+def _check_contradictions(place: Place, records: Sequence[Record]) -> Iterator[Located]:
+    """Check that a verdict agrees with the evidence beside and below it, in every kind."""
     lines = [record.value for record in records]
-    for one in contradicted(place.artifact.kind, lines):
+    for contradiction in contradicted(place.artifact.kind, lines):
         expected = "a verdict that agrees with the evidence"
-        yield records[one.position].line, Fault(Reason.STATE_CONFLICT, one.at, one.what, expected)
+        yield (
+            records[contradiction.position].line,
+            Fault(Reason.STATE_CONFLICT, contradiction.at, contradiction.what, expected),
+        )
 
 
-def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
+def _check_payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[Located]:
     from yolo_fs.schemas.envelope.envelope import payload_faults
 
     for record in records:
@@ -381,16 +388,16 @@ def _payload(_: Place, records: Sequence[Record], __: Surroundings) -> Iterator[
 CHECKS: Mapping[Check, Callable[[Place, Sequence[Record], Surroundings], Iterator[Located]]] = {
     Check.PLAN_NAME: _plan_name,
     Check.PHASE: _phase,
-    Check.TASK_IDS: _task_ids,
-    Check.TASK_GRAPH: _task_graph,
+    Check.TASK_IDS: _check_task_ids,
+    Check.TASK_GRAPH: _check_task_graph,
     Check.WAVES: _waves,
-    Check.WAVE_ORDER: _wave_order,
+    Check.WAVE_ORDER: _check_wave_order,
     Check.COMMITS: _commits,
-    Check.UNIQUE_IDS: _unique_ids,
-    Check.RISING_TIME: _rising_time,
+    Check.UNIQUE_IDS: _check_unique_ids,
+    Check.RISING_TIME: _check_rising_time,
     Check.SECTIONS: _sections,
-    Check.SOME_SECTION: _some_section,
-    Check.PAYLOAD: _payload,
+    Check.SOME_SECTION: _check_some_section,
+    Check.PAYLOAD: _check_payload,
 }
 
 

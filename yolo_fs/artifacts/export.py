@@ -43,7 +43,7 @@ BEYOND_JSON_SCHEMA: Mapping[Reason, str] = {
 }
 """Reasons that a JSON Schema validator may miss, and why.
 
-Every other fault of shape is expressed.
+The schemas express every other fault of shape.
 """
 
 
@@ -58,12 +58,12 @@ def all_schemas() -> dict[str, dict[str, Any]]:
 
 
 def file_of(name: str) -> str:
-    """Return the path, below the folder of all schemas, that a schema is written to."""
+    """Return the path of a schema's file, relative to the folder of all schemas."""
     return f"{name}.schema.json"
 
 
 def written(schema: Mapping[str, Any]) -> str:
-    """Return a schema as its file says it."""
+    """Return the text of a schema's file."""
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -76,25 +76,25 @@ def _schema(kind: Kind, line: LineShape, name: str) -> dict[str, Any]:
     if kind.payload is not None:
         _carry(body, kind.payload)
     if kind.route is not None:
-        body["allOf"] = [_from_to(*kind.route)]
+        body["allOf"] = [_build_route_schema(*kind.route)]
     if not kind.name.startswith("artifact/"):
         _leave_out_grades(body)  # nothing but an artifact is taken with warnings
     title = " ".join([kind.own_name.replace("_", " "), line.name.replace("-", " ")]).strip()
     body.pop("title", None)
-    said = inspect.cleandoc(body.pop("description", ""))
-    source = "" if "Source:" in said else f" Source: {kind.source}."
+    description = inspect.cleandoc(body.pop("description", ""))
+    source = "" if "Source:" in description else f" Source: {kind.source}."
     return {
         "$schema": DIALECT,
         "$id": f"urn:yolo-fs:schema:{name.replace('/', ':')}:1",
         "title": title,
-        "description": f"{said}{source}".strip(),
+        "description": f"{description}{source}".strip(),
         **body,
         **_checks_of(kind),
     }
 
 
 def _checks_of(kind: Kind) -> dict[str, Any]:
-    """Return what is looked up across lines and files, each check with its grade."""
+    """Return the checks across lines and files, each with its grade."""
     artifact = artifact_of(kind)
     if artifact is None or not artifact.checks:
         return {}
@@ -107,42 +107,42 @@ def _checks_of(kind: Kind) -> dict[str, Any]:
 
 
 def _described(shape: type[Wire]) -> dict[str, Any]:
-    """Return the schema of a shape with descriptions and old names, of shapes within it too."""
+    """Return the schema of a shape with descriptions and old names, including nested shapes."""
     schema = shape.model_json_schema(by_alias=True, mode="validation")
     within = {inner.__name__: inner for inner in _shapes_within(shape)}
     for name, part in schema.get("$defs", {}).items():
         if inner := within.get(name):
             _describe(part, inner)
     _describe(schema, shape)
-    _spell_ranges(schema)
+    _convert_ranges(schema)
     return schema
 
 
 _RANGES = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "lt": "exclusiveMaximum"}
 
 
-def _spell_ranges(schema: Any) -> None:
-    """Give the range of a union of numbers the words of JSON Schema; pydantic leaves its own."""
+def _convert_ranges(schema: Any) -> None:
+    """Convert the range of a union of numbers to JSON Schema keywords; pydantic leaves its own."""
     if isinstance(schema, list):
         for part in schema:
-            _spell_ranges(part)
+            _convert_ranges(part)
     elif isinstance(schema, dict):
         for own, standard in _RANGES.items():
             if isinstance(schema.get(own), int | float):
                 schema[standard] = schema.pop(own)
         for part in schema.values():
-            _spell_ranges(part)
+            _convert_ranges(part)
 
 
 def _describe(schema: dict[str, Any], shape: type[Wire]) -> None:
-    said = field_docs(shape)
+    docs = field_docs(shape)
     properties = schema.get("properties", {})
     for name, field in shape.model_fields.items():
         property_ = properties[field.alias or name]
         property_.pop("title", None)
         form = property_.pop("description", "")
         described = " ".join(
-            part for part in (said.get(name, ""), f"Form: {form}." if form else "") if part
+            part for part in (docs.get(name, ""), f"Form: {form}." if form else "") if part
         )
         if described:
             property_["description"] = described
@@ -186,7 +186,7 @@ def _leave_out_grades(schema: Any) -> None:
 
 
 def _carry(envelope: dict[str, Any], payload: type[Wire]) -> None:
-    """Put the payload's schema in the place of the envelope's free object."""
+    """Replace the free `payload` object of an envelope's schema with the payload's schema."""
     inner = _described(payload)
     name = "-".join(in_words(payload.__name__))
     definitions = envelope.setdefault("$defs", {})
@@ -199,7 +199,7 @@ def _carry(envelope: dict[str, Any], payload: type[Wire]) -> None:
     }
 
 
-def _from_to(source: str, target: str) -> dict[str, Any]:
+def _build_route_schema(source: str, target: str) -> dict[str, Any]:
     return {"properties": {"source_agent": _of_type(source), "target_agent": _of_type(target)}}
 
 
@@ -209,31 +209,31 @@ def _of_type(agent: str) -> dict[str, Any]:
 
 @cache
 def field_docs(owner: type) -> Mapping[str, str]:
-    """Return what the docstrings under the fields of a class say, those of its bases too."""
-    said: dict[str, str] = {}
+    """Return the docstrings below the fields of a class and its bases."""
+    docs: dict[str, str] = {}
     for base in reversed(owner.__mro__):
         if base.__module__.startswith("yolo_fs."):
-            said |= _docs_in(_class_bodies(base.__module__)[base.__name__])
-    return said
+            docs |= _docs_in(_class_bodies_of(base.__module__)[base.__name__])
+    return docs
 
 
 @cache
-def _class_bodies(module: str) -> Mapping[str, Sequence[ast.stmt]]:
-    """Return the body of each class of a module that is imported."""
+def _class_bodies_of(module: str) -> Mapping[str, Sequence[ast.stmt]]:
+    """Return the body of each class of an imported module."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 
 
 def _docs_in(body: Sequence[ast.stmt]) -> dict[str, str]:
-    """Return the text below each assignment of a class or module, with its lines joined."""
-    said = {}
+    """Return the docstring below each assignment of a class or module, joined to one line."""
+    docs = {}
     for statement, after in pairwise(body):
-        if (name := _assigned(statement)) and (text := _text(after)):
-            said[name] = " ".join(text.split())
-    return said
+        if (name := _assigned_name_of(statement)) and (text := _text(after)):
+            docs[name] = " ".join(text.split())
+    return docs
 
 
-def _assigned(statement: ast.stmt) -> str:
+def _assigned_name_of(statement: ast.stmt) -> str:
     target = statement.target if isinstance(statement, ast.AnnAssign) else None
     if isinstance(statement, ast.Assign):
         target = statement.targets[0]  # type: ignore[assignment]
@@ -247,5 +247,5 @@ def _text(statement: ast.stmt) -> str:
 
 
 def module_docs(source: str) -> Mapping[str, str]:
-    """Return what the docstrings under the assignments of a module's source say."""
+    """Return the docstrings below the assignments of a module's source."""
     return _docs_in(ast.parse(source).body)

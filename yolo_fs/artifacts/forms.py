@@ -1,7 +1,7 @@
-"""The one place where records get their documented form, before anybody else reads them. Pure.
+"""Converts records to their documented form, before anything else reads them. Pure.
 
-Real agents write some values in other forms with the same meaning. Which of them are accepted is
-data of the shapes (`Wire.accepts`); each is read here and told as a `should`.
+Real agents write some values in other forms with the same meaning. The shapes declare which of them
+are accepted (`Wire.accepts`); each is converted here and reported as a `should`.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ class Normal(NamedTuple):
     """Records in their documented form."""
 
     records: tuple[Record, ...]
-    """Several of one line where a line speaks of several plans."""
+    """One line becomes several records where it covers several plans."""
     faults: tuple[Located, ...]
-    """What was read in another form."""
+    """One for each value that was in another form."""
 
 
 class _Value(NamedTuple):
-    """What a value of another form says in the documented one."""
+    """A value in its documented form."""
 
     value: Any
     missing: tuple[str, ...] = ()
-    """Plans that it needs and that are not there yet."""
+    """Plans that it refers to and that do not exist yet."""
 
 
 class _Known(NamedTuple):
-    """What the readers of forms may ask about."""
+    """What the parsers of forms may use."""
 
     place: Place
     plans: Collection[str]
@@ -67,25 +67,25 @@ class _Known(NamedTuple):
 
 
 def normalise(place: Place, records: Sequence[Record], plans: Collection[str] = ()) -> Normal:
-    """Return the records as everybody reads them. `plans`: ids of those in the same folder."""
+    """Return the records in their documented form. `plans`: ids of those in the same folder."""
     known = _Known(place, plans)
     faults: list[Located] = []
     normal: list[Record] = []
-    records, copies = _without_copies(place.artifact, records)
+    records, copies = _drop_copies(place.artifact, records)
     for record, shape in place.artifact.shapes_of(records):
         value = record.value
         if shape is not None:
-            told: list[Fault] = []
-            value = _read(shape, record.value, known, told, "")
-            faults += [(record.line, fault) for fault in told]
-        normal += [Record(record.line, each) for each in _of_each_plan(value)]
+            record_faults: list[Fault] = []
+            value = _read(shape, record.value, known, record_faults, "")
+            faults += [(record.line, fault) for fault in record_faults]
+        normal += [Record(record.line, each) for each in _split_by_plan(value)]
     return Normal(tuple(normal), (*faults, *copies))
 
 
-def _without_copies(
+def _drop_copies(
     artifact: Artifact, records: Sequence[Record]
 ) -> tuple[Sequence[Record], list[Located]]:
-    """Return the records without those of an artifact that repeat another one word for word."""
+    """Return the records without exact copies of an earlier one, where the artifact allows none."""
     if artifact.append_only or artifact.repeats_header or len(records) < 2:
         return records, []
     lines: dict[str, int] = {}
@@ -107,7 +107,7 @@ def read_item(form: Form, value: Any, place: Place, plans: Collection[str] = ())
     return value if read is None or read.missing else read.value
 
 
-def _of_each_plan(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _split_by_plan(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
     plans = value.get("plan")
     if not isinstance(plans, tuple):
         yield value
@@ -116,10 +116,10 @@ def _of_each_plan(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _read(
-    shape: type[Wire], value: Mapping[str, Any], known: _Known, told: list[Fault], at: str
+    shape: type[Wire], value: Mapping[str, Any], known: _Known, faults: list[Fault], at: str
 ) -> dict[str, Any]:
     """Return an object in its documented form."""
-    fresh, fields, lists = dict(value), shape.model_fields, _lists_of(shape)
+    fresh, fields, lists = dict(value), shape.model_fields, _list_keys_of(shape)
     _read_old_names(shape, fresh)
     if "plans" in fresh and isinstance(fresh.get("plan"), str):
         _join_plans(shape, fresh, known)
@@ -127,30 +127,30 @@ def _read(
         field = fields.get(key)
         if field is None or key not in fresh:
             continue
-        if _says_nothing(field, item):
-            # An optional value that is empty says the same as its absence.
+        if _has_no_value(field, item):
+            # An empty optional value means the same as an absent one.
             del fresh[key]
-            told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "", "a value, or no such key"))
+            faults.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "", "a value, or no such key"))
         elif isinstance(item, float) and item.is_integer() and is_whole(field):
             fresh[key] = int(item)
             message = f"{item} is a whole number"
-            told.append(_told(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
+            faults.append(_told(f"{at}/{key}", Reason.UNTIDY_FORM, message, f"{int(item)}"))
         elif isinstance(item, list) and None in item:
             fresh[key] = [part for part in item if part is not None]
-            told.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
+            faults.append(_told(f"{at}/{key}", Reason.EMPTY_VALUE, "null says nothing", "no null"))
     for key, form in shape.accepts.items():
         field = fields.get(key)
         if key in fresh and (field is None or (key in lists) <= isinstance(fresh[key], list)):
-            fresh[key] = _read_value(form, fresh[key], known, told, f"{at}/{key}")
+            fresh[key] = _read_value(form, fresh[key], known, faults, f"{at}/{key}")
     if "xd" in shape.accepts and known.phase:
-        _move_foreign(fresh, known, told, at)
+        _move_foreign(fresh, known, faults, at)
     for key, inner in shapes_within(shape).items():
         item = fresh.get(key)
         if isinstance(item, dict):
-            fresh[key] = _read(inner, item, known, told, f"{at}/{key}")
+            fresh[key] = _read(inner, item, known, faults, f"{at}/{key}")
         elif isinstance(item, list):
             fresh[key] = [
-                _read(inner, part, known, told, f"{at}/{key}/{index}")
+                _read(inner, part, known, faults, f"{at}/{key}/{index}")
                 if isinstance(part, dict)
                 else part
                 for index, part in enumerate(item)
@@ -159,9 +159,9 @@ def _read(
 
 
 @cache
-def _lists_of(shape: type[Wire]) -> frozenset[str]:
-    """Return the keys whose documented value is a list: no form makes one of anything else."""
-    types = ((key, one.annotation) for key, one in shape.model_fields.items())
+def _list_keys_of(shape: type[Wire]) -> frozenset[str]:
+    """Return the keys whose documented value is a list: no form turns anything else into one."""
+    types = ((key, field.annotation) for key, field in shape.model_fields.items())
     return frozenset(
         key
         for key, type_ in types
@@ -169,8 +169,8 @@ def _lists_of(shape: type[Wire]) -> frozenset[str]:
     )
 
 
-def _says_nothing(field: FieldInfo, item: Any) -> bool:
-    """Return whether a key may be absent and its value is null, or an empty text."""
+def _has_no_value(field: FieldInfo, item: Any) -> bool:
+    """Return whether an optional key has no value: null or an empty string."""
     if field.is_required():
         return item is None and may_be_absent(field)
     is_free_text = field.annotation is str and not must_say_something(field)
@@ -178,22 +178,20 @@ def _says_nothing(field: FieldInfo, item: Any) -> bool:
 
 
 def _read_old_names(shape: type[Wire], value: dict[str, Any]) -> None:
-    """Give a key that may be absent, and has only its old name and a text or a list, its present
-    name; `check` tells of it.
-    """
+    """Rename an optional key's old name if its value is a text or a list; `check` reports it."""
     for old, new in shape.renamed_keys.items():
         field = shape.model_fields[new]
         if (
             old in value
             and new not in value
             and (may_be_absent(field) or not field.is_required())
-            and isinstance(value[old], list if new in _lists_of(shape) else str)
+            and isinstance(value[old], list if new in _list_keys_of(shape) else str)
         ):
             value[new] = value[old]
 
 
 def _join_plans(shape: type[Wire], value: dict[str, Any], known: _Known) -> None:
-    """Take the plans that a review lists beside its `plan` into it."""
+    """Merge the plans that a review lists beside its `plan` into it."""
     several = value["plans"]
     if shape.accepts.get("plan") is not Form.SEVERAL_PLANS or not isinstance(several, list):
         return
@@ -202,8 +200,8 @@ def _join_plans(shape: type[Wire], value: dict[str, Any], known: _Known) -> None
         value["plan"] = ", ".join(dict.fromkeys([value["plan"], *map(str, names)]))
 
 
-def _move_foreign(value: dict[str, Any], known: _Known, told: list[Fault], at: str) -> None:
-    """Read the plans of other phases in `d` as members of `xd`; no plan waits for itself."""
+def _move_foreign(value: dict[str, Any], known: _Known, faults: list[Fault], at: str) -> None:
+    """Move the plans of other phases from `d` to `xd`, and drop a dependency on itself."""
     needs, foreign = value.get("d"), value.get("xd", [])
     if not isinstance(needs, list) or not isinstance(foreign, list):
         return
@@ -211,7 +209,7 @@ def _move_foreign(value: dict[str, Any], known: _Known, told: list[Fault], at: s
     for index, name in enumerate(needs):
         if name == str(known.place.plan):
             message = "the plan names itself"
-            told.append(_told(f"{at}/d/{index}", Reason.SELF_REFERENCE, message, "another plan"))
+            faults.append(_told(f"{at}/d/{index}", Reason.SELF_REFERENCE, message, "another plan"))
             continue
         is_foreign = isinstance(name, str) and PLAN.fullmatch(name) and name[:2] != known.phase
         read = _text_as_dependency(name, None) if is_foreign else None
@@ -220,34 +218,34 @@ def _move_foreign(value: dict[str, Any], known: _Known, told: list[Fault], at: s
             continue
         foreign = [*foreign, read.value]
         message = f"plan {name} is of another phase; it is read as a member of `xd`"
-        told.append(_told(f"{at}/d/{index}", Reason.UNTIDY_FORM, message, _shown(read.value)))
+        faults.append(_told(f"{at}/d/{index}", Reason.UNTIDY_FORM, message, _shown(read.value)))
     if len(own) < len(needs):
         value["d"], value["xd"] = own, foreign
 
 
-def _read_value(form: Form, value: Any, known: _Known, told: list[Fault], at: str) -> Any:
+def _read_value(form: Form, value: Any, known: _Known, faults: list[Fault], at: str) -> Any:
     if not isinstance(value, list):
-        return _read_item(form, value, known, told, at)
-    empty = [item for item in value if _names_none(form, item)]
+        return _read_item(form, value, known, faults, at)
+    empty = [item for item in value if _refers_to_nothing(form, item)]
     if empty:
         message = f"{', '.join(map(repr, empty))} names nothing"
-        told.append(_told(at, Reason.EMPTY_VALUE, message, "names alone"))
+        faults.append(_told(at, Reason.EMPTY_VALUE, message, "names alone"))
     return [
-        _read_item(form, item, known, told, f"{at}/{index}")
+        _read_item(form, item, known, faults, f"{at}/{index}")
         for index, item in enumerate(value)
-        if not _names_none(form, item)
+        if not _refers_to_nothing(form, item)
     ]
 
 
-def _read_item(form: Form, value: Any, known: _Known, told: list[Fault], at: str) -> Any:
+def _read_item(form: Form, value: Any, known: _Known, faults: list[Fault], at: str) -> Any:
     read = FORMS[form](value, known)
     if read is None:
         return value
     if read.missing:
         message = f"waits for plan {', '.join(read.missing)}"
-        told.append(Fault(Reason.WAITS_FOR, at, message, "plans of this phase"))
+        faults.append(Fault(Reason.WAITS_FOR, at, message, "plans of this phase"))
         return value
-    told.append(_told(at, Reason.UNTIDY_FORM, form.value, _shown(read.value)))
+    faults.append(_told(at, Reason.UNTIDY_FORM, form.value, _shown(read.value)))
     return read.value
 
 
@@ -272,7 +270,7 @@ def _object_as_text(value: Any, _: _Known) -> _Value | None:
 
 
 def _spelled(key: str, part: Any) -> str:
-    """Return a value of an object as a piece of a sentence."""
+    """Return a value of an object as part of a sentence."""
     if isinstance(part, list) and all(isinstance(item, str) for item in part):
         return ", ".join(part)
     if isinstance(part, bool | list | dict):
@@ -320,23 +318,23 @@ def _plan_id(value: Any, known: _Known) -> str | None:
         is_named = len(value) == len(parts) and all(isinstance(part, str) for part in parts)
         return _plan_id("-".join(map(str, parts)), known) if is_named else None
     is_number = isinstance(value, int) and not isinstance(value, bool)
-    found = _NUMBERS.fullmatch(value.strip() if isinstance(value, str) else f"{value}" * is_number)
-    if not found:
+    match = _NUMBERS.fullmatch(value.strip() if isinstance(value, str) else f"{value}" * is_number)
+    if not match:
         return None
-    phase = found[1] or known.phase
-    return f"{int(phase):02}-{int(found[2]):02}" if phase else None
+    phase = match[1] or known.phase
+    return f"{int(phase):02}-{int(match[2]):02}" if phase else None
 
 
-def _short_plan(value: Any, known: _Known) -> _Value | None:
+def _read_short_plan(value: Any, known: _Known) -> _Value | None:
     if isinstance(value, str) and PLAN.fullmatch(value):
         return None
-    told = NAME_FIRST.fullmatch(value) if isinstance(value, str) else None
-    name = told[1] if told and PLAN.fullmatch(told[1]) else _plan_id(value, known)
+    match = NAME_FIRST.fullmatch(value) if isinstance(value, str) else None
+    name = match[1] if match and PLAN.fullmatch(match[1]) else _plan_id(value, known)
     return _Value(name) if name else None
 
 
 NAME_FIRST = re.compile(r"([0-9]{2}-[0-9]{2}|T[1-9][0-9]*)(?: ?\(.*\)| ?: .*| [-–—] .*)", re.DOTALL)
-"""A name with words about it behind it."""
+"""A name followed by a remark."""
 
 
 _HASH = re.compile(
@@ -344,20 +342,21 @@ _HASH = re.compile(
 )
 
 
-def _named_commit(value: Any, _: _Known) -> _Value | None:
-    """Read a hash with its task before or its subject behind it, or an object with one hash."""
+def _read_named_commit(value: Any, _: _Known) -> _Value | None:
+    """Parse a hash with its task before it or its subject after it, or an object with one hash."""
     texts = list(value.values()) if isinstance(value, dict) else [value]
-    found = [
+    hashes = [
         match[2] for text in texts if isinstance(text, str) and (match := _HASH.fullmatch(text))
     ]
-    if len(found) != 1 or found[0].lower() == value:
+    if len(hashes) != 1 or hashes[0].lower() == value:
         return None
-    return _Value(found[0].lower())
+    return _Value(hashes[0].lower())
 
 
-def _names_none(form: Form, item: Any) -> bool:
-    """Return whether a member of a list of names is none: a word for nothing, or words in place of
-    a commit, which claim no commit.
+def _refers_to_nothing(form: Form, item: Any) -> bool:
+    """Return whether a member of a list of references refers to nothing.
+
+    It is a word for nothing or, in place of a commit, any words without a hash.
     """
     if form is Form.NAMED_COMMIT and isinstance(item, str):
         return not _HASHES.search(item)
@@ -365,19 +364,19 @@ def _names_none(form: Form, item: Any) -> bool:
 
 
 _HASHES = re.compile(r"\b(?:[0-9a-fA-F]{4,}|(?=[0-9a-z]*[0-9])[0-9a-z]{6,})\b")
-"""What is, or is meant to be, the hash of a commit."""
+"""What is, or is meant to be, a commit hash."""
 _RANGE = re.compile(r"([0-9]{2})-([0-9]{2}) ?(?:\.\.\.?|to|–|through) ?([0-9]{2})-([0-9]{2})")
 
 
-def _of_range(value: str) -> list[str]:
-    """Return the ids of `NN-01 to NN-03`; nothing for other texts."""
-    found = _RANGE.fullmatch(value.strip())
-    if not found or found[1] != found[3]:
+def _expand_range(value: str) -> list[str]:
+    """Return the ids of `NN-01 to NN-03`; an empty list for other texts."""
+    match = _RANGE.fullmatch(value.strip())
+    if not match or match[1] != match[3]:
         return []
-    return [f"{found[1]}-{number:02}" for number in range(int(found[2]), int(found[4]) + 1)]
+    return [f"{match[1]}-{number:02}" for number in range(int(match[2]), int(match[4]) + 1)]
 
 
-def _several_plans(value: Any, known: _Known) -> _Value | None:
+def _read_several_plans(value: Any, known: _Known) -> _Value | None:
     if not isinstance(value, str) or PLAN.fullmatch(value):
         return None
     named = _PHASE.fullmatch(value.strip())
@@ -391,7 +390,7 @@ def _several_plans(value: Any, known: _Known) -> _Value | None:
         return _Value(present, () if present else (f"{known.phase}-*",))
     whole = _plan_id(value.strip(), known)
     parts = [whole] if whole else re.split(r"(?:[ ,;+&]|\band\b|\bplans?\b|/(?=[0-9]))+", value)
-    names = _of_range(value) or [_plan_id(part, known) or "" for part in parts if part]
+    names = _expand_range(value) or [_plan_id(part, known) or "" for part in parts if part]
     if not names or not all(names):
         return None
     plans = tuple(dict.fromkeys(names))
@@ -401,43 +400,43 @@ def _several_plans(value: Any, known: _Known) -> _Value | None:
 
 
 _NAMES = frozenset({Form.SHORT_PLAN, Form.NAMED_COMMIT, Form.LONG_TASK})
-"""Forms of what names something: some members of such a list are none."""
+"""Forms of references; a list of them may have members that refer to nothing."""
 NAMES_NOTHING = ("", "none", "None", "N/A", "n/a", "-")
-"""Words for the absence of a name."""
+"""Words for an absent name."""
 _PHASE = re.compile(r"(?:phase[- ]?)?0*([0-9]{1,2})(?:-(.+))?", re.IGNORECASE)
 
 
-def _phase_number(value: Any, _: _Known) -> _Value | None:
-    found = _PHASE.fullmatch(value) if isinstance(value, str) else None
-    number = f"{int(found[1]):02}" if found else value
+def _read_phase_number(value: Any, _: _Known) -> _Value | None:
+    match = _PHASE.fullmatch(value) if isinstance(value, str) else None
+    number = f"{int(match[1]):02}" if match else value
     return _Value(number) if number != value else None
 
 
-def _own_phase(value: Any, known: _Known) -> _Value | None:
+def _read_own_phase(value: Any, known: _Known) -> _Value | None:
     plan = known.place.plan
     if plan is None or value == plan.phase or not isinstance(value, str):
         return None
-    found = _PHASE.fullmatch(value)
-    if not found or int(found[1]) != int(plan.phase):
+    match = _PHASE.fullmatch(value)
+    if not match or int(match[1]) != int(plan.phase):
         return None
     same = ("", plan.number, *((known.place.phase.slug,) if known.place.phase else ()))
-    return _Value(plan.phase) if (found[2] or "") in same else None
+    return _Value(plan.phase) if (match[2] or "") in same else None
 
 
-def _own_plan(value: Any, known: _Known) -> _Value | None:
+def _read_own_plan(value: Any, known: _Known) -> _Value | None:
     plan = known.place.plan
     if plan is None or value == plan.number or not isinstance(value, str):
         return None
-    # Where the title stands in its place, the file's name says the number.
+    # Where the title replaces the number, the file name has the number.
     is_title = re.search(r"[A-Za-z]{3}", value) and not re.search(r"plan|[0-9]", value.casefold())
     return _Value(plan.number) if is_title or _plan_id(value, known) == str(plan) else None
 
 
-def _long_task(value: Any, known: _Known) -> _Value | None:
+def _read_long_task(value: Any, known: _Known) -> _Value | None:
     if not isinstance(value, str) or known.place.plan is None:
         return None
-    if told := NAME_FIRST.fullmatch(value):
-        return _Value(told[1])
+    if match := NAME_FIRST.fullmatch(value):
+        return _Value(match[1])
     plan, slash, task = value.rpartition("/")
     return _Value(task) if slash and plan == str(known.place.plan) else None
 
@@ -449,7 +448,7 @@ _MOMENT = re.compile(
     r"(?P<zone>Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})?"
 )
 _ASIDE = re.compile(r"(?<!\s)\s*+\([^()]*+\)$")
-"""Words about a day or a moment, behind it."""
+"""A remark after a date or a time."""
 
 
 _SPELLED_DAYS = ("%Y/%m/%d", "%Y.%m.%d", "%Y%m%d", "%Y-%m-%d", "%B %d, %Y", "%b %d, %Y", "%B %d %Y",
@@ -461,12 +460,12 @@ def _moment_as_day(value: Any, _: _Known) -> _Value | None:
     if not isinstance(value, str) or _DAY.fullmatch(value):
         return None
     text = _ASIDE.sub("", value)
-    found = _MOMENT.fullmatch(text)
-    day = _spelled_day(found["day"] if found else re.sub(r"(?<=[0-9])(st|nd|rd|th)\b", "", text))
+    match = _MOMENT.fullmatch(text)
+    day = _parse_day(match["day"] if match else re.sub(r"(?<=[0-9])(st|nd|rd|th)\b", "", text))
     return _Value(day) if day else None
 
 
-def _spelled_day(text: str) -> str | None:
+def _parse_day(text: str) -> str | None:
     for spelling in _SPELLED_DAYS:
         with suppress(ValueError):
             return datetime.strptime(text, spelling).date().isoformat()
@@ -474,7 +473,7 @@ def _spelled_day(text: str) -> str | None:
 
 
 def _day_as_moment(value: Any, known: _Known) -> _Value | None:
-    if read := _whole_moment(value, known):
+    if read := _read_whole_moment(value, known):
         return read
     day = value if isinstance(value, str) and _DAY.fullmatch(value) else None
     if day is None and (read := _moment_as_day(value, known)) and not _MOMENT.fullmatch(value):
@@ -482,13 +481,13 @@ def _day_as_moment(value: Any, known: _Known) -> _Value | None:
     return _Value(f"{day}T00:00:00Z") if day else None
 
 
-def _whole_moment(value: Any, _: _Known) -> _Value | None:
-    found = _MOMENT.fullmatch(_ASIDE.sub("", value)) if isinstance(value, str) else None
-    day = _spelled_day(found["day"]) if found else None
-    if not found or not day:
+def _read_whole_moment(value: Any, _: _Known) -> _Value | None:
+    match = _MOMENT.fullmatch(_ASIDE.sub("", value)) if isinstance(value, str) else None
+    day = _parse_day(match["day"]) if match else None
+    if not match or not day:
         return None
-    minute, second = found["minute"].replace(":", ""), (found["second"] or "00").lstrip(":")
-    zone = {"UTC": "Z", "GMT": "Z"}.get(found["zone"] or "Z", found["zone"] or "Z")
+    minute, second = match["minute"].replace(":", ""), (match["second"] or "00").lstrip(":")
+    zone = {"UTC": "Z", "GMT": "Z"}.get(match["zone"] or "Z", match["zone"] or "Z")
     if zone != "Z" and ":" not in zone:
         zone = f"{zone[:3]}:{zone[3:]}"
     moment = f"{day}T{minute[:2]}:{minute[2:]}:{second}{zone}"
@@ -502,14 +501,14 @@ FORMS: Mapping[Form, Callable[[Any, _Known], _Value | None]] = {
     Form.TEXT_AS_ARTIFACT: _text_as_artifact,
     Form.TEXT_AS_LINK: _text_as_link,
     Form.TEXT_AS_DEPENDENCY: _text_as_dependency,
-    Form.SHORT_PLAN: _short_plan,
-    Form.PHASE: _phase_number,
-    Form.NAMED_COMMIT: _named_commit,
-    Form.SEVERAL_PLANS: _several_plans,
-    Form.OWN_PHASE: _own_phase,
-    Form.OWN_PLAN: _own_plan,
-    Form.LONG_TASK: _long_task,
+    Form.SHORT_PLAN: _read_short_plan,
+    Form.PHASE: _read_phase_number,
+    Form.NAMED_COMMIT: _read_named_commit,
+    Form.SEVERAL_PLANS: _read_several_plans,
+    Form.OWN_PHASE: _read_own_phase,
+    Form.OWN_PLAN: _read_own_plan,
+    Form.LONG_TASK: _read_long_task,
     Form.MOMENT_AS_DAY: _moment_as_day,
     Form.DAY_AS_MOMENT: _day_as_moment,
 }
-"""Form → its reader: the documented value, or None where the value is not of that form."""
+"""Form → its parser; returns the documented value, or None if the value is not of that form."""

@@ -1,8 +1,8 @@
-"""Names of the product workflow's files: the rows of one table produce them, read them and put them
-right. Pure.
+"""Names of the product workflow's files: the rows of one table produce, parse and correct them.
+Pure.
 
-The documents leave the form of `[timestamp]` open: we write UTC in ISO 8601's basic form, since a
-colon is no part of a portable name, and read the extended form too. See
+The documents leave the form of `[timestamp]` open. UTC is written in ISO 8601's basic form, since a
+colon is not portable in a file name; the extended form is read too. See
 docs/dev/sources.md#document-003.
 """
 
@@ -33,13 +33,14 @@ _FORMS: Mapping[str, str] = {
     "ProductSlug": r"[A-Za-z0-9][A-Za-z0-9_]*",
     "YYYY-MM-DD": r"[0-9]{4}-[0-9]{2}-[0-9]{2}",
 }
-"""Gap of a printed name → form of what fills it.
+"""Gap of a printed name → regular expression for its value.
 
-A screen's name has no underscore: so a name has one reading.
+The name of a screen has no underscore, so that each name can be parsed in only one way.
 """
 
 CHOICES = re.compile(rf"choices_(?P<session>{GUID})\.json")
-"""Our own neighbour of the handoffs: what the orchestrator chose after an error."""
+"""Choices of the orchestrator after an error; stored beside the handoffs, not part of the
+documents."""
 
 _GAP = re.compile(r"\[([A-Za-z-]+)\]")
 _DATE = re.compile(_FORMS["YYYY-MM-DD"])
@@ -54,7 +55,7 @@ ENDINGS: Mapping[str, str] = {"markdown": "md", "html": "html", "json": "json"}
 
 
 class StoredName(NamedTuple):
-    """A path that a row of the table reads."""
+    """A path that matches a row of the table."""
 
     row: Stored
     gaps: Mapping[str, str]
@@ -62,13 +63,13 @@ class StoredName(NamedTuple):
 
 
 def read_name(path: str) -> StoredName | None:
-    """Return what a path (POSIX, relative to the project) says; None where no row has it."""
+    """Return a path (POSIX, relative to the project) parsed by its row; None if no row matches."""
     folder, _, name = path.rpartition("/")
     for row in STORAGE:
-        if row.directory == folder and (found := _pattern(row).fullmatch(name)):
+        if row.directory == folder and (match := _pattern(row).fullmatch(name)):
             gaps = (gap for gap in _GAP.findall(row.name))
-            said = dict(zip(gaps, found.groups(), strict=True))
-            return StoredName(row, said) if _is_real(said) else None
+            gap_texts = dict(zip(gaps, match.groups(), strict=True))
+            return StoredName(row, gap_texts) if _is_real(gap_texts) else None
     return None
 
 
@@ -85,7 +86,7 @@ def write_name(row: Stored, gaps: Mapping[str, str]) -> str:
 
 
 def handoff_name(session: str, source: str, target: str, timestamp: str) -> str:
-    """Return the path that a handoff is stored at."""
+    """Return the path at which a handoff is stored."""
     gaps = {
         "session-id": session,
         "source": source,
@@ -96,30 +97,30 @@ def handoff_name(session: str, source: str, target: str, timestamp: str) -> str:
 
 
 def names_same_handoff(path: str, right: str) -> bool:
-    """Return whether two names of handoffs differ at most in spelling moment or session."""
-    one, other = read_name(path), read_name(right)
-    return one is not None and other is not None and _meaning(one) == _meaning(other)
+    """Return whether two handoff names differ at most in the spelling of time or session."""
+    stored, other = read_name(path), read_name(right)
+    return stored is not None and other is not None and _meaning(stored) == _meaning(other)
 
 
 _SUBJECT = Subject("docs(handoffs): {artifact}")
 
 
 def commit_subject(path: str) -> str | None:
-    """Return what the commit of a handoff, or of choices, is called; None for any other path.
+    """Return the commit subject of a handoff or of choices; None for any other path.
 
-    Only agents of the table enter it, never free text (F55).
+    It contains only agents of the table, never free text (F55).
     """
     folder, _, name = path.rpartition("/")
     if folder == HANDOFF_FOLDER and CHOICES.fullmatch(name):
         return _SUBJECT.render(artifact="choices")
-    found = read_name(path)
-    if found is None or found.row is not HANDOFF_ROW:
+    stored = read_name(path)
+    if stored is None or stored.row is not HANDOFF_ROW:
         return None
-    return _SUBJECT.render(artifact=f"{found.gaps['source']}_to_{found.gaps['target']}")
+    return _SUBJECT.render(artifact=f"{stored.gaps['source']}_to_{stored.gaps['target']}")
 
 
 def compact(timestamp: str) -> str:
-    """Return a moment as file names spell it: `2026-02-19T08:00:00+01:00` → `20260219T070000Z`."""
+    """Return a time as file names spell it: `2026-02-19T08:00:00+01:00` → `20260219T070000Z`."""
     moment = instant(timestamp)
     whole, _, fraction = moment.replace(tzinfo=None).isoformat().partition(".")
     seconds = whole.replace("-", "").replace(":", "")
@@ -127,15 +128,15 @@ def compact(timestamp: str) -> str:
 
 
 def instant(timestamp: str) -> datetime:
-    """Return the moment, in UTC, that a name or an envelope spells.
+    """Return the time, in UTC, that a name or an envelope spells.
 
     Raises:
         ValueError: it is none, or it has no zone.
     """
-    found = _INSTANT.fullmatch(timestamp)
-    if not found:
+    match = _INSTANT.fullmatch(timestamp)
+    if not match:
         raise ValueError(f"{timestamp!r} is not a timestamp with a time zone")
-    year, month, day, hour, minute, second, fraction, zone = found.groups("")
+    year, month, day, hour, minute, second, fraction, zone = match.groups("")
     spelled = datetime.fromisoformat(
         f"{year}-{month}-{day}T{hour}:{minute}:{second}{fraction[:7]}{zone}"
     )
@@ -146,7 +147,9 @@ def instant(timestamp: str) -> datetime:
 
 
 def slug_of(product_name: str) -> str:
-    """Return a product's name fit for a file: letters, digits, underscores; empty without any."""
+    """Return a product's name in a form for file names: letters, digits, underscores; may be
+    empty.
+    """
     return _NOT_PLAIN.sub("_", _plain(product_name)).strip("_")
 
 
@@ -157,8 +160,8 @@ def is_slug_of(slug: str, product_name: str) -> bool:
     """
     return (
         not product_name.isascii()
-        or _letters(slug) == _letters(product_name)
-        or not _letters(product_name)
+        or _letters_of(slug) == _letters_of(product_name)
+        or not _letters_of(product_name)
     )
 
 
@@ -173,32 +176,32 @@ def _plain(text: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-def _letters(text: str) -> str:
+def _letters_of(text: str) -> str:
     return _NOT_PLAIN.sub("", text).casefold()
 
 
 class Wanted(NamedTuple):
-    """What the name of a file has to say."""
+    """Requirements for the name of a file."""
 
     slug: str
     day: str
     ending: str
-    """Ending of the file, without its dot; empty when any will do."""
+    """Extension of the file, without its dot; empty if any is allowed."""
     producer: AgentType | None = None
-    """Agent that writes it; None when it is not known."""
+    """Agent that writes it; None if unknown."""
     word: str = ""
-    """First word of the name, where it is known."""
+    """First word of the name; empty if unknown."""
     screen: str = ""
-    """Name of the screen, where it is known."""
+    """Name of the screen; empty if unknown."""
 
 
 def right_names(path: str, wanted: Wanted) -> tuple[str, ...]:
-    """Return the names that a file should have: none when its own is right, several in doubt."""
-    found = read_name(path)
+    """Return the names that a file should have: none if its name is valid, several if ambiguous."""
+    stored = read_name(path)
     rows = tuple(_rows(path, wanted))
-    if found and _suits(found, wanted, rows):
+    if stored and _is_wanted(stored, wanted, rows):
         return ()
-    return tuple(_renamed(path, row, found, wanted) for row in rows)
+    return tuple(_renamed(path, row, stored, wanted) for row in rows)
 
 
 def first_word(row: Stored) -> str:
@@ -207,12 +210,12 @@ def first_word(row: Stored) -> str:
 
 
 def _rows(path: str, wanted: Wanted) -> Iterator[Stored]:
-    """Yield the rows that a path may be meant for: those that it names, or its writer's."""
+    """Yield the rows that a path may be meant for: those named in it, or those of its writer."""
     rows = [row for row in STORAGE if row is not HANDOFF_ROW and _may_be(row, wanted)]
-    letters = _letters(path.rpartition("/")[2])
+    letters = _letters_of(path.rpartition("/")[2])
     named = [row for row in rows if first_word(row).casefold() in letters]
     longest = max((len(first_word(row)) for row in named), default=0)
-    # `ClickablePrototype` holds `Prototype`: the longest word is the one that is meant.
+    # `ClickablePrototype` contains `Prototype`: the longest word is the right one.
     yield from [row for row in named if len(first_word(row)) == longest] or rows
 
 
@@ -222,26 +225,26 @@ def _may_be(row: Stored, wanted: Wanted) -> bool:
     return by_word and by_ending and wanted.producer in (None, row.producer)
 
 
-def _suits(found: StoredName, wanted: Wanted, rows: tuple[Stored, ...]) -> bool:
-    screen = found.gaps.get("ScreenName", "")
+def _is_wanted(stored: StoredName, wanted: Wanted, rows: tuple[Stored, ...]) -> bool:
+    screen = stored.gaps.get("ScreenName", "")
     right_screen = not wanted.screen or not screen or screen.casefold() == wanted.screen.casefold()
-    return found.row in rows and found.gaps.get("ProductSlug") == wanted.slug and right_screen
+    return stored.row in rows and stored.gaps.get("ProductSlug") == wanted.slug and right_screen
 
 
-def _renamed(path: str, row: Stored, found: StoredName | None, wanted: Wanted) -> str:
+def _renamed(path: str, row: Stored, stored: StoredName | None, wanted: Wanted) -> str:
     name = path.rpartition("/")[2]
     dated = _DATE.search(name)
     day = dated[0] if dated and _is_real({"YYYY-MM-DD": dated[0]}) else wanted.day
     screen = (
         wanted.screen
-        or (found.gaps.get("ScreenName", "") if found else "")
-        or _screen_in(name, row, wanted.slug)
+        or (stored.gaps.get("ScreenName", "") if stored else "")
+        or _screen_name_in(name, row, wanted.slug)
     )
     gaps = {"ProductSlug": wanted.slug, "YYYY-MM-DD": day, "ScreenName": screen or "Main"}
     return write_name(row, gaps)
 
 
-def _screen_in(name: str, row: Stored, slug: str) -> str:
+def _screen_name_in(name: str, row: Stored, slug: str) -> str:
     """Return what is left of a name without the row's word, the product and the day."""
     known = {first_word(row).casefold(), *slug.casefold().split("_")}
     stem = _DATE.sub(" ", name.rpartition(".")[0])
@@ -262,7 +265,7 @@ def _pattern(row: Stored) -> re.Pattern[str]:
 
 
 def _is_real(gaps: Mapping[str, str]) -> bool:
-    """Return whether the day and the moment of a name exist in the calendar."""
+    """Return whether the date and the time of a name exist in the calendar."""
     try:
         if "YYYY-MM-DD" in gaps:
             datetime.fromisoformat(gaps["YYYY-MM-DD"])

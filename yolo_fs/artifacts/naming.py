@@ -1,5 +1,5 @@
-"""Commit subjects: the one that is prescribed, from path and content; what a subject says a commit
-was for; and how a person's is judged. Pure.
+"""Commit subjects: the prescribed one, from path and content; what a subject says a commit was for;
+and whether a person's is valid. Pure.
 
 Every historical spelling of the scope is understood. A source commit names its task by id (`T3 …`)
 or by the task's own words, which is what the document prescribes. See
@@ -26,33 +26,37 @@ Entry = Mapping[str, Any]
 
 
 class EscalationChange(Enum):
-    """What became of an escalation."""
+    """What happened to an escalation."""
 
     RECEIVED = "received"
-    """It was not there, or was closed, and is open."""
+    """It is open now, and was absent or closed before."""
     RESOLVED = "resolved"
 
 
 class Changed(NamedTuple):
-    """One escalation that a version of the state takes in or closes."""
+    """One escalation that a version of the state adds or closes."""
 
     id: str
     change: EscalationChange
 
 
 def entries_in(state: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """Return the escalations of an execution state that are objects."""
-    found = state.get("escalations")
-    return tuple(one for one in found if isinstance(one, dict)) if isinstance(found, list) else ()
+    """Return the escalations of an execution state; entries that are not objects are skipped."""
+    entries = state.get("escalations")
+    return (
+        tuple(entry for entry in entries if isinstance(entry, dict))
+        if isinstance(entries, list)
+        else ()
+    )
 
 
 def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed]:
-    """Yield which escalations were taken in or closed between two versions, in its order."""
-    was_open = {str(one.get("id")): _is_open(one) for one in before}
-    for one in after:
-        name = str(one.get("id"))
-        if _is_open(one) is not was_open.get(name):
-            is_open = _is_open(one)
+    """Yield the escalations added or closed between two versions, in the order of the later one."""
+    was_open = {str(entry.get("id")): _is_open(entry) for entry in before}
+    for entry in after:
+        name = str(entry.get("id"))
+        if _is_open(entry) is not was_open.get(name):
+            is_open = _is_open(entry)
             change = EscalationChange.RECEIVED if is_open else EscalationChange.RESOLVED
             yield Changed(name, change)
 
@@ -60,11 +64,11 @@ def changes(before: Iterable[Entry], after: Iterable[Entry]) -> Iterator[Changed
 def without(
     after: Iterable[Entry], before: Iterable[Entry], late: Sequence[Changed]
 ) -> list[Entry]:
-    """Return the later version as if some of its changes had not come yet."""
-    known = {str(one.get("id")): one for one in before}
-    kept = {one.id: known.get(one.id) for one in late}
-    found = (kept.get(str(one.get("id")), one) for one in after)
-    return [one for one in found if one is not None]
+    """Return the later version without some of its changes."""
+    known = {str(entry.get("id")): entry for entry in before}
+    kept = {change.id: known.get(change.id) for change in late}
+    entries = (kept.get(str(entry.get("id")), entry) for entry in after)
+    return [entry for entry in entries if entry is not None]
 
 
 def _is_open(entry: Entry) -> bool:
@@ -72,11 +76,11 @@ def _is_open(entry: Entry) -> bool:
 
 
 def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]) -> str:
-    """Return the subject under which this content of the artifact is committed.
+    """Return the subject for a commit of this content.
 
-    `before`: what the version before says, where `is_named_by_change`; nothing where there is none.
+    `before`: the records of the version before, where `is_named_by_change`; empty if there is none.
     """
-    if is_named_by_change(place) and (subject := _of_escalation(place, records, before)):
+    if is_named_by_change(place) and (subject := _subject_of_escalation(place, records, before)):
         return _render(subject, place, N=_number(place, records[0].value))
     return _RULES[place.artifact.naming](place, [record.value for record in records])
 
@@ -84,9 +88,10 @@ def subject_of(place: Place, records: Sequence[Record], before: Sequence[Record]
 def spellings_of(
     place: Place, records: Sequence[Record], before: Sequence[Record]
 ) -> Iterator[str]:
-    """Yield every subject under which this content may stand in history, the prescribed one first.
+    """Yield every subject that this content may have in history, the prescribed one first.
 
-    Before escalations had subjects of their own, a state was called after its step alone.
+    Older history has no subjects for escalations: there, the subject of a state names only its
+    step.
     """
     prescribed = subject_of(place, records, before)
     yield prescribed
@@ -96,33 +101,35 @@ def spellings_of(
 
 
 def is_named_by_change(place: Place) -> bool:
-    """Return whether the subject depends on what the version before says."""
+    """Return whether the subject depends on the version before."""
     return place.artifact.naming is Naming.TRANSITION
 
 
-def _of_escalation(
+def _subject_of_escalation(
     place: Place, records: Sequence[Record], before: Sequence[Record]
 ) -> Subject | None:
-    """Return the subject of the first escalation that this content takes in or closes, if any."""
-    known, said = (entries_in(version[0].value) if version else () for version in (before, records))
+    """Return the subject for the first escalation that this content adds or closes, if any."""
+    known, entries = (
+        entries_in(version[0].value) if version else () for version in (before, records)
+    )
     received, resolved = place.artifact.subjects[2:4]
-    first = next(changes(known, said), None)
+    first = next(changes(known, entries), None)
     if first is None:
         return None
     return received if first.change is EscalationChange.RECEIVED else resolved
 
 
 KIND = "Yolo-Artifact"
-"""Trailer: the kind of the artifact that the commit is called after."""
+"""Trailer: the kind of the artifact that the subject names."""
 ORIGIN = "Yolo-Origin"
-"""Trailer of a copy: which clone made the artifact, and in which commit of its own; absent where it
-was made."""
+"""Trailer of a copy: the clone that made the artifact, and its commit there; absent in the
+original."""
 WARNINGS = "Yolo-Warnings"
 """Trailer: how many warnings the artifact had when committed; absent when there were none."""
 
 
 def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], ...]:
-    """Return the trailers that let machines find the commit again."""
+    """Return the trailers by which programs find the commit again."""
     warned = ((WARNINGS, str(warning_count)),) if warning_count else ()
     trailers = [(KIND, place.artifact.kind)]
     if place.phase:
@@ -137,36 +144,36 @@ def trailers_of(place: Place, warning_count: int = 0) -> tuple[tuple[str, str], 
     )
 
 
-def _by_place(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_place(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
     return _render(place.artifact.subjects[0], place)
 
 
-def _by_enrichment(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_enrichment(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
     planned, enriched = place.artifact.subjects
     tasks = lines[1:]
     every_task_has_spec = bool(tasks) and all(task.get("spec") for task in tasks)
     return _render(enriched if every_task_has_spec else planned, place)
 
 
-def _by_one_plan(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
-    one, several = place.artifact.subjects
+def _subject_by_plan_count(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    single, several = place.artifact.subjects
     plans = set(_plans_in(lines))
-    return _render(one, place, plan=plans.pop()) if len(plans) == 1 else _render(several, place)
+    return _render(single, place, plan=plans.pop()) if len(plans) == 1 else _render(several, place)
 
 
-def _by_department(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_department(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
     position = WORKING_NAMES.index(Dept(place.department))
     return _render(place.artifact.subjects[position], place)
 
 
-def _by_completion(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_completion(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
     complete, otherwise = place.artifact.subjects
     chosen = complete if lines[0].get("st") == "complete" else otherwise
     return _render(chosen, place, N=_number(place, lines[0]), step=_step(lines[0]))
 
 
-def _by_step(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the state says was reached last."""
+def _subject_by_step(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return the subject for the step that the state is at."""
     complete, skipped, *_, otherwise = place.artifact.subjects
     steps = lines[0].get("steps")
     reached = steps.get(str(lines[0].get("step") or _FIRST), {}) if isinstance(steps, dict) else {}
@@ -175,7 +182,7 @@ def _by_step(place: Place, lines: Sequence[Mapping[str, Any]]) -> str:
 
 
 _FIRST = "planning"
-"""Step of a state that names none."""
+"""Default for a state without a step."""
 
 
 def _step(state: Mapping[str, Any]) -> str:
@@ -189,20 +196,20 @@ def _number(place: Place, state: Mapping[str, Any]) -> str:
     )
 
 
-def _by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
+def _subject_by_route(place: Place, _: Sequence[Mapping[str, Any]]) -> str:
     subject = commit_subject(place.path)
     assert subject is not None, place.path
     return subject
 
 
 _RULES: Mapping[Naming, Callable[[Place, Sequence[Mapping[str, Any]]], str]] = {
-    Naming.PLACE: _by_place,
-    Naming.ENRICHMENT: _by_enrichment,
-    Naming.ONE_PLAN: _by_one_plan,
-    Naming.DEPARTMENT: _by_department,
-    Naming.COMPLETION: _by_completion,
-    Naming.TRANSITION: _by_step,
-    Naming.ROUTE: _by_route,
+    Naming.PLACE: _subject_by_place,
+    Naming.ENRICHMENT: _subject_by_enrichment,
+    Naming.ONE_PLAN: _subject_by_plan_count,
+    Naming.DEPARTMENT: _subject_by_department,
+    Naming.COMPLETION: _subject_by_completion,
+    Naming.TRANSITION: _subject_by_step,
+    Naming.ROUTE: _subject_by_route,
 }
 
 
@@ -227,43 +234,45 @@ def _plans_in(lines: Iterable[Mapping[str, Any]]) -> Iterable[str]:
 
 
 def _whole(value: object) -> str:
-    """Return a phase number as the subjects write it, unpadded; nothing when it is none."""
+    """Return a phase number as the subjects write it, unpadded; empty if it is not one."""
     text = str(value)
     return str(int(text)) if re.fullmatch(r"[0-9]{1,2}", text) else ""
 
 
 _TASK = re.compile(r"(?:(?P<plan>[0-9]{2}-[0-9]{2})/)?T(?P<number>[1-9][0-9]*)\b")
 _TICKET = re.compile(r"(?:\[[A-Za-z0-9#_./-]{1,40}\]|[A-Z][A-Z0-9]*-[0-9]+|#[0-9]+):?\s+")
-"""What hooks of others put before a subject."""
+"""Prefix that other hooks add to a subject."""
 _SPACE = re.compile(r"\s+")
 
 
 class Purpose(NamedTuple):
-    """What a commit was for."""
+    """What a commit was for, by its subject."""
 
     phase: str
     """Two digits; empty when the subject names no phase."""
     plan: PlanId | None = None
     task: TaskRef | None = None
     step: str = ""
-    """Key of the step whose artifact it says it records; empty for source and anything else."""
+    """Key of the step whose artifact it records; empty for source and anything else."""
     words: str = ""
-    """What it says after the scope where it names no task, to compare with the words of a task."""
+    """The text after the scope if it names no task, to compare with the words of a task."""
 
 
 def purpose_of(subject: str) -> Purpose | None:
-    """Return what a subject says it was for, or None when it is not one of the protocol's form."""
+    """Return what a commit was for by its subject, or None if that is not in the protocol's
+    form.
+    """
     subject = without_ticket(subject)
-    found = GRAMMAR.fullmatch(subject)
-    if found is None:
+    match = GRAMMAR.fullmatch(subject)
+    if match is None:
         return None
-    scope = read_scope(found["scope"])
-    for step, template in _BY_WORD.get(found["text"].partition(" ")[0], ()):
+    scope = read_scope(match["scope"])
+    for step, template in _BY_WORD.get(match["text"].partition(" ")[0], ()):
         if gaps := template.match(subject):
             return Purpose(
                 scope.phase, PlanId.parse(gaps.get("plan", "")) or scope.plan, None, step
             )
-    task = _TASK.match(found["text"])
+    task = _TASK.match(match["text"])
     plan = PlanId.parse(task["plan"]) if task and task["plan"] else scope.plan
     ref = TaskRef(plan, int(task["number"])) if plan and task else None
     return Purpose(
@@ -271,7 +280,7 @@ def purpose_of(subject: str) -> Purpose | None:
         plan,
         ref,
         "",
-        "" if ref else alike(found["text"]),
+        "" if ref else alike(match["text"]),
     )
 
 
@@ -296,29 +305,29 @@ def undone_by(subject: str) -> tuple[str, bool]:
 
 
 def alike(words: str) -> str:
-    """Return words as they are compared: spaces, case and a final full stop do not count."""
+    """Return words normalised for comparison: spaces, case and a final full stop do not count."""
     return _SPACE.sub(" ", words).strip().rstrip(".").casefold()
 
 
-def _by_word() -> Mapping[str, tuple[tuple[str, Subject], ...]]:
+def _index_templates() -> Mapping[str, tuple[tuple[str, Subject], ...]]:
     """Return the templates of artifacts by the first word after the scope."""
-    found: dict[str, tuple[tuple[str, Subject], ...]] = {}
+    templates: dict[str, tuple[tuple[str, Subject], ...]] = {}
     for step in STEPS:
         for template in step.commits:
             word = template.template.partition("): ")[2].partition(" ")[0]
             if not word.startswith("{"):
-                found[word] = (*found.get(word, ()), (step.key, template))
-    return found
+                templates[word] = (*templates.get(word, ()), (step.key, template))
+    return templates
 
 
-_BY_WORD = _by_word()
+_BY_WORD = _index_templates()
 
 
 GITS_OWN = ("Merge ", 'Revert "', "Reapply ", "fixup! ", "squash! ", "amend! ")
-"""Beginnings of subjects that git itself writes; they are nobody's to spell."""
+"""Prefixes of subjects that git itself writes; they are not checked."""
 
 _ALIKE = 0.75
-"""From this likeness on a prescribed subject is what was meant."""
+"""Similarity from which on a prescribed subject is taken as the intended one."""
 _OTHER_TYPES = {
     "feature": "feat", "add": "feat", "added": "feat", "adds": "feat", "implement": "feat",
     "implements": "feat", "implemented": "feat", "bugfix": "fix", "bug": "fix", "hotfix": "fix",
@@ -344,23 +353,22 @@ def names_task(subject: str) -> bool:
 
 
 _PLAN_NAMED = re.compile(r"(?<![\d-])[0-9]{2}-[0-9]{2}(?![\d-])")
-"""A plan, and no part of a date."""
+"""A plan id that is not part of a date."""
 
 
 def first_line(message: str, comment: str = "#") -> str:
-    """Return the subject of a message as an editor leaves it: the first line that git keeps."""
+    """Return the subject of an edited message: its first line that git keeps."""
     lines = (line.rstrip() for line in message.splitlines())
     return next((line for line in lines if line.strip() and not line.startswith(comment)), "")
 
 
 def nearest(subject: str, prescribed: Sequence[str], plan: str) -> str:
-    """Return the right subject nearest to a wrong one.
+    """Return the valid subject that is closest to an invalid one.
 
-    `prescribed`: subjects of the artifacts at hand. `plan`: the scope of a source commit that names
-    none.
+    `prescribed`: subjects of the artifacts at hand. `plan`: the scope for a source commit that
+    names none.
     """
-    # Only what is about to be refused is compared, and importing this costs as much as all the
-    # rest.
+    # Only rejected subjects are compared, and this import costs as much as all others together.
     from difflib import get_close_matches
 
     if alike := get_close_matches(subject, prescribed, 1, _ALIKE):
@@ -373,10 +381,10 @@ def nearest(subject: str, prescribed: Sequence[str], plan: str) -> str:
     return f"{_type_of(said_type, text)}({scope.strip() or (named[0] if named else plan)}): {text}"
 
 
-def _type_of(said: str, text: str) -> str:
+def _type_of(type_name: str, text: str) -> str:
     from difflib import get_close_matches
 
-    words = (said.lower(), text.partition(" ")[0].lower())
+    words = (type_name.lower(), text.partition(" ")[0].lower())
     for word in filter(None, words):
         if word in TYPES or word in _OTHER_TYPES:
             return _OTHER_TYPES.get(word, word)

@@ -1,7 +1,7 @@
-"""What names a record among those of its file, and which of them a new version has lost. Pure.
+"""How a record is identified within its file, and which records a new version has lost. Pure.
 
-Two writers that overwrite each other are the fault that a team gets a coordinator for: what one of
-them committed is not taken back by a file that merely lacks it. See docs/operations.md.
+Preventing two writers from overwriting each other is the reason to have a coordinator: a committed
+record is not dropped because a later file lacks it. See docs/operations.md.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from yolo_fs.artifacts.table import Artifact, Meeting
 Value = Mapping[str, Any]
 
 content_of = json.JSONEncoder(sort_keys=True).encode
-"""All that a record says, however it is spelled."""
+"""The full content of a record, independent of its spelling."""
 _SPEAKERS = ("agent", "by", "from_dept", "gl")
 SUPERSEDE = "supersede"
-"""Kind of the decision that lets a record go; its `of` is `FILE:RECORD`."""
+"""Kind of the decision that permits the removal of a record; its `of` is `FILE:RECORD`."""
 
 
 class LostRecord(NamedTuple):
     """A record of the branch that a new version of its file lacks."""
 
     name: str
-    """Its id, with the plan where only both name it; `line N` where it has none."""
+    """Its id, with the plan where only both identify it; `line N` where it has none."""
     line: int
-    """Where the branch has it, from 1."""
+    """Its line on the branch, from 1."""
     speaker: str
-    """Whose word it is, as it says itself; empty where it does not."""
+    """Its author, as it says itself; empty if it does not."""
 
 
 def name_of(artifact: Artifact, value: Value) -> str:
-    """Return the id of a record, or what stands for one in its kind; empty where nothing does."""
+    """Return the id of a record, or its equivalent in that kind; empty if there is none."""
     if artifact.named_by:
-        said = [value.get(field) for field in artifact.named_by]
-        return "/".join(map(str, said)) if all(said) else ""
+        parts = [value.get(field) for field in artifact.named_by]
+        return "/".join(map(str, parts)) if all(parts) else ""
     return str(value.get("id") or value.get("name") or "")
 
 
 def lost_records(
     artifact: Artifact, before: Iterable[Value], now: Iterable[Value]
 ) -> Iterator[LostRecord]:
-    """Yield the records of the version before that the new one lacks.
+    """Yield the records of the previous version that the new one lacks.
 
-    Of an append-only kind, each record counts as it was; of one whose records have names, each may
-    say something else by now, but is there. Whatever else is written anew as a whole.
+    In an append-only kind, each record must be unchanged. In a kind whose records have ids, a
+    record may change but must be present. Any other kind is rewritten as a whole and loses nothing.
     """
     if not keeps_records(artifact):
         return
@@ -65,19 +65,22 @@ def lost_records(
 
 
 def keeps_records(artifact: Artifact) -> bool:
-    """Return whether what the branch has of it may not go without a word."""
+    """Return whether its records on the branch may only be removed by a decision."""
     return artifact.append_only or artifact.meets is not Meeting.WHOLE
 
 
 def superseded_in(decisions: Iterable[Value], file: str) -> frozenset[str]:
-    """Return the names of the records of a file that somebody decided to let go."""
-    told = (str(one.get("of", "")) for one in decisions if one.get("kind") == SUPERSEDE)
-    return frozenset(of.removeprefix(f"{file}:") for of in told if of.startswith(f"{file}:"))
+    """Return the names of a file's records whose removal was decided."""
+    references = (
+        str(decision.get("of", "")) for decision in decisions if decision.get("kind") == SUPERSEDE
+    )
+    return frozenset(of.removeprefix(f"{file}:") for of in references if of.startswith(f"{file}:"))
 
 
 def key_of(artifact: Artifact, value: Value) -> str:
-    """Return by what a record is found in another version of its file; empty for by nothing: what
-    has a name alone may be called otherwise by its author.
+    """Return the key that finds a record in another version of its file; empty if there is none.
+
+    A `name` alone is no key, because its author may change it.
     """
     if artifact.append_only:
         return content_of(value)

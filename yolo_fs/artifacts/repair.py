@@ -1,10 +1,9 @@
-"""Mechanical repairs: what a machine may change because the meaning stays the same.
+"""Mechanical repairs that keep the meaning. Pure; nothing is written.
 
-Pure; nothing is written.
-
-UTF-16, byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final newline;
-objects that are spread over lines, or share one; control characters and lone backslashes in texts;
-single quotes, bare keys, comments, and prose around the objects, which stays as a `note`.
+They cover UTF-16, byte order mark, CR LF, Markdown fence, trailing comma, old name of a key, final
+newline; objects that are spread over lines, or share one; control characters and lone backslashes
+in texts; single quotes, bare keys, comments, and prose around the objects, which is kept as a
+`note`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from yolo_fs.schemas.layout import Format
 from yolo_fs.schemas.messages.catalogue import MESSAGES
 
 MAX_BYTES = 1 << 20
-"""Larger files are left alone: a diff of them is of no use."""
+"""Larger files are not repaired: their diff would be of no use."""
 
 _MARK = b"\xef\xbb\xbf"
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -32,7 +31,7 @@ _STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*(?:[}}\]]|\Z))")
 _TOKENS = re.compile(rf"({_STRING})([ \t\r\n]*:)?|[{{}}\[\]]")
 _LONE_BACKSLASH = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
-"""A backslash of a text that JSON takes for the beginning of an escape that it does not know."""
+"""A backslash in a text that does not start a valid JSON escape."""
 _LOOSE = re.compile(
     r"""(?<!\\)(?:(?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")|'(?P<quoted>(?:[^'\\\n]|\\[^\n])*+)')"""
     r"|(?P<comment>//[^\n]*|#[^\n]*|/\*.{0,999}?\*/|<!--.{0,999}?-->)"
@@ -40,7 +39,7 @@ _LOOSE = re.compile(
     r"|(?P<number>-?[0-9][0-9.eE+-]*)|(?P<other>.)",
     re.DOTALL,
 )
-"""The tokens of what people and Python write in place of JSON."""
+"""The tokens that people and Python write instead of JSON."""
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _PROSE = re.compile(r"(?!.*\"[ \t]*:)[^{}\[\]]*")
 """A line that cannot be a part of an object."""
@@ -48,9 +47,9 @@ _LISTS = frozenset({
     "tasks", "findings", "checks", "issues", "critique", "decisions", "gaps", "results", "entries",
     "items", "research",
 })  # fmt: skip
-"""Keys under which one object holds the records of a file."""
+"""Keys of a single object that may hold all records of a file."""
 _NOTE = "note"
-"""Key of what stands beside the objects."""
+"""Key for text from outside of the objects."""
 _LENIENT = json.JSONDecoder(strict=False)
 _CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
 """A line with which git leaves two versions of a passage side by side."""
@@ -58,10 +57,9 @@ _STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | None:
-    """Return the content with everything put right that needs no decision, or None when nothing is,
-    or can be.
+    """Return the content with every repair that needs no decision, or None if nothing changes.
 
-    `by`: where the file lies; without it only what the text alone says is mended.
+    `by`: the context of the file; without it, only what the text alone allows is repaired.
     """
     if len(data) > MAX_BYTES:
         return None
@@ -74,10 +72,10 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
     if not text.strip() or _CONFLICT.search(text):
         return None  # of two versions, the author says which holds
     if kind.format in (Format.JSON, Format.JSONL, Format.TOON):
-        text = _without_fence(text)
+        text = _strip_fence(text)
     if kind.format in (Format.JSON, Format.JSONL):
         is_ended = text.endswith("\n") or kind.format is Format.JSON
-        text = _mended_json(text, kind, by)
+        text = _mend_json(text, kind, by)
         if not is_ended and _record(text.rstrip("\n").rpartition("\n")[2]) is None:
             return None  # the half of a line: its writer knows the rest
     fresh = (text if text.endswith("\n") else text + "\n").encode()
@@ -94,41 +92,43 @@ def diff(before: bytes, after: bytes, path: str) -> str:
 
 
 def _lines(data: bytes) -> list[str]:
-    """Return the lines with their ends; only LF ends one."""
+    """Return the lines with their line ends; only LF ends a line."""
     text = data.decode(errors="backslashreplace")
     return [piece for piece in re.split(r"(?<=\n)", text) if piece]
 
 
-def _without_fence(text: str) -> str:
+def _strip_fence(text: str) -> str:
     lines = text.strip().split("\n")
     if len(lines) > 2 and _is_fence(lines[0]) and lines[-1].strip() in ("```", "~~~"):
         return "\n".join([*lines[1:-1], ""])
     return text
 
 
-def _mended_json(text: str, kind: Kind, by: Correction | None) -> str:
+def _mend_json(text: str, kind: Kind, by: Correction | None) -> str:
     if kind.format is Format.JSON:
         body = text.rstrip("\n")
         if by is not None and len(objects := _objects_in(body)) == 1 and _record(body) is None:
             body = json.dumps(objects[0], ensure_ascii=False, indent=2)
-        return _mended_records([body], kind, by)[0] + "\n"
+        return _mend_records([body], kind, by)[0] + "\n"
     lines = text.split("\n")
     if by is not None:
         if any(_record(line) is None for line in lines if line.strip()):
-            right = {_compact(record): line for line in lines if (record := _record(line))}
+            right = {_write_compact(record): line for line in lines if (record := _record(line))}
             lines = [
-                right.get(_compact(each)) or _written_like(text, each) for each in _objects_in(text)
+                right.get(_write_compact(each)) or _written_like(text, each)
+                for each in _objects_in(text)
             ] or lines
-        lines = _told_once([line for line in lines if line.strip(" \t\r")], kind)
-        lines = _unfolded(lines, kind)
-    return "\n".join(_mended_records(lines, kind, by))
+        lines = _drop_copies([line for line in lines if line.strip(" \t\r")], kind)
+        lines = _unfold_list(lines, kind)
+    return "\n".join(_mend_records(lines, kind, by))
 
 
 def _objects_in(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a text, however they are spread over lines, or in one array; nothing
-    when there is anything else in it but comments and prose, which the objects then note.
+    """Return the objects of a text, whether spread over lines or in one array.
+
+    Comments and prose become notes of the objects. With any other content, nothing is returned.
     """
-    escaped = _LONE_BACKSLASH.sub(lambda found: found[1] or "\\\\", text)
+    escaped = _LONE_BACKSLASH.sub(lambda match: match[1] or "\\\\", text)
     return _read_objects(escaped) or _read_objects(text)
 
 
@@ -155,12 +155,12 @@ def _read_objects(text: str) -> list[dict[str, Any]]:
             return []
         notes += comments
         if notes and members:
-            members[0] = _with_note(members[0], notes)
+            members[0] = _add_note(members[0], notes)
             notes = []
         objects += members
         position = end
     if notes and objects:
-        objects[-1] = _with_note(objects[-1], notes)
+        objects[-1] = _add_note(objects[-1], notes)
     return objects
 
 
@@ -168,14 +168,15 @@ def _is_fence(line: str) -> bool:
     return line.startswith(("```", "~~~"))
 
 
-def _with_note(value: dict[str, Any], notes: Sequence[str]) -> dict[str, Any]:
+def _add_note(value: dict[str, Any], notes: Sequence[str]) -> dict[str, Any]:
     key = next(key for number in count(2) if (key := f"{_NOTE}_{number}") not in value)
     return {**value, _NOTE if _NOTE not in value else key: "\n".join(notes)}
 
 
 def _value_at(text: str, position: int) -> tuple[Any, int, list[str]]:
-    """Return the value that begins at a position, where it ends, and the comments within it; None
-    where it cannot be read for certain.
+    """Return the value at a position, its end, and the comments within it.
+
+    The value is None if it cannot be parsed with certainty.
     """
     try:
         value, end = _LENIENT.raw_decode(text, position)
@@ -194,7 +195,7 @@ def _value_at(text: str, position: int) -> tuple[Any, int, list[str]]:
         if depth == 0:
             break
     try:
-        fresh = _without_trailing_commas("".join(pieces))
+        fresh = _strip_trailing_commas("".join(pieces))
         value = None if depth or _repeats_a_key(fresh) else json.loads(fresh, strict=False)
     except (ValueError, RecursionError):
         value = None
@@ -203,26 +204,26 @@ def _value_at(text: str, position: int) -> tuple[Any, int, list[str]]:
 
 def _as_json(token: re.Match[str]) -> str:
     if token["quoted"] is not None:
-        inner = re.sub(r'\\([^"])|(")', _requoted, token["quoted"])
+        inner = re.sub(r'\\([^"])|(")', _requote, token["quoted"])
         return f'"{inner}"'
     if token["key"]:
         return f'"{token["key"]}"'
     return _WORDS.get(token[0], token[0])
 
 
-def _requoted(found: re.Match[str]) -> str:
-    """Return what a character of a text in single quotes is in double quotes."""
-    if found[2]:
+def _requote(match: re.Match[str]) -> str:
+    """Return a character of a single-quoted text as it is written in double quotes."""
+    if match[2]:
         return '\\"'
-    return "'" if found[1] == "'" else found[0]
+    return "'" if match[1] == "'" else match[0]
 
 
-def _without_trailing_commas(text: str) -> str:
-    return _TRAILING_COMMA.sub(lambda found: "" if found[0] == "," else found[0], text)
+def _strip_trailing_commas(text: str) -> str:
+    return _TRAILING_COMMA.sub(lambda match: "" if match[0] == "," else match[0], text)
 
 
-def _unfolded(lines: Sequence[str], kind: Kind) -> list[str]:
-    """Return a line for each record, where one object holds them all in one list."""
+def _unfold_list(lines: Sequence[str], kind: Kind) -> list[str]:
+    """Return one line per record, if a single object holds all of them in one list."""
     artifact, whole = artifact_of(kind), _record(lines[0]) if len(lines) == 1 else None
     if artifact is None or whole is None or artifact.is_one_line:
         return list(lines)
@@ -236,16 +237,16 @@ def _unfolded(lines: Sequence[str], kind: Kind) -> list[str]:
     return [_written_like(lines[0], record) for record in records]
 
 
-def _told_once(lines: Sequence[str], kind: Kind) -> list[str]:
-    """Return the lines without a second copy of a line, except in a log."""
+def _drop_copies(lines: Sequence[str], kind: Kind) -> list[str]:
+    """Return the lines without duplicates, except in a log."""
     artifact = artifact_of(kind)
     if artifact is None or artifact.append_only or artifact.repeats_header:
         return list(lines)
     return list(dict.fromkeys(lines))
 
 
-def _mended_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> list[str]:
-    texts = [_without_trailing_commas(text) for text in texts]
+def _mend_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> list[str]:
+    texts = [_strip_trailing_commas(text) for text in texts]
     records = [_record(text) for text in texts]
     first = records[0] or {}
     artifact = artifact_of(kind)
@@ -259,13 +260,13 @@ def _mended_records(texts: Sequence[str], kind: Kind, by: Correction | None) -> 
             for position, (text, record) in enumerate(zip(texts, records, strict=True))
         ]
     return [
-        _renamed(text, _former_names(kind, position, record, first)) if record else text
+        _renamed(text, _former_keys_of(kind, position, record, first)) if record else text
         for position, (text, record) in enumerate(zip(texts, records, strict=True))
     ]
 
 
 def _corrected(text: str, record: dict[str, Any], shape: type[Wire] | None, by: Correction) -> str:
-    """Return the text of a record, corrected; a text that is right already stays as it is."""
+    """Return the corrected text of a record; a text that needs no correction is unchanged."""
     if shape is None or _repeats_a_key(text):
         return text
     fresh = corrected(shape, record, by)
@@ -278,16 +279,16 @@ def _corrected(text: str, record: dict[str, Any], shape: type[Wire] | None, by: 
 
 
 def _written_like(text: str, value: dict[str, Any]) -> str:
-    """Return an object in one line, with spaces where the author puts them."""
-    return json.dumps(value, ensure_ascii=False) if '": ' in text else _compact(value)
+    """Return an object on one line, with the author's spacing."""
+    return json.dumps(value, ensure_ascii=False) if '": ' in text else _write_compact(value)
 
 
-def _compact(value: dict[str, Any]) -> str:
+def _write_compact(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _repeats_a_key(text: str) -> bool:
-    """Return whether an object names a key twice: parsing it would lose a value."""
+    """Return whether an object has a duplicate key: parsing it would lose a value."""
     repeated = False
 
     def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -307,7 +308,7 @@ def _record(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _former_names(
+def _former_keys_of(
     kind: Kind, position: int, record: Mapping[str, Any], first: Mapping[str, Any]
 ) -> Mapping[str, str]:
     """Return old key → present key for a record of this kind."""
@@ -321,8 +322,8 @@ def _former_names(
 
 
 def _renamed(text: str, renamed_keys: Mapping[str, str]) -> str:
-    """Return the object with its own old keys, not those within, under their present names."""
-    keys = list(_own_keys(text)) if renamed_keys else []
+    """Return the object with its old keys renamed; nested objects are unchanged."""
+    keys = list(_top_level_keys_in(text)) if renamed_keys else []
     present = {key for _, _, key in keys}
     renames = {}
     for start, end, key in keys:
@@ -334,7 +335,7 @@ def _renamed(text: str, renamed_keys: Mapping[str, str]) -> str:
     return text
 
 
-def _own_keys(text: str) -> Iterator[tuple[int, int, str]]:
+def _top_level_keys_in(text: str) -> Iterator[tuple[int, int, str]]:
     depth = 0
     for token in _TOKENS.finditer(text):
         depth += _STEPS.get(token[0], 0)

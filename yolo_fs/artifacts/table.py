@@ -43,7 +43,7 @@ class Home(StrEnum):
 
 
 class Naming(StrEnum):
-    """The rule that chooses among the subjects of a row and fills their gaps."""
+    """The rule that selects a subject of a row and fills its gaps."""
 
     PLACE = "place"
     """From the path alone: phase of the directory, plan of the file name, stem of the file without
@@ -64,12 +64,12 @@ class Naming(StrEnum):
 
 
 class Meeting(StrEnum):
-    """How two versions of an artifact become one, when both changed since they last agreed."""
+    """How two versions of an artifact merge, when both changed since their common version."""
 
     BY_ID = "by id"
-    """Record by record, told apart by `id`, else by `name`, else by their content."""
+    """Record by record, matched by `id`, else by `name`, else by content."""
     APPEND = "append"
-    """The records of both, in the order of their times."""
+    """The records of both, in order of time."""
     WHOLE = "whole"
     """Not at all: a person chooses."""
 
@@ -110,8 +110,8 @@ GRADES: Mapping[Check, Grade] = {
     Check.WAVE_ORDER: Grade.SHOULD,
     Check.SECTIONS: Grade.SHOULD,
 }
-"""Whether a check refuses the artifact, or commits it with a warning; of what a `must` finds some
-be milder."""
+"""Whether a failed check rejects the artifact or is only a warning. A `must` check may grade single
+faults lower."""
 
 ARCHITECTURE_SECTIONS = (
     "tech_decisions",
@@ -132,7 +132,7 @@ def shape_named(name: str) -> type[Wire]:
 
 
 class Artifact(NamedTuple):
-    """One kind of file that agents hand each other."""
+    """One kind of file that agents exchange."""
 
     kind: str
     """Name of the kind, as in `yolo-fs schema show KIND`."""
@@ -140,43 +140,44 @@ class Artifact(NamedTuple):
     """File name, with gaps: `{dept}` for the prefix of a department, `{plan}` for `NN-MM`, `{NN}`
     for the phase's number, `{department}` for the name of one."""
     subjects: tuple[Subject, ...]
-    """What the commit is called; `naming` chooses."""
+    """Possible commit subjects; `naming` selects one."""
     source: str
-    """Section of the requirement document, or of the protocol, that this row restates."""
+    """Section of the requirement document, or of the protocol, that defines this row."""
     format: Format = Format.JSONL
     header: str = ""
     """Shape of the object, or of line 1, named below `yolo_fs.schemas`; a JSONL artifact with a
     header and no body has one line only."""
     body: tuple[str, ...] = ()
-    """Shapes of the other lines; the first that matches a record reads it, else the first."""
+    """Shapes of the other lines; the first that matches a record validates it, else the first of
+    all."""
     relaxed: tuple[str, ...] = ()
-    """Header and body shapes that apply instead when the first of them matches line 1."""
+    """Header and body shapes to use instead if the first of them matches line 1."""
     naming: Naming = Naming.PLACE
     checks: tuple[Check, ...] = ()
     home: Home = Home.PHASE
     step: str = ""
     """Key of the workflow step that produces it; empty when any step may."""
     made_by: Dept | None = None
-    """The one department that makes it; None where the file name says which, or any may."""
+    """The only department that makes it; None if the file name gives it, or any may."""
     append_only: bool = False
     """Lines are only ever added."""
     is_shared: bool = False
-    """Whoever works on the phase adds to it; what is append-only is so, too."""
+    """Everyone who works on the phase adds to it; an append-only artifact is always shared."""
     updated_by: tuple[Role, ...] = ()
-    """Roles that bring records up to date which others produced."""
+    """Roles that update records which others produced."""
     sent_by: tuple[Role, ...] = ()
-    """Who sends the message that it keeps, where that alone says whose word it is."""
+    """Senders of the message in it, where only that tells the author."""
     meets: Meeting = Meeting.WHOLE
-    """How two versions of it become one."""
+    """How two versions of it merge."""
     named_by: tuple[str, ...] = ()
-    """Fields that together name a record among those of its file; where there are none: `id`, else
+    """Fields that together identify a record within its file; where there are none: `id`, else
     `name`."""
     needs_body: bool = False
-    """A header without any body line is not an artifact yet."""
+    """A header without a body line is incomplete."""
     repeats_header: bool = False
     """The file may hold several blocks, each of a header and its body."""
     needs_plans: bool = False
-    """What its header says of several plans depends on which there are beside it."""
+    """The meaning of a header with several plans depends on which plans exist beside it."""
 
     def named(
         self, prefix: str = "", plan: str = "", *, phase: str = "", department: str = ""
@@ -201,8 +202,7 @@ class Artifact(NamedTuple):
     def shape_of(
         self, record: Mapping[str, Any], *, position: int, first: Mapping[str, Any]
     ) -> type[Wire] | None:
-        """Return the shape that reads the record at `position` (from 0) of a file whose first
-        record is `first`.
+        """Return the shape for the record at `position` (from 0) in a file with `first` as line 1.
 
         None: the artifact has no such line.
         """
@@ -222,8 +222,7 @@ class Artifact(NamedTuple):
     def shapes_of(self, records: Sequence[Record]) -> Iterator[tuple[Record, type[Wire] | None]]:
         """Yield each record of a file with its shape.
 
-        Blank lines may stand before the header. Where line 1 could not be read, the records are
-        what is below it.
+        Blank lines may precede the header. If line 1 is unreadable, the records start below it.
         """
         first = records[0] if records and self._begins(records[0]) else Record(1, {})
         for record in records:
@@ -686,8 +685,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     ),
 )
 
-# Coordination that is gone when its phase is, and the session files: never committed.
-#
+# Coordination files that disappear with their phase, and session files: never committed.
 RUNTIME: tuple[str, ...] = (
     ".dept-status-*",
     ".handoff-*",
@@ -709,9 +707,9 @@ RUNTIME: tuple[str, ...] = (
 
 
 STATE_KINDS = frozenset({"state", "execution-state", "phase-orchestration"})
-"""Kinds that are kept beside the branch as long as it does not have them."""
+"""Kinds that are maintained outside of the branch until it has them."""
 IGNORED_STATES = (".execution-state.json", ".phase-orchestration.json")
-"""Of these, the files that `init` lets git ignore: no step ends with them."""
+"""Those of these kinds that `init` makes git ignore: no step ends with them."""
 HIDDEN: tuple[str, ...] = (
     "/.yolo-planning/state.json",
     "/.yolo-planning/**/.execution-state.json",
@@ -720,12 +718,13 @@ HIDDEN: tuple[str, ...] = (
     "/.yolo-planning/phases/*/.dept-lock-*",
     "/.yolo-planning/phases/*/.handoff-*",
 )
-"""Patterns, as git reads them, of what is kept beside the branch."""
+"""Patterns, in git's syntax, of the files that are maintained outside of the branch."""
 
 
 def comes_beside(main: Artifact, other: Artifact) -> bool:
-    """Return whether the commit of one artifact may bring another: the state that it moves, and at
-    the sign-off the roadmap.
+    """Return whether the commit of one artifact may include another.
+
+    It may include the state that it advances, and at the sign-off the roadmap.
     """
     return main.kind != other.kind and (
         other.kind == "state" or (main.kind, other.kind) == ("state", "roadmap")

@@ -1,6 +1,6 @@
-"""The values that rules speak in: places, verdicts and surroundings.
+"""The values that rules exchange: places, verdicts and surroundings.
 
-No dict stands between two floors.
+Layers pass these types to each other, never a dict.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     artifact: Artifact
     phase: PhaseId | None = None
     plan: PlanId | None = None
-    """The plan that the file name spells."""
+    """The plan in the file name."""
     department: str = DEFAULT_DEPARTMENT
 
     @property
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 class PlanFacts(NamedTuple):
-    """What other artifacts may ask of a plan."""
+    """Facts about a plan for the checks of other artifacts."""
 
     wave: int | float
     needs: tuple[str, ...]
@@ -47,17 +47,17 @@ class PlanFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known around one artifact when its references are checked."""
+    """The context in which the references of one artifact are checked."""
 
     plans: Mapping[str, PlanFacts] = field(default_factory=dict)
-    """Plan id → facts, of every readable plan of the phase but this one."""
+    """Plan id → facts, of every other readable plan of the phase."""
     commits: Mapping[str, bool] = field(default_factory=dict)
     """Commit hash → whether the repository has it, for the hashes that the artifact mentions."""
     present: frozenset[str] = frozenset()
-    """Ids of the plans that have a file beside it, readable or not."""
+    """Ids of the plans with a file beside it, readable or not."""
 
 
-# The verdict is the result of one look at a path. Every candidate has exactly one.
+# A verdict is the result of one check of a path. Every candidate has exactly one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Invalid: never committed, never edited; its writer is told."""
+    """Invalid: never committed, never edited; its author is told."""
 
     findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Valid, but the moment or the place is not right; checked again automatically."""
+    """Valid, but not to be committed at this time or place; checked again automatically."""
 
     reason: Reason
     findings: tuple[Finding, ...] = ()
@@ -91,7 +91,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Not to be judged yet."""
+    """Not checked yet."""
 
     reason: Reason
 
@@ -114,7 +114,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """No artifact."""
+    """Not an artifact."""
 
     reason: Reason = Reason.NOT_AN_ARTIFACT
 

@@ -1,9 +1,9 @@
-"""What somebody wants to read or write, and which paths a role may: context isolation, a
+"""What an actor wants to read or write, and which paths a role may: context isolation, a
 department's own area, the files of the active plan.
 
-Paths are given resolved and relative to the repository, so that no link and no `..` leads around a
-rule. What the tables never let a role receive is refused, and so is writing it; what they do not
-mention is nobody's secret. See docs/dev/sources.md#document-002.
+Paths are given resolved and relative to the repository, so that links and `..` cannot bypass a
+rule. What the tables never let a role receive may be neither read nor written; what they do not
+mention is not secret. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from yolo_fs.protocol.isolation import (
 )
 
 GIT_DIFF = "git diff"
-"""Stands for the changes themselves, which no path is."""
+"""Stands for the changes themselves, which have no path."""
 
 _QA_KINDS = frozenset({"verification", "qa-code", "manual-qa", "gaps", "qa-gate-results"})
 _CONTEXT = re.compile(r"(?:[0-9]{2}-)?CONTEXT(?:-(?P<department>[a-z]+))?\.md")
@@ -69,7 +69,7 @@ _PROSE = (".md", ".txt", ".rst")
 
 @dataclass(frozen=True)
 class Target(ClassifiedPath):
-    """What somebody wants to read or write."""
+    """What an actor wants to read or write."""
 
     path: str
     """POSIX path relative to the repository, resolved; `git diff` for the changes themselves."""
@@ -104,7 +104,7 @@ class Target(ClassifiedPath):
 
     @property
     def department(self) -> Dept | None:
-        """The department whose artifact it is; None for what several share."""
+        """The department whose artifact it is; None if several share it."""
         if self.place is None:
             return None
         if self.place.artifact.made_by or "{dep" not in self.place.artifact.file:
@@ -114,9 +114,11 @@ class Target(ClassifiedPath):
 
     @property
     def context_of(self) -> str | None:
-        """The department of a context file, empty if it names none; None if it is no such file."""
-        found = _CONTEXT.fullmatch(self.name) if self.is_planning else None
-        return (found["department"] or "") if found else None
+        """The department of a context file, empty if it names none; None if it is not such a
+        file.
+        """
+        match = _CONTEXT.fullmatch(self.name) if self.is_planning else None
+        return (match["department"] or "") if match else None
 
 
 _Is = Callable[[Target, Item, Actor], bool]
@@ -147,7 +149,10 @@ def _is_other_context(target: Target, _: Item, actor: Actor) -> bool:
 
 
 def _is_other_artifact(target: Target, _: Item, actor: Actor) -> bool:
-    """What a department was handed is its own from then on."""
+    """Return whether an artifact belongs to another department.
+
+    Once it is handed over, it belongs to its receiver.
+    """
     own = actor.department or DEFAULT_DEPARTMENT
     rows = (row for row in BORDERS if row.department is own)
     handed = any(means(item, target, actor) for row in rows for item in row.receives)
@@ -206,7 +211,7 @@ MEANS: Mapping[What, _Is] = {
 
 
 def sealed(target: Target) -> Sealed | None:
-    """Return the row that keeps a file from every agent; None for all other files."""
+    """Return the row that denies a file to every agent; None for all other files."""
     *folders, name = target.path.casefold().split("/")
     for row in SEALED:
         if any(fnmatchcase(name, pattern) for pattern in row.names) or not {
@@ -217,7 +222,7 @@ def sealed(target: Target) -> Sealed | None:
 
 
 def means(item: Item, target: Target, actor: Actor) -> bool:
-    """Return whether an entry of the tables speaks of a target."""
+    """Return whether an entry of the tables covers a target."""
     return MEANS[item.what](target, item, actor)
 
 
@@ -236,7 +241,7 @@ _UNNAMED = "Whoever does not say who they are may touch only what everybody may:
 
 
 def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
-    """Return whether somebody may read a path.
+    """Return whether an actor may read a path.
 
     `work`: what they do, such as `Code Review`; empty for any of it.
     """
@@ -254,10 +259,10 @@ def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
 
 
 def _never(actor: Actor, target: Target, work: str) -> str:
-    """Return the rule that keeps a path from somebody; nothing when none does."""
+    """Return the rule that denies a path to an actor; empty if there is none."""
     if row := sealed(target):
-        return _sealed_rule(target, row)
-    for item, source in _denied(actor, work):
+        return _explain_sealed(target, row)
+    for item, source in _denied_items_of(actor, work):
         if means(item, target, actor):
             return f"{actor.name} never receives {item.text}. {rule_of(source)}"
     barrier = barrier_between(actor.department, target.department)
@@ -269,11 +274,11 @@ def _never(actor: Actor, target: Target, work: str) -> str:
     return ""
 
 
-def _sealed_rule(target: Target, row: Sealed) -> str:
+def _explain_sealed(target: Target, row: Sealed) -> str:
     return f"{target.name} is {row.what}, and no agent's to read or to write. {rule_of(row.source)}"
 
 
-def _denied(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
+def _denied_items_of(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
     for row in _rows(actor, work):
         yield from ((item, row.source) for item in row.never)
 
@@ -284,8 +289,9 @@ def _received(actor: Actor, work: str) -> Iterator[tuple[Item, str]]:
 
 
 def _rows(actor: Actor, work: str) -> Iterator[Scope | Border]:
-    """Yield the rows of a role: the one of what they do, else all of them, of which each may
-    refuse; then borders.
+    """Yield the rows of a role: the one of its current work, else all; then the borders.
+
+    Any single row may refuse.
     """
     own = [row for row in SCOPES if row.role is actor.role]
     yield from [row for row in own if row.mode == work] or own
@@ -293,15 +299,15 @@ def _rows(actor: Actor, work: str) -> Iterator[Scope | Border]:
 
 
 class ActivePlan(NamedTuple):
-    """The plan that is being worked on."""
+    """The plan that is being implemented."""
 
     id: PlanId
     files: frozenset[str]
-    """Files, and directories, that it may touch; empty when it says nothing."""
+    """Files and directories that it may change; empty if it names none."""
 
 
 def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> AccessDecision:
-    """Return whether somebody may write a path.
+    """Return whether an actor may write a path.
 
     `plan`: the active one; None when nothing is being implemented.
     """
@@ -317,13 +323,13 @@ def may_write(actor: Actor, target: Target, plan: ActivePlan | None = None) -> A
 
 
 def outside(actor: Actor | None, shown: str) -> AccessDecision:
-    """Return the no to a path that leads out of the repository."""
+    """Return the refusal for a path outside of the repository."""
     rule = f"{shown} lies outside of the repository. {_PLAN}"
     return refusal(actor, rule) if actor else AccessDecision(False, rule)
 
 
 def may_anybody_read(target: Target, everybody: Iterable[Actor]) -> AccessDecision:
-    """Return whether somebody may read a path who has not said who they are: what all may."""
+    """Return whether an unidentified caller may read a path: only what every agent may."""
     for actor in everybody:
         answer = may_read(actor, target)
         if not answer.allowed:
@@ -332,13 +338,13 @@ def may_anybody_read(target: Target, everybody: Iterable[Actor]) -> AccessDecisi
 
 
 def may_anybody_write(target: Target, departments: Collection[Dept]) -> AccessDecision:
-    """Return whether somebody may write a path who has not said who they are: what belongs to no
-    department, or to the only one that works.
+    """Return whether an unidentified caller may write a path.
 
-    `departments`: those that work.
+    It may if the path belongs to no department, or to the only active one. `departments`: the
+    active ones.
     """
     if row := sealed(target):
-        return AccessDecision(False, _sealed_rule(target, row))
+        return AccessDecision(False, _explain_sealed(target, row))
     owner = target.department
     if owner is None or [*departments] == [owner]:
         return AccessDecision(True, f"It is in no department's part alone. {_AREA}")
@@ -352,7 +358,7 @@ def personal(path: str) -> Personal | None:
 
 
 def _refused(actor: Actor, target: Target) -> AccessDecision | None:
-    """Return the no to a write, whatever is being worked on, with the next one to ask."""
+    """Return the refusal of a write that holds for any plan, with the next agent to ask."""
     answer = _forbidden(actor, target)
     if answer is None or not (personal(target.path) or target.place):
         return answer
@@ -364,17 +370,24 @@ def _refused(actor: Actor, target: Target) -> AccessDecision | None:
 
 @lru_cache(maxsize=256)
 def _writers(target: Target, mode: Mode) -> frozenset[Actor]:
-    """Return the agents that may write it; the user where none may."""
-    found = frozenset(one for one in everybody(mode) if _forbidden(one, target) is None)
-    return frozenset(one for one in found if one.role is not Role.USER) or found
+    """Return the agents that may write it; the user if no agent may."""
+    writers = frozenset(actor for actor in everybody(mode) if _forbidden(actor, target) is None)
+    return frozenset(actor for actor in writers if actor.role is not Role.USER) or writers
 
 
 def _forbidden(actor: Actor, target: Target) -> AccessDecision | None:
-    if answer := _status_file(actor, target):
+    if answer := _refuse_status_file(actor, target):
         return answer
     if actor.role is Role.USER:
         return None
-    rules = (_repository, _personal, _tool, _hidden, _department_area, _others_work)
+    rules = (
+        _repository,
+        _refuse_personal,
+        _tool,
+        _hidden,
+        _refuse_other_department,
+        _refuse_others_work,
+    )
     return next(filter(None, (refuse(actor, target) for refuse in rules)), None)
 
 
@@ -384,7 +397,7 @@ def _repository(actor: Actor, target: Target) -> AccessDecision | None:
     return None
 
 
-def _personal(actor: Actor, target: Target) -> AccessDecision | None:
+def _refuse_personal(actor: Actor, target: Target) -> AccessDecision | None:
     row = personal(target.path)
     if row is None:
         return None
@@ -394,12 +407,14 @@ def _personal(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _tool(actor: Actor, target: Target) -> AccessDecision | None:
-    """A role without Write or Edit writes only what it produces, through Bash if at all."""
+    """Refuse a role without Write or Edit, except for what it produces and can write through
+    Bash.
+    """
     return None if can_write(actor, target.name) else may_use(actor, "Write")
 
 
-def _others_work(actor: Actor, target: Target) -> AccessDecision | None:
-    """An artifact is written by whoever produces it, or for them where they have no tool."""
+def _refuse_others_work(actor: Actor, target: Target) -> AccessDecision | None:
+    """Refuse an artifact unless the actor produces it, or acts for a producer without a tool."""
     producers = producers_of(target.kind)
     if not producers or _writes_for_others(actor, target):
         return None
@@ -411,7 +426,7 @@ def _others_work(actor: Actor, target: Target) -> AccessDecision | None:
 
 
 def _writes_for_others(actor: Actor, target: Target) -> bool:
-    """Return whether somebody writes an artifact for those who produce it and have no tool."""
+    """Return whether an actor writes an artifact on behalf of producers without a tool."""
     _, for_others = writers_of(target.kind, target.name, _home_of(actor, target), actor.mode)
     return not for_others.isdisjoint(_roles(actor))
 
@@ -421,7 +436,7 @@ def _home_of(actor: Actor, target: Target) -> Dept | None:
 
 
 def _roles(actor: Actor) -> frozenset[Role]:
-    """Return the roles that somebody speaks for: go.md is the Owner's proxy."""
+    """Return the roles that an actor acts in: go.md is the Owner's proxy."""
     return frozenset({actor.role, Role.OWNER} if actor.role is Role.GO else {actor.role})
 
 
@@ -432,14 +447,14 @@ def _hidden(actor: Actor, target: Target) -> AccessDecision | None:
     return refusal(actor, rule) if rule else None
 
 
-def _status_file(actor: Actor, target: Target) -> AccessDecision | None:
+def _refuse_status_file(actor: Actor, target: Target) -> AccessDecision | None:
     if not (target.is_planning and target.name.startswith(".dept-status-")):
         return None
     rule = "A department's status is written under its lock alone."
     return AccessDecision(False, rule, ("yolo-fs dept update",), ())
 
 
-def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
+def _refuse_other_department(actor: Actor, target: Target) -> AccessDecision | None:
     own = actor.department
     if own is None:
         return None
@@ -448,7 +463,7 @@ def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
         rule = (
             f"{target.name} is an artifact of {owner}; {actor.name} writes those of {own}. {_AREA}"
         )
-        return _lead_of(actor, owner, rule)
+        return _refer_to_lead(actor, owner, rule)
     area = next(
         (area for area in DEPARTMENT_BY_NAME[own].off_limits if f"{target.path}/".startswith(area)),
         "",
@@ -458,8 +473,10 @@ def _department_area(actor: Actor, target: Target) -> AccessDecision | None:
     return None
 
 
-def _lead_of(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
-    """Return a no: a Lead asks the other Lead where that is allowed, others their report-to."""
+def _refer_to_lead(actor: Actor, owner: Dept, rule: str) -> AccessDecision:
+    """Return a refusal: a Lead asks the other Lead where that is allowed, others their
+    report-to.
+    """
     other = Actor(Role.LEAD, owner, Mode.MULTI)
     is_open = (
         actor.role is Role.LEAD and may_contact(actor._replace(mode=Mode.MULTI), other).allowed

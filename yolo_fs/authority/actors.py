@@ -1,8 +1,8 @@
-"""Who asks whether something is allowed, to whom that one reports, and to whom that one may write,
-whatever the message; and the form of the answer. Pure.
+"""The actor of a permission check, whom it reports to, and whom it may write to at all; and the
+form of the decision. Pure.
 
-Only neighbours in the chain speak with each other, Leads across departments, and the Owner's proxy
-with the user. See docs/dev/sources.md#document-002.
+Only neighbours in the chain communicate, Leads across departments, and the Owner's proxy with the
+user. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AccessDecision(NamedTuple):
 
     allowed: bool
     rule: str
-    """The rule that decides, with its name."""
+    """The deciding rule, with its name."""
     ask: tuple[str, ...] = ()
     """Whom to ask instead, nearest first."""
     bring: tuple[str, ...] = ()
@@ -44,11 +44,11 @@ class AccessDecision(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """Somebody in the company, in a department."""
+    """A role, in a department."""
 
     role: Role
     department: Dept | None = None
-    """Backend, frontend or uiux; None for those who belong to no single one of them."""
+    """Backend, frontend or uiux; None for a role that belongs to no single one of them."""
     mode: Mode = Mode.SINGLE
 
     @property
@@ -65,11 +65,11 @@ class Actor(NamedTuple):
         """Return whether an artifact is what this agent produces, in its own department."""
         produced = self.agent.produces if self.agent else ()
         return self.department in (None, place.department) and any(
-            place.name.endswith(one) for one in produced
+            place.name.endswith(ending) for ending in produced
         )
 
     def peer(self, role: Role) -> Actor:
-        """Return whoever has another role in the same department."""
+        """Return the actor of another role in the same department."""
         return self._replace(role=role)
 
 
@@ -82,7 +82,7 @@ _OUTSIDE_CHAIN: Mapping[Role, Role] = {
     Role.OWNER: Role.USER,
     Role.GO: Role.USER,
 }
-"""Report-tos of those whom the escalation table leaves out."""
+"""Report-tos of the roles that the escalation table omits."""
 
 _OTHER_NAMES = {
     "go": Role.GO,
@@ -93,12 +93,12 @@ _INSTANCE = re.compile(r"-[0-9]+")
 
 
 def mode_of(switches: Switches) -> Mode:
-    """Return whether one department works or several."""
+    """Return the mode: one active department or several."""
     return Mode.MULTI if switches.several_departments else Mode.SINGLE
 
 
 def reports_to(actor: Actor) -> Role | None:
-    """Return the direct report-to of a role; None above the user."""
+    """Return the role that a role directly reports to; None for the user."""
     chain = next(row for row in CHAINS if row.mode is actor.mode)
     if above := chain.above(actor.role):
         return above
@@ -111,7 +111,7 @@ def reports_to(actor: Actor) -> Role | None:
 
 
 def superiors(actor: Actor) -> Iterator[Actor]:
-    """Yield whom an actor reports to, and so on up to the user."""
+    """Yield the report-to of an actor, and so on up to the user."""
     above = reports_to(actor)
     while above is not None:
         actor = actor.peer(above)
@@ -120,34 +120,35 @@ def superiors(actor: Actor) -> Iterator[Actor]:
 
 
 def rule_of(source: str) -> str:
-    """Return the sentence by which a message names the rule that a row restates."""
+    """Return the sentence with which a message cites the rule behind a row."""
     return f"Rule: {section_of(source)}."
 
 
 def section_of(source: str) -> str:
-    """Return the section of a document that a row restates, or its whole source."""
+    """Return the section of the document behind a row, or the whole source."""
     section = re.search(r'"([^"]+)"', source)
     return section[1] if section else source
 
 
 def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
-    """Return a no: whom to ask is the direct report-to, unless somebody is named; before one to
-    whom no way is open stands the next on the way there.
+    """Return a refusal that names whom to ask: the direct report-to, or the roles in `ask`.
+
+    A role that the actor may not contact is preceded by the next one on the way there.
     """
     above = reports_to(actor)
     roles = ask or ((above,) if above else ())
-    way = (one.name for role in roles for one in _way_to(actor, actor.peer(role)))
+    way = (contact.name for role in roles for contact in _next_contact_to(actor, actor.peer(role)))
     return AccessDecision(False, rule, tuple(dict.fromkeys(way)), BRING)
 
 
-def _way_to(actor: Actor, goal: Actor) -> Iterator[Actor]:
-    """Yield whom somebody writes to on the way to another, and that other."""
+def _next_contact_to(actor: Actor, goal: Actor) -> Iterator[Actor]:
+    """Yield the actor to write to on the way to a goal."""
     above, row = reports_to(actor), ESCALATES_BY_ROLE.get(actor.role)
     if row and row.on_fail is goal.role:  # a FAIL goes there at once
         yield goal
         return
     steps = (goal, *((actor.peer(above),) if above else ()), actor.peer(Role.GO))
-    yield next((one for one in steps if _open_way(actor, one)), goal)
+    yield next((contact for contact in steps if _open_way(actor, contact)), goal)
     yield goal
 
 
@@ -162,18 +163,19 @@ def find_department(name: str) -> Dept:
     Raises:
         YoloError: UNKNOWN_NAME.
     """
-    found = department_of(name)
-    if found is None:
+    department = department_of(name)
+    if department is None:
         hint = f"The departments are {', '.join(WORKING_NAMES)}."
         raise YoloError(
             Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
-    return found
+    return department
 
 
 def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SINGLE) -> Actor:
-    """Return who is called so: a role, its label, an agent with or without `yolo-`, or an instance
-    such as `dev-1`.
+    """Return the actor of a name: a role, its label, an agent, or an instance such as `dev-1`.
+
+    An agent's name may lack `yolo-`.
 
     Raises:
         YoloError: UNKNOWN_NAME when there is nobody of that name in that department.
@@ -187,46 +189,45 @@ def find_actor(name: str, department: Dept | None = None, mode: Mode = Mode.SING
     agent = AGENT_BY_NAME.get(spelled)
     role = agent.role if agent else _OTHER_NAMES.get(spelled)
     if role is None:
-        raise _nobody(name)
+        raise _error_for_unknown_agent(name)
     own = agent.department if agent and agent.department in WORKING_NAMES else None
     if own is DEFAULT_DEPARTMENT and department is not None:
         own = department  # a bare role name means the one of the department that is asked about
     if own is not None and department not in (None, own):
-        raise _nobody(name, f" in {department}")
+        raise _error_for_unknown_agent(name, f" in {department}")
     return Actor(role, own or department, _mode(role, own or department, mode))
 
 
 def meant_by(actor: Actor, name: str) -> Actor:
-    """Return whom an actor means by a name: `senior` is that of the same department, `yolo-senior`
-    the backend's.
+    """Return the actor that a name means for another: `senior` is the one of its own department.
 
-    A Lead who says `lead` does not mean himself.
+    `yolo-senior` is the backend's. For a Lead, `lead` does not mean itself.
 
     Raises:
         YoloError: UNKNOWN_NAME.
     """
-    found = find_actor(name, None, actor.mode)
+    meant = find_actor(name, None, actor.mode)
     if (
         actor.department is None
-        or found.department not in (None, DEFAULT_DEPARTMENT)
+        or meant.department not in (None, DEFAULT_DEPARTMENT)
         or name.startswith("yolo-")
     ):
-        return found
-    own = found._replace(department=actor.department, mode=actor.mode)
-    return found if own == actor else own
+        return meant
+    own = meant._replace(department=actor.department, mode=actor.mode)
+    return meant if own == actor else own
 
 
 def _mode(role: Role, department: Dept | None, otherwise: Mode) -> Mode:
-    """Return the mode: a second department, or an Owner, is there only when several work."""
+    """Return the mode: a second department or an Owner exists only if several are active."""
     return Mode.MULTI if role is Role.OWNER or is_second(department) else otherwise
 
 
 def is_second(department: Dept | None) -> bool:
-    """Return whether a department works only where several do."""
+    """Return whether a department is active only if several are."""
     return department in WORKING_NAMES and department is not DEFAULT_DEPARTMENT
 
 
-def _nobody(name: str, where: str = "") -> YoloError:
+def _error_for_unknown_agent(name: str, where: str = "") -> YoloError:
     hint = f"There are {', '.join((*AGENT_BY_NAME, Role.GO, Role.USER))}."
     return YoloError(
         Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}{where}", hint=hint, exit_code=Exit.USAGE
@@ -254,14 +255,14 @@ def _rule(which: Rule) -> str:
 
 
 def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
-    """Return whether somebody may write to somebody else at all, whatever the message."""
+    """Return whether an actor may write to another at all, whatever the message."""
     if rule := _open_way(sender, receiver):
         return AccessDecision(True, rule)
-    for forbidden in (_user_is_reached_by_proxy, _departments_are_apart):
+    for forbidden in (_refuse_user_contact, _refuse_across_departments):
         if answer := forbidden(sender, receiver):
             return answer
-    rule = _why_not(sender.role, receiver.role)
-    between = _between(sender, receiver)
+    rule = _explain_refusal(sender.role, receiver.role)
+    between = _role_between(sender, receiver)
     if between is None:
         return refusal(sender, rule)
     beside = receiver if receiver.department else sender
@@ -269,7 +270,7 @@ def may_contact(sender: Actor, receiver: Actor) -> AccessDecision:
 
 
 def _open_way(sender: Actor, receiver: Actor) -> str:
-    """Return the rule by which two may write to each other; nothing when none lets them."""
+    """Return the rule by which two may write to each other; empty if there is none."""
     if sender == receiver:
         return "Nobody needs leave to note something down."
     if Role.USER in (sender.role, receiver.role):
@@ -279,12 +280,12 @@ def _open_way(sender: Actor, receiver: Actor) -> str:
         are_leads = {sender.role, receiver.role} == {Role.LEAD}
         barrier = barrier_between(sender.department, receiver.department)
         return LEADS_ONLY if are_leads and not barrier else ""
-    return _why_linked(sender, receiver) or _why_linked(receiver, sender)
+    return _explain_link(sender, receiver) or _explain_link(receiver, sender)
 
 
-def _between(sender: Actor, receiver: Actor) -> Role | None:
-    """Return through whom somebody speaks with those below; None when the receiver is not below."""
-    above = [one.role for one in superiors(receiver)]
+def _role_between(sender: Actor, receiver: Actor) -> Role | None:
+    """Return the role through which an actor reaches a receiver below; None if it is not below."""
+    above = [superior.role for superior in superiors(receiver)]
     if sender.role in _PROXIES and Role.LEAD in above:
         return Role.LEAD
     levels = (Role.GO, Role.USER) if sender.role is Role.GO else (sender.role,)
@@ -292,7 +293,7 @@ def _between(sender: Actor, receiver: Actor) -> Role | None:
     return above[place - 1] if place else None
 
 
-def _user_is_reached_by_proxy(sender: Actor, receiver: Actor) -> AccessDecision | None:
+def _refuse_user_contact(sender: Actor, receiver: Actor) -> AccessDecision | None:
     if Role.USER not in (sender.role, receiver.role):
         return None
     other = receiver if sender.role is Role.USER else sender
@@ -301,9 +302,10 @@ def _user_is_reached_by_proxy(sender: Actor, receiver: Actor) -> AccessDecision 
     return refusal(sender, rule, *((Role.GO,) if is_last or sender.role is Role.USER else ()))
 
 
-def _departments_are_apart(sender: Actor, receiver: Actor) -> AccessDecision | None:
-    """Return the no between departments: others go up to their own Lead, a Lead asks the other
-    Lead, or the one that relays.
+def _refuse_across_departments(sender: Actor, receiver: Actor) -> AccessDecision | None:
+    """Return the refusal between departments, or None.
+
+    A Lead asks the other Lead or the role that relays; others go to their own Lead.
     """
     if not is_across(sender, receiver):
         return None
@@ -315,13 +317,13 @@ def _departments_are_apart(sender: Actor, receiver: Actor) -> AccessDecision | N
     return AccessDecision(False, rule, (Actor(Role.LEAD, department).name,), ())
 
 
-def is_across(one: Actor, other: Actor) -> bool:
-    both = (one.department in WORKING_NAMES, other.department in WORKING_NAMES)
-    return all(both) and one.department is not other.department
+def is_across(actor: Actor, other: Actor) -> bool:
+    both = (actor.department in WORKING_NAMES, other.department in WORKING_NAMES)
+    return all(both) and actor.department is not other.department
 
 
-def _why_linked(low: Actor, high: Actor) -> str:
-    """Return the rule by which two speak, seen from the lower one; nothing when none lets them."""
+def _explain_link(low: Actor, high: Actor) -> str:
+    """Return the rule by which two may communicate, seen from the lower one; empty if none."""
     if reports_to(low) is high.role:
         return f"{low.role.label} reports to {high.role.label}. {_CHAIN}"
     if low.role is Role.LEAD and high.role is Role.OWNER:
@@ -338,7 +340,7 @@ def _why_linked(low: Actor, high: Actor) -> str:
     )
 
 
-def _why_not(sender: Role, receiver: Role) -> str:
+def _explain_refusal(sender: Role, receiver: Role) -> str:
     if sender is Role.GO:
         return (
             " ".join(row.text for row in ROUTING_RULES[1:3])
@@ -356,11 +358,14 @@ def _why_not(sender: Role, receiver: Role) -> str:
 
 
 def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> AccessDecision:
-    """Return whether an issue may go from one to the other; `is_fail`: it is a FAIL of security."""
+    """Return whether an issue may be escalated from one to the other.
+
+    `is_fail`: it is a FAIL of security.
+    """
     row = ESCALATES_BY_ROLE.get(sender.role)
     if row and row.on_fail:
         if is_fail:
-            return _bypass(sender, receiver, row.on_fail)
+            return _decide_bypass(sender, receiver, row.on_fail)
         if receiver.role is row.on_fail:
             return refusal(
                 sender,
@@ -371,7 +376,7 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> Ac
         return AccessDecision(False, f"Nobody stands above the user. {_CHAIN}")
     by_proxy = receiver.role is Role.GO and above is Role.USER and sender.role is not Role.GO
     if receiver.role is not above and not by_proxy:
-        return refusal(sender, _why_not(sender.role, receiver.role))
+        return refusal(sender, _explain_refusal(sender.role, receiver.role))
     if is_across(sender, receiver):
         return refusal(sender, LEADS_ONLY)
     way = (
@@ -383,7 +388,7 @@ def may_escalate(sender: Actor, receiver: Actor, *, is_fail: bool = False) -> Ac
 
 
 def escalation_of(sender: Actor, occasion: str) -> AccessDecision:
-    """Tell to whom an occasion goes, such as `2 task failures`, and what is brought along."""
+    """Return to whom an occasion is escalated, such as `2 task failures`, and what to bring."""
     row = ESCALATES_BY_ROLE.get(sender.role)
     is_fail = _FAIL in occasion.lower().split() and row is not None and row.on_fail is not None
     above = row.on_fail if is_fail and row else reports_to(sender)
@@ -403,7 +408,7 @@ def escalation_of(sender: Actor, occasion: str) -> AccessDecision:
     )
 
 
-def _bypass(sender: Actor, receiver: Actor, to: Role) -> AccessDecision:
+def _decide_bypass(sender: Actor, receiver: Actor, to: Role) -> AccessDecision:
     rule = _rule(Rule.SECURITY_FAIL_BYPASSES)
     return (
         AccessDecision(True, rule)
@@ -413,7 +418,7 @@ def _bypass(sender: Actor, receiver: Actor, to: Role) -> AccessDecision:
 
 
 def check_agent(name: str) -> None:
-    """Do nothing where a name, unless it is empty, is that of somebody who has rights.
+    """Check that a name, unless it is empty, is that of an actor with rights.
 
     Raises:
         YoloError: UNKNOWN_NAME.

@@ -1,8 +1,8 @@
-"""Who may decide what, and who may use which tool; and decisions that somebody took outside of his
-authority. Pure.
+"""Who may decide what, and who may use which tool; and decisions outside of an agent's authority.
+Pure.
 
-A topic is that of the matrix when its words are. What the matrix does not name is nobody's to
-guess: it goes up. See docs/dev/sources.md#document-000 and #document-002.
+Topics are matched to the matrix by their words. A topic that is not in the matrix is escalated,
+never guessed. See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ LANE = (
     'If a question doesn\'t fit your "CAN Decide" column, escalate immediately. '
     "Never guess or make out-of-scope decisions."
 )
-"""As printed below the matrix."""
+"""The sentence printed below the matrix."""
 ADVISORY = "returns findings to whoever has the tool, who writes and commits them"
 _ALL = "All"
 
 
 class _Fit(IntEnum):
-    """How well a topic is the one that is asked about."""
+    """How well a topic matches the question."""
 
     NONE = 0
     PART = 1
-    """The words of the question are some of the topic's."""
+    """The words of the question are a part of the topic's."""
     EXACT = 2
 
 
@@ -52,43 +52,45 @@ def may_decide(actor: Actor, topic: str) -> AccessDecision:
     row = AUTHORITY_BY_ROLE.get(Role.OWNER if actor.role is Role.GO else actor.role)
     if row is None:
         return refusal(actor, f"The matrix gives {actor.role.label} no authority. {_MATRIX}")
-    asked = _words(topic)
-    own, fit = _best_own(row, asked)
-    must, must_fit = _best_other(row, asked)
+    words = _words(topic)
+    own, fit = _find_decided_topic(row, words)
+    must, must_fit = _find_escalated_topic(row, words)
     if must and must_fit >= fit:
         return refusal(actor, f"MUST escalate: {must}. {_MATRIX}", *must.ask)
     if own:
         return AccessDecision(True, f"CAN decide: {own}. {_MATRIX}")
-    return refusal(actor, f"{LANE}{_whose(asked, row)} {_MATRIX}")
+    return refusal(actor, f"{LANE}{_name_other_deciders(words, row)} {_MATRIX}")
 
 
-def _best_own(row: Authority, asked: frozenset[str]) -> tuple[str, _Fit]:
-    fits = [(_fit_own(topic, asked), topic) for topic in row.decides]
-    fit, topic = max(fits, key=lambda one: one[0], default=(_Fit.NONE, ""))
+def _find_decided_topic(row: Authority, words: frozenset[str]) -> tuple[str, _Fit]:
+    fits = [(_fit_own(topic, words), topic) for topic in row.decides]
+    fit, topic = max(fits, key=lambda pair: pair[0], default=(_Fit.NONE, ""))
     return (topic, fit) if fit else ("", fit)
 
 
-def _best_other(row: Authority, asked: frozenset[str]) -> tuple[Topic | None, _Fit]:
-    fits = [(_fit(topic.text, asked), topic) for topic in row.escalates]
-    fit, topic = max(fits, key=lambda one: one[0])
+def _find_escalated_topic(row: Authority, words: frozenset[str]) -> tuple[Topic | None, _Fit]:
+    fits = [(_fit(topic.text, words), topic) for topic in row.escalates]
+    fit, topic = max(fits, key=lambda pair: pair[0])
     return (topic if fit else None), fit
 
 
-def _fit(text: str, asked: frozenset[str]) -> _Fit:
+def _fit(text: str, words: frozenset[str]) -> _Fit:
     main, *examples = _names(text)
-    if asked in (main, *examples):
+    if words in (main, *examples):
         return _Fit.EXACT
-    return _Fit.PART if asked and asked <= main.union(*examples) else _Fit.NONE
+    return _Fit.PART if words and words <= main.union(*examples) else _Fit.NONE
 
 
-def _fit_own(text: str, asked: frozenset[str]) -> _Fit:
-    """Say yes to less than no: a question that shares some words with a topic is not that topic."""
-    fit = _fit(text, asked)
-    return fit if fit is not _Fit.PART or 2 * len(asked) >= len(_names(text)[0]) else _Fit.NONE
+def _fit_own(text: str, words: frozenset[str]) -> _Fit:
+    """Rate a partial match stricter than for a refusal: sharing some words is not the same
+    topic.
+    """
+    fit = _fit(text, words)
+    return fit if fit is not _Fit.PART or 2 * len(words) >= len(_names(text)[0]) else _Fit.NONE
 
 
 def _names(text: str) -> list[frozenset[str]]:
-    """Return the words of a topic, and those of each example that it gives in parentheses."""
+    """Return the words of a topic, and those of each of its examples in parentheses."""
     main, _, rest = text.partition("(")
     return [_words(main), *(_words(part) for part in re.split(r"[,/)]", rest) if _words(part))]
 
@@ -115,13 +117,15 @@ _FILLERS = frozenset(
 
 
 def _words(text: str) -> frozenset[str]:
-    found = re.findall(r"[a-z0-9<.-]+", text.lower())
-    words = (word.strip(".-") for word in found)
+    tokens = re.findall(r"[a-z0-9<.-]+", text.lower())
+    words = (word.strip(".-") for word in tokens)
     return frozenset(word.removesuffix("s") for word in words if word and word not in _FILLERS)
 
 
-def _whose(asked: frozenset[str], own: Authority) -> str:
-    others = [row.role.label for row in AUTHORITY if row is not own and _best_own(row, asked)[0]]
+def _name_other_deciders(words: frozenset[str], own: Authority) -> str:
+    others = [
+        row.role.label for row in AUTHORITY if row is not own and _find_decided_topic(row, words)[0]
+    ]
     return f" {' and '.join(others)} may decide it." if others else ""
 
 
@@ -137,18 +141,18 @@ def may_use(actor: Actor, tool: str) -> AccessDecision:
         f"{agent.full_name} has {', '.join(agent.tools)} and no {safe(tool)} tool: it "
         f"{ADVISORY}. {rule}"
     )
-    able = next((one.role for one in superiors(actor) if has_tool(one, tool)), None)
+    able = next((superior.role for superior in superiors(actor) if has_tool(superior, tool)), None)
     return refusal(actor, reason, *((able,) if able else ()))
 
 
 def has_tool(actor: Actor, tool: str) -> bool:
     """Return whether the roster lists the tool."""
     tools = actor.agent.tools if actor.agent else ()
-    return _ALL in tools or tool.lower() in (one.lower() for one in tools)
+    return _ALL in tools or tool.lower() in (name.lower() for name in tools)
 
 
 def decisions_out_of_lane(facts: PhaseFacts) -> Iterator[Finding]:
-    """Yield the decisions of a phase that their agents had to escalate."""
+    """Yield the decisions of a phase that their agents should have escalated."""
     for filed in facts.of_kind("decisions"):
         yield from decision_findings(filed.place.path, filed.lines, facts)
 
@@ -156,10 +160,10 @@ def decisions_out_of_lane(facts: PhaseFacts) -> Iterator[Finding]:
 def decision_findings(
     path: str, lines: Iterable[Mapping[str, Any]], facts: PhaseFacts
 ) -> Iterator[Finding]:
-    """Yield what of a log of decisions is outside of its agent's authority.
+    """Yield the decisions in a log that are outside of their agent's authority.
 
-    Free text is held against the topics of the matrix; a key `topic`, which nobody has to write,
-    says it outright.
+    Free text is compared with the topics of the matrix; the optional key `topic` gives the topic
+    directly.
     """
     mode = mode_of(facts.switches)
     for number, line in enumerate(lines, 1):
@@ -189,6 +193,6 @@ def _out_of_lane(actor: Actor, line: Mapping[str, Any]) -> AccessDecision | None
     if isinstance(topic := line.get("topic"), str):
         answer = may_decide(actor, topic)
         return None if answer.allowed else answer
-    said = _words(str(line.get("dec", "")))
-    must = next((topic for topic in row.escalates if _names(topic.text)[0] <= said), None)
+    words = _words(str(line.get("dec", "")))
+    must = next((topic for topic in row.escalates if _names(topic.text)[0] <= words), None)
     return refusal(actor, f"MUST escalate: {must}. {_MATRIX}", *must.ask) if must else None

@@ -1,4 +1,4 @@
-"""Files that only a command writes, whoever asks: each sort with what to do instead. Pure.
+"""Files that only a command may write, for any actor: each group with what to do instead. Pure.
 
 See docs/dev/sources.md#document-002.
 """
@@ -12,17 +12,17 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, classify
 
 
 class Guarded(NamedTuple):
-    """Files of one sort that only a command writes."""
+    """One group of files that only a command may write."""
 
     what: str
     names: tuple[str, ...]
     """Patterns of file names."""
     instead: str
-    """What brings about what the writer wants."""
+    """What to do instead."""
     is_state: bool = False
-    """A committed function of history, which teams without our state files write themselves."""
+    """Derived from committed history; teams without our state files write it themselves."""
     source: str = "the documentation of the hosts"
-    """Section that the row restates."""
+    """Section that defines the row."""
 
 
 GUARDED = (
@@ -66,7 +66,7 @@ GUARDED = (
 
 
 def guarded(path: str) -> Guarded | None:
-    """Return the row of a path relative to the repository; None when anybody may write it."""
+    """Return the row of a path relative to the repository; None if any actor may write it."""
     if not path.startswith(f"{PLANNING_ROOT}/"):
         return None
     name = path.rpartition("/")[2]
@@ -76,6 +76,6 @@ def guarded(path: str) -> Guarded | None:
 
 
 def holds_guarded(folder: str) -> bool:
-    """Return whether such files lie in a folder: the planning tree, its `phases/`, a phase."""
+    """Return whether a folder can hold such files: the planning tree, its `phases/`, a phase."""
     parts = folder.rstrip("/*").split("/")
     return parts[0] == PLANNING_ROOT and len(parts) <= 3 and classify(folder) is None

@@ -1,6 +1,6 @@
-"""Who may send which message to whom, and what files show to have gone another way. Pure.
+"""Who may send which message to whom, and messages in files that took a forbidden route. Pure.
 
-A message may go where document 000 sends its type: within a department, but for those between
+A message takes the route that document 000 gives its type: within a department, except between
 Leads. See docs/dev/sources.md#document-000 and #document-002.
 """
 
@@ -39,34 +39,34 @@ def may_send(
     if shape.team_mode and team_mode not in ("auto", shape.team_mode):
         return AccessDecision(False, f"{kind} occurs in team_mode={shape.team_mode} only.")
     if not _is_leg(shape, sender.role, receiver.role):
-        return _right_route(shape, kind, sender, receiver)
+        return _refuse_wrong_route(shape, kind, sender, receiver)
     if kind == "escalation":
         return may_escalate(sender, receiver)
     if kind == "escalation_resolution":
-        return _downwards(sender, receiver)
-    return _between_departments(shape, kind, sender, receiver) or AccessDecision(
+        return _decide_resolution(sender, receiver)
+    return _refuse_wrong_direction(shape, kind, sender, receiver) or AccessDecision(
         True, route_of(kind)
     )
 
 
 def route_of(kind: str) -> str:
-    """Return the route of a type in words."""
+    """Return the route of a message type in words."""
     shape = MESSAGES[kind]
     departments = "" if shape.direction is not Direction.ACROSS else " of another department"
-    stations = [" or ".join(names) for names in _stations(shape)]
+    stations = [" or ".join(names) for names in _stations_of(shape)]
     givers = () if {*WORKING_NAMES} == {*shape.sender_departments} else shape.sender_departments
     of = f" of {' or '.join(givers)}" if departments and givers else ""
     return f"{kind} goes {f'{of} → '.join(stations)}{departments}."
 
 
-def _stations(shape: type[Message]) -> list[tuple[str, ...]]:
+def _stations_of(shape: type[Message]) -> list[tuple[str, ...]]:
     return [shape.sender, *((name,) for name in shape.via), shape.receiver]
 
 
 def _is_leg(shape: type[Message], sender: Role, receiver: Role) -> bool:
     return any(
         _is_one_of(sender, low) and _is_one_of(receiver, high)
-        for low, high in pairwise(_stations(shape))
+        for low, high in pairwise(_stations_of(shape))
     )
 
 
@@ -82,9 +82,11 @@ def _is_one_of(role: Role, names: tuple[str, ...]) -> bool:
     return role.value in names or any(name in names for name in speaks_for)
 
 
-def _right_route(shape: type[Message], kind: str, sender: Actor, receiver: Actor) -> AccessDecision:
+def _refuse_wrong_route(
+    shape: type[Message], kind: str, sender: Actor, receiver: Actor
+) -> AccessDecision:
     onward = next(
-        (high for low, high in pairwise(_stations(shape)) if _is_one_of(sender.role, low)), ()
+        (high for low, high in pairwise(_stations_of(shape)) if _is_one_of(sender.role, low)), ()
     )
     near = sender._replace(department=sender.department or receiver.department)
     ask = tuple(_named(near, name) for name in onward)
@@ -100,8 +102,8 @@ def _named(sender: Actor, name: str) -> str:
     return sender.peer(role).name if role else name
 
 
-def _downwards(sender: Actor, receiver: Actor) -> AccessDecision:
-    """A resolution goes down the way that the issue came up, level by level."""
+def _decide_resolution(sender: Actor, receiver: Actor) -> AccessDecision:
+    """Decide on a resolution: it goes down the way that the issue came up, level by level."""
     above = reports_to(receiver)
     is_level = above is sender.role or (above is Role.USER and sender.role is Role.GO)
     if is_level and not is_across(sender, receiver):
@@ -120,10 +122,10 @@ def _downwards(sender: Actor, receiver: Actor) -> AccessDecision:
     )
 
 
-def _between_departments(
+def _refuse_wrong_direction(
     shape: type[Message], kind: str, sender: Actor, receiver: Actor
 ) -> AccessDecision | None:
-    """Return the no of a message that leaves or stays in its department against its type."""
+    """Return the refusal of a message that leaves, or stays in, its department against its type."""
     leaves = is_across(sender, receiver)
     if shape.direction is not Direction.ACROSS:
         return (
@@ -171,28 +173,30 @@ def _leads(shape: type[Message], sender: Actor, departments: Sequence[Dept]) -> 
 def message_findings(
     value: Mapping[str, Any], path: str, mode: Mode, line: int = 1
 ) -> Iterator[Finding]:
-    """Yield where a message that names sender and receiver takes a route that it may not."""
+    """Yield the route violations of a message that names sender and receiver."""
     if value.get("type") == "dept_handoff":
         ends = (str(value.get("from_dept")), str(value.get("to_dept")))
         actors = [
             Actor(Role.LEAD, Dept(name), Mode.MULTI) for name in ends if name in WORKING_NAMES
         ]
         if len(actors) == 2:
-            yield from _as_finding(
+            yield from _report_refusal(
                 may_send(actors[0], actors[1], "dept_handoff"), path, line, "/to_dept", ends
             )
     elif value.get("type") == "escalation":
-        yield from _escalated(str(value.get("from")), str(value.get("to")), path, line, mode)
+        yield from _check_escalation(str(value.get("from")), str(value.get("to")), path, line, mode)
 
 
 def routes_broken(facts: PhaseFacts) -> Iterator[Finding]:
-    """Yield handoffs of a phase that went to a department which their giver may not write to."""
+    """Yield handoffs of a phase to a department that their sender may not contact."""
     for filed in facts.of_kind("dept-handoff"):
         for number, line in enumerate(filed.lines, 1):
             yield from message_findings(line, filed.place.path, mode_of(facts.switches), number)
 
 
-def _escalated(sender: str, receiver: str, path: str, line: int, mode: Mode) -> Iterator[Finding]:
+def _check_escalation(
+    sender: str, receiver: str, path: str, line: int, mode: Mode
+) -> Iterator[Finding]:
     try:
         low = find_actor(sender, None, mode)
         high = meant_by(low, receiver)
@@ -201,10 +205,10 @@ def _escalated(sender: str, receiver: str, path: str, line: int, mode: Mode) -> 
     answer = may_escalate(low, high)
     if not answer.allowed and low.role is Role.SECURITY and high.role is Role.USER:
         return  # a FAIL, which the message does not spell, goes there
-    yield from _as_finding(answer, path, line, "/to", (sender, receiver))
+    yield from _report_refusal(answer, path, line, "/to", (sender, receiver))
 
 
-def _as_finding(
+def _report_refusal(
     answer: AccessDecision, path: str, line: int, at: str, ends: tuple[str, str]
 ) -> Iterator[Finding]:
     if not answer.allowed:

@@ -1,8 +1,8 @@
-"""Who writes which artifact: whoever produces it by the roster and the steps, and in place of a
-role that has no tool for it, whom that one reports to. Pure.
+"""Who writes which artifact: its producer by the roster and the steps, or the report-to of a
+producer that has no tool for it. Pure.
 
-Nobody approves their own work: what judges it is written by the role that the tables give the
-judgement to. See docs/dev/sources.md#document-002.
+No agent approves its own work: a judgement is written by the role that the tables assign it to. See
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _GAP = re.compile(r"\{[^{}]*\}")
 
 @cache
 def producers_of(kind: str) -> frozenset[Role]:
-    """Return the roles whose work an artifact is; none where the tables leave it to everybody."""
+    """Return the roles that produce an artifact; empty if the tables allow everyone."""
     artifact = by_kind(kind)
     if artifact is None or artifact.append_only or artifact.is_shared:
         return frozenset()
-    named = frozenset(artifact.sent_by) or frozenset(_named_in_tables(artifact))
+    named = frozenset(artifact.sent_by) or frozenset(_roles_in_tables(artifact))
     by_step = STEP_BY_KEY[artifact.step].agents if artifact.step and not named else ()
-    found = named | frozenset(by_step)
-    return found | frozenset(artifact.updated_by) if found else found
+    roles = named | frozenset(by_step)
+    return roles | frozenset(artifact.updated_by) if roles else roles
 
 
-def _named_in_tables(artifact: Artifact) -> Iterator[Role]:
-    """Yield the roles whose row of the roster, or whose step of their own, names it."""
+def _roles_in_tables(artifact: Artifact) -> Iterator[Role]:
+    """Yield the roles whose row of the roster, or whose own step, names the artifact."""
     name = _GAP.sub("", artifact.file).lstrip(".-")
     by_kind = f"{artifact.kind.replace('-', '_')} JSON"
     yield from (row.role for row in AGENTS if {name, by_kind} & {*row.produces})
@@ -46,7 +46,7 @@ def _named_in_tables(artifact: Artifact) -> Iterator[Role]:
 
 
 def can_write(actor: Actor, name: str) -> bool:
-    """Return whether somebody has a tool to write a file of that name: Bash is one for own work."""
+    """Return whether an actor has a tool to write a file; Bash counts for its own work."""
     agent = actor.agent
     if agent is None or not agent.tools:
         return True
@@ -60,10 +60,9 @@ def can_write(actor: Actor, name: str) -> bool:
 def writers_of(
     kind: str, name: str, department: Dept | None, mode: Mode
 ) -> tuple[frozenset[Role], frozenset[Role]]:
-    """Return who writes an artifact: the roles that produce it and have a tool, and those that
-    write it for one that has none.
+    """Return the producers of an artifact that have a tool, and those who write for the others.
 
-    `name`: of the file; `department`: whose it is, None for what several share.
+    `name`: of the file; `department`: whose it is, None if several share it.
     """
     own, for_others = set(), set()
     for role in producers_of(kind):
@@ -71,7 +70,9 @@ def writers_of(
         if can_write(producer, name):
             own.add(role)
             continue
-        able = next((one for one in superiors(producer) if can_write(one, name)), None)
+        able = next(
+            (superior for superior in superiors(producer) if can_write(superior, name)), None
+        )
         if able is not None:
             for_others.add(able.role)
     return frozenset(own), frozenset(for_others)
@@ -79,32 +80,34 @@ def writers_of(
 
 @cache
 def everybody(mode: Mode) -> tuple[Actor, ...]:
-    """Return the agents of the departments that work, then the Owner's proxy and the user."""
-    found = (find_actor(name, None, mode) for name in (*AGENT_BY_NAME, Role.GO, Role.USER))
-    return tuple(actor for actor in found if actor.mode is mode)
+    """Return the agents of the active departments, then the Owner's proxy and the user."""
+    actors = (find_actor(name, None, mode) for name in (*AGENT_BY_NAME, Role.GO, Role.USER))
+    return tuple(actor for actor in actors if actor.mode is mode)
 
 
 @cache
-def _contacts(actor: Actor) -> tuple[Actor, ...]:
-    """Return whom somebody may write to: those of the chain first, of them the departments'."""
-    found = [one for one in everybody(actor.mode) if may_contact(actor, one).allowed]
-    return tuple(sorted(found, key=lambda one: (one.role not in LEVELS, one.department is None)))
+def _contacts_of(actor: Actor) -> tuple[Actor, ...]:
+    """Return whom an actor may write to, those of the chain first."""
+    contacts = [contact for contact in everybody(actor.mode) if may_contact(actor, contact).allowed]
+    return tuple(
+        sorted(
+            contacts, key=lambda contact: (contact.role not in LEVELS, contact.department is None)
+        )
+    )
 
 
 def next_towards(actor: Actor, goals: frozenset[Actor], mode: Mode) -> Actor | None:
-    """Return the first on the shortest way from somebody to one of several by whom they may
-    contact; None where no way leads there.
-    """
+    """Return the first contact on the shortest way to one of several goals; None without a way."""
     start = actor._replace(mode=mode)
     first_by_seen: dict[Actor, Actor] = {start: start}
     reached = [start]
     while reached:
         beyond: list[Actor] = []
-        for one in reached:
-            for other in _contacts(one):
+        for current in reached:
+            for other in _contacts_of(current):
                 if other in first_by_seen:
                     continue
-                first_by_seen[other] = other if one is start else first_by_seen[one]
+                first_by_seen[other] = other if current is start else first_by_seen[current]
                 if other in goals:
                     return first_by_seen[other]
                 beyond.append(other)

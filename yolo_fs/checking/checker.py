@@ -1,4 +1,4 @@
-"""The only way from a file's bytes to its findings, for daemon, validate, verify and hooks."""
+"""Turns a file's bytes into findings, for daemon, validate, verify and hooks alike."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 
 class Checked(NamedTuple):
-    """What a file says, and everything that is wrong with it."""
+    """The content of a file, and everything that is wrong with it."""
 
     records: tuple[Record, ...]
     faults: tuple[Finding, ...]
-    """What is wrong by the protocol: errors and warnings."""
+    """Violations of the protocol: errors and warnings."""
     secrets: tuple[Finding, ...] = ()
     """Credentials in it."""
     torn: bool = False
@@ -74,7 +74,7 @@ class Checker:
 
             faults = ProductHandoffs(snapshot, settings).check_reading(path, reading)
         elif place.artifact.format is Format.FRONT_MATTER:
-            faults = self._packet_faults(data, path, reading, snapshot)
+            faults = self._check_packet(data, path, reading, snapshot)
         else:
             understood = self._examined(place, reading.records, snapshot)
             records = understood.records
@@ -83,13 +83,14 @@ class Checker:
             faults = (*faults, *self._out_of_lane(place, records))
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
-        faults = tuple(_with_example(finding, place) for finding in _of_prose_once(faults))
+        faults = tuple(_add_example_hint(finding, place) for finding in _merge_prose_faults(faults))
         secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
         return Checked(records, faults, secrets, reading.torn)
 
     def _out_of_lane(self, place: Place, records: Sequence[Record]) -> Iterator[Finding]:
-        """Warn of files of a plan that its Devs may not write: else their commit is the first to
-        say so, and the whole chain is asked.
+        """Warn of files in a plan that its Devs may not write.
+
+        Otherwise the first warning would come with their commit, when the whole chain is asked.
         """
         is_plan = place.artifact.kind == "plan" and place.department in DEPARTMENT_BY_NAME
         if not is_plan or not Switches(self._settings.config).several_departments:
@@ -111,14 +112,14 @@ class Checker:
                     )
 
     def check_kind(self, kind: Kind, path: str, data: bytes) -> Checked:
-        """Check the bytes of a file of a kind; nothing is known about its surroundings."""
+        """Check the bytes of a file of a kind, without its surroundings."""
         from yolo_fs.artifacts.catalogue import artifact_of
 
         if artifact := artifact_of(kind):
             return self.check(Place(path, artifact), data, NoTree())
         reading = READERS[kind.format](data, path, self._settings.limits)
         if kind.format is Format.FRONT_MATTER:
-            faults = self._packet_faults(data, path, reading, NoTree())
+            faults = self._check_packet(data, path, reading, NoTree())
         else:
             located = kind.faults(reading.records, self._settings.mode)
             faults = (*reading.findings, *(fault.as_finding(path, line) for line, fault in located))
@@ -148,10 +149,10 @@ class Checker:
         around = Surroundings(plans, commits, present)
         return examine(place, records, around, self._settings.mode)
 
-    def _packet_faults(
+    def _check_packet(
         self, data: bytes, path: str, reading: Reading, snapshot: Snapshot
     ) -> tuple[Finding, ...]:
-        parsed = _placed_packet(data, path, reading, self._settings.limits)
+        parsed = _parse_packet(data, path, reading, self._settings.limits)
         packet, findings = packet_of(parsed, self._settings.mode)
         session = self._session_of(packet, path, snapshot) if packet else None
         if packet is None or session is None:
@@ -159,7 +160,7 @@ class Checker:
         return (*findings, *map(parsed.place, faults_of_session(packet, session)))
 
     def _session_of(self, packet: Packet, path: str, snapshot: Snapshot) -> DirectiveSession | None:
-        """Return the session, with a README, that a HANDOFF.md lies in or names."""
+        """Return the directive session, with a README, that a HANDOFF.md lies in or names."""
         roots, folder = self._settings.policy.directive_roots, path.rpartition("/")[0]
         lies_in_one = any(folder.startswith(f"{root}/") for root in roots)
         for place in (
@@ -191,8 +192,8 @@ class Checker:
         return facts
 
 
-def _of_prose_once(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return one finding for a file of which no line begins like JSON, not one for each line."""
+def _merge_prose_faults(findings: Sequence[Finding]) -> Sequence[Finding]:
+    """Return one finding for a file without any JSON-like line, instead of one for each line."""
     wrong = errors(findings)
     if len(wrong) > 1 and all(map(_is_of_prose, wrong)):
         return (replace(wrong[0], message="no line is JSON"),)
@@ -204,8 +205,8 @@ def _is_of_prose(finding: Finding) -> bool:
     return is_told or finding.reason is Reason.UNTERMINATED
 
 
-def _with_example(finding: Finding, place: Place) -> Finding:
-    """Return what is wrong with a whole file or line with the command that shows a valid one."""
+def _add_example_hint(finding: Finding, place: Place) -> Finding:
+    """Return a finding on a whole file or line with the command that shows a valid one."""
     is_whole = not finding.at and finding.level is Level.ERROR and finding.reason in _NEEDS_EXAMPLE
     is_described = place.artifact.format in (Format.JSON, Format.JSONL, Format.TOON)
     if not is_whole or not is_described:
@@ -229,23 +230,23 @@ def _refused(finding: Finding) -> Finding:
 
 def read_handoff_file(data: bytes, path: str, limits: Limits) -> ParsedPacket:
     """Return the packet of a HANDOFF.md before its values are checked."""
-    return _placed_packet(data, path, READERS[Format.FRONT_MATTER](data, path, limits), limits)
+    return _parse_packet(data, path, READERS[Format.FRONT_MATTER](data, path, limits), limits)
 
 
-def _placed_packet(data: bytes, path: str, reading: Reading, limits: Limits) -> ParsedPacket:
+def _parse_packet(data: bytes, path: str, reading: Reading, limits: Limits) -> ParsedPacket:
     text = decode(data, limits, FindingList(path))
     texts = reading.records[0].value["handoff"] if reading.records else {}
     return from_front_matter(texts, text.whole() if text else [], path, reading.findings)
 
 
 def previous_records(repository: Repository, place: Place, blob: str | None) -> tuple[Record, ...]:
-    """Return the records of the version before where the commit's subject names what changed.
+    """Return the records of the version before, if the commit's subject depends on the change.
 
     `blob`: the version before; None when there is none.
     """
     if not blob or not is_named_by_change(place):
         return ()
-    found = repository.objects.read(blob, Limits().max_file_bytes)
-    if found is None:
+    git_object = repository.objects.read(blob, Limits().max_file_bytes)
+    if git_object is None:
         return ()
-    return READERS[place.artifact.format](found.body, place.path, Limits()).records
+    return READERS[place.artifact.format](git_object.body, place.path, Limits()).records

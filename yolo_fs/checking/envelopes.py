@@ -1,7 +1,7 @@
 """The handoffs of document 003: reads the sessions of a project, checks envelopes in any snapshot
 of it, and parses messages.
 
-Whatever lies in `documents/handoffs/` is read strictly, and no link is followed. See
+Files in `documents/handoffs/` are read in strict mode, and no link is followed. See
 docs/dev/faults.md#f50, #f51 and #f53.
 """
 
@@ -45,7 +45,7 @@ from yolo_fs.workspace import Settings
 
 
 class StoredSession(NamedTuple):
-    """A session as it lies on disk."""
+    """A session on disk."""
 
     session_id: str
     session: ProductSession
@@ -54,7 +54,7 @@ class StoredSession(NamedTuple):
 
     @property
     def attempts(self) -> Mapping[str, Attempt]:
-        """Path → which attempt it is."""
+        """Path → its attempt."""
         return attempts(self.session.sent)
 
 
@@ -65,10 +65,10 @@ class ProductHandoffs:
     snapshot: Snapshot
     settings: Settings
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    """The moment after which is the future."""
+    """A later timestamp is in the future."""
 
     def sessions(self) -> tuple[str, ...]:
-        """Return the ids of all sessions, the one that was written to last at the end."""
+        """Return the ids of all sessions, the most recently written one last."""
         latest: dict[str, datetime] = {}
         for path in self._paths():
             if name := read_name(path):
@@ -77,21 +77,21 @@ class ProductHandoffs:
         return tuple(sorted(latest, key=lambda session: (latest[session], session)))
 
     def session(self, session_id: str) -> StoredSession:
-        """Return all that lies there of a session, misnamed files included."""
+        """Return all files of a session, including misnamed ones."""
         sent: list[Sent] = []
         findings: list[Finding] = []
         for path in self._paths(session_id):
             data = self.snapshot.content(path)
-            one, found = (
+            handoff, own_findings = (
                 (None, [data])
                 if isinstance(data, Finding)
                 else self._alone(self._read(data, path), path)
             )
-            if one is not None and one.envelope.session_id.lower() == session_id.lower():
-                sent.append(one)
-                findings += found
-            elif one is None and read_name(path):
-                findings += found
+            if handoff is not None and handoff.envelope.session_id.lower() == session_id.lower():
+                sent.append(handoff)
+                findings += own_findings
+            elif handoff is None and read_name(path):
+                findings += own_findings
         choices, wrong = self._choices(session_id)
         return StoredSession(
             session_id, ProductSession(in_order(sent), choices), (*findings, *wrong)
@@ -102,7 +102,7 @@ class ProductHandoffs:
         return self.check_reading(path, self._read(data, path))
 
     def check_reading(self, path: str, reading: Reading) -> tuple[Finding, ...]:
-        """Return everything that is wrong with an envelope, or with choices, that has been read."""
+        """Return everything that is wrong with parsed data of an envelope or of choices."""
         chosen = CHOICES.fullmatch(os.path.basename(path))
         if chosen:
             return self._read_choices(reading, path, chosen["session"])[1]
@@ -130,11 +130,13 @@ class ProductHandoffs:
         return (data,) if isinstance(data, Finding) else self.examine(path, data)
 
     def _paths(self, session_id: str = "") -> Iterator[str]:
-        """Yield the handoffs of a session, or of all, and misnamed files, whose content tells."""
+        """Yield the handoffs of a session, or of all; misnamed files are found by their content."""
         for name in sorted(self.snapshot.names(HANDOFF_FOLDER)):
             path = f"{HANDOFF_FOLDER}/{name}"
-            said = read_name(path)
-            is_other = said and session_id and said.gaps["session-id"].lower() != session_id.lower()
+            stored = read_name(path)
+            is_other = (
+                stored and session_id and stored.gaps["session-id"].lower() != session_id.lower()
+            )
             if (
                 name.endswith(".json")
                 and not name.startswith(".")
@@ -163,7 +165,7 @@ class ProductHandoffs:
             )
 
     def _absent(self, sent: Sent) -> Iterator[Finding]:
-        """Yield the files that an envelope names and that are not there."""
+        """Yield a finding for each file that an envelope names and that does not exist."""
         for at, named in mentioned_files(sent).items():
             if why := self.snapshot.why_absent(named):
                 message = f"{named}: {why.message or why.reason.sentence}"
@@ -182,7 +184,7 @@ class ProductHandoffs:
         if not reading.records:
             return (), reading.findings
         shaped, faults = check(Choices, reading.records[0].value, self.settings.mode)
-        own = tuple(_choice_faults(shaped, session_id)) if isinstance(shaped, Choices) else ()
+        own = tuple(_check_choices(shaped, session_id)) if isinstance(shaped, Choices) else ()
         findings = (*reading.findings, *located((*faults, *own), path))
         return (
             () if errors(findings) or not isinstance(shaped, Choices) else tuple(shaped.choices)
@@ -190,23 +192,23 @@ class ProductHandoffs:
 
 
 def choices_path(session_id: str) -> str:
-    """Return where the choices of a session are recorded."""
+    """Return the path at which the choices of a session are recorded."""
     return f"{HANDOFF_FOLDER}/choices_{session_id.lower()}.json"
 
 
-def _choice_faults(said: Choices, session_id: str) -> Iterator[Fault]:
-    if said.session_id.lower() != session_id.lower():
+def _check_choices(choices: Choices, session_id: str) -> Iterator[Fault]:
+    if choices.session_id.lower() != session_id.lower():
         yield Fault(
-            Reason.NAME_MISMATCH, "/session_id", f"the choices of {said.session_id}", session_id
+            Reason.NAME_MISMATCH, "/session_id", f"the choices of {choices.session_id}", session_id
         )
-    for index, one in enumerate(said.choices):
+    for index, choice in enumerate(choices.choices):
         with suppress(ValueError):
-            instant(one.chosen_at)
+            instant(choice.chosen_at)
             continue
         yield Fault(
             Reason.OUT_OF_RANGE,
             f"/choices/{index}/chosen_at",
-            f"{one.chosen_at!r} is not a UTC timestamp",
+            f"{choice.chosen_at!r} is not a UTC timestamp",
         )
 
 
@@ -217,16 +219,16 @@ def located(faults: Iterable[Fault], path: str) -> Iterator[Finding]:
 
 
 class ParsedMessage(NamedTuple):
-    """What was sent, as its receiver takes it."""
+    """A received message, as its receiver treats it."""
 
     type: str
-    """Type of the message; empty when it is taken as plain text."""
+    """Type of the message; empty if it is treated as plain text."""
     value: dict[str, Any]
     """The message; empty for plain text."""
     text: str
     """The plain text; empty for a message."""
     reasons: tuple[Reason, ...]
-    """Why it is plain text, and whether there was any; nothing for a message."""
+    """Why it is plain text, and whether there was any; empty for a message."""
     findings: tuple[Finding, ...]
     """What is wrong with it as a message."""
 
@@ -241,11 +243,11 @@ def parse_message(
         return _as_text(data, cause_of(wrong), wrong)
     line, value = reading.records[0]
     message, faults = read_message(value, mode)
-    found = tuple(fault.as_finding(path, line) for fault in faults)
+    findings = tuple(fault.as_finding(path, line) for fault in faults)
     if message is None:
-        return _as_text(data, Reason.SCHEMA_INVALID, found)
+        return _as_text(data, Reason.SCHEMA_INVALID, findings)
     return ParsedMessage(
-        message.type, value, "", (), (*found, *message_findings(value, path, departments))
+        message.type, value, "", (), (*findings, *message_findings(value, path, departments))
     )
 
 

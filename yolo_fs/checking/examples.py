@@ -1,5 +1,5 @@
-"""One valid example of each kind of artifact, from the fixtures that the tests check, and the
-skeleton of a new file.
+"""One valid example of each kind of artifact, from the tested fixtures, and the skeleton of a new
+file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.schemas.layout import Format
 
 _MOST_BYTES = 720
-"""The largest example up to this size shows the most."""
+"""Size limit: the largest example within it is the most instructive."""
 _UNFINISHED = "(Fill this in, then remove this line.)\n"
 _EARLIER = re.compile(r"(?m)^([ \t]*+[\w.\[\]{},-]++:) .*$")
 
@@ -30,7 +30,7 @@ def artifact_named(kind: str) -> Artifact:
     Raises:
         YoloError: UNKNOWN_NAME.
     """
-    if (found := by_kind(kind.removeprefix("artifact/"))) is None:
+    if (named_artifact := by_kind(kind.removeprefix("artifact/"))) is None:
         names = ", ".join(artifact.kind for artifact in ARTIFACTS)
         raise YoloError(
             Reason.UNKNOWN_NAME,
@@ -38,7 +38,7 @@ def artifact_named(kind: str) -> Artifact:
             hint=f"There are: {names}.",
             exit_code=Exit.USAGE,
         )
-    return found
+    return named_artifact
 
 
 def example_of(kind: str) -> str:
@@ -56,9 +56,9 @@ def example_of(kind: str) -> str:
 
 
 def example_for(name: str, commit: str = "") -> str:
-    """Return the text of one valid artifact of a kind, or for the file of that name.
+    """Return the text of one valid artifact, by kind or by file name.
 
-    `commit`: a hash of this repository, for those that name commits.
+    `commit`: a hash of this repository, for artifacts that name commits.
 
     Raises:
         YoloError: as `example_of`.
@@ -78,7 +78,7 @@ def _filled(record: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def enriched_plan() -> str:
-    """Return a valid plan as the Senior leaves it, with its first task alone.
+    """Return a valid plan after enrichment by the Senior, with its first task only.
 
     Raises:
         YoloError: FILE_MISSING where the installation is not whole.
@@ -87,7 +87,7 @@ def enriched_plan() -> str:
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
         if len(lines) > 1 and all("spec" in json.loads(line) for line in lines[1:]):
             return "".join(lines[:2])
-    raise _incomplete()
+    raise _error_for_missing_examples()
 
 
 def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> str:
@@ -112,9 +112,9 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
 
 
 def skeleton_of(kind: str, phase: PhaseId | None, plan: str) -> str:
-    """Return the keys of a valid artifact without what its author has to say.
+    """Return the keys of a valid artifact with its texts left out.
 
-    Its last line keeps it from being taken for finished.
+    Its last line prevents it from being taken for a finished artifact.
     """
     text, artifact = example_of(kind), artifact_named(kind)
     if not artifact.file.endswith((".json", ".jsonl")):
@@ -125,29 +125,29 @@ def skeleton_of(kind: str, phase: PhaseId | None, plan: str) -> str:
     for line in text.splitlines() if artifact.file.endswith(".jsonl") else [text]:
         record = json.loads(line)
         if isinstance(record, dict):
-            empty = {key: known.get(key) or _emptied(value) for key, value in record.items()}
+            empty = {key: known.get(key) or _clear_texts(value) for key, value in record.items()}
             lines.setdefault(tuple(record), json.dumps(empty, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines.values()) + _UNFINISHED
 
 
-def _emptied(value: Any) -> Any:
+def _clear_texts(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _emptied(each) for key, each in value.items()}
+        return {key: _clear_texts(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_emptied(each) for each in value[:1] if isinstance(each, dict)]
+        return [_clear_texts(each) for each in value[:1] if isinstance(each, dict)]
     return "" if isinstance(value, str) else value
 
 
 def _folder() -> Path:
-    """Return the examples of the wheel, or the checkout's own in an editable install."""
+    """Return the folder of examples: in the wheel, or in the checkout of an editable install."""
     package = Path(yolo_fs.__file__).parent
     for folder in (package / "_examples", package.parent / "fixtures/examples/artifacts"):
         if folder.is_dir():
             return folder
-    raise _incomplete()
+    raise _error_for_missing_examples()
 
 
-def _incomplete() -> YoloError:
+def _error_for_missing_examples() -> YoloError:
     return YoloError(
         Reason.FILE_MISSING,
         "the examples are missing",

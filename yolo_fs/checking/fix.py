@@ -1,5 +1,5 @@
-"""Repairs files by what needs no decision of their author, and asks for what does; a planning tree
-that is already there is looked at as a whole.
+"""Repairs files where that needs no decision of their author, and asks for the rest; also examines
+an existing planning tree as a whole.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from yolo_fs.workspace import output_place
 
 
 class Fixed(NamedTuple):
-    """One file, what it would be, and what its author has to decide."""
+    """One file, its repaired content, and what its author has to decide."""
 
     path: str
     before: bytes
     after: bytes
     questions: tuple[Finding, ...]
-    """What is wrong after the repair; each hint is the question to answer."""
+    """What is still wrong after the repair; each hint is a question to the author."""
     was_written: bool = False
     words: tuple[TeamWord, ...] = ()
-    """What its team seems to mean; see `words_of`."""
+    """Likely meanings of its team's own words; see `words_of`."""
     left: tuple[Finding, ...] = ()
-    """What is found of it after the repair, warnings as well."""
+    """All findings after the repair, including warnings."""
 
     @property
     def is_changed(self) -> bool:
@@ -62,7 +62,7 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
         before = validator.with_records(full, file.data)
         after = mended(before, file.kind, correction_of(full, validator.aliases)) or before
     judged = validator.again(full, file.path, after) if after != file.data else file
-    questions = _questions(judged)
+    questions = _add_questions(judged)
     place = _place_of(full)
     words = tuple(words_of(place, judged.records, questions)) if place and questions else ()
     fixed = Fixed(file.path, file.data, after, questions, words=words, left=judged.findings)
@@ -80,7 +80,7 @@ def fix(validator: Validator, file: CheckedFile, full: str, *, write: bool) -> F
 
 
 class CorrectedLine(NamedTuple):
-    """A line as the repair writes it, with nothing left to decide in it."""
+    """A line after its repair that needs no further decision."""
 
     path: str
     line: int
@@ -88,7 +88,7 @@ class CorrectedLine(NamedTuple):
 
 
 class Fixable(NamedTuple):
-    """How much of what is wrong with some files the repair mends."""
+    """How many of the findings on some files the repair resolves."""
 
     findings: int = 0
     fixable: int = 0
@@ -98,7 +98,7 @@ class Fixable(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command that mends it; empty when it mends nothing."""
+        """The repairing command; empty if it resolves nothing."""
         if not self.fixable:
             return ""
         named = [shlex.quote(safe(path, 4096)) for path in self.paths]
@@ -106,7 +106,7 @@ class Fixable(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Both numbers and the command; empty when it mends nothing."""
+        """Both numbers and the command; empty if it resolves nothing."""
         what = f"{self.fixable} of {self.findings} fixable"
         return f"{what}: {self.command}" if self.fixable else ""
 
@@ -114,9 +114,9 @@ class Fixable(NamedTuple):
 def fixable_of(
     validator: Validator, files: Iterable[CheckedFile], *, of_tree: bool = True
 ) -> Fixable:
-    """Return how much of what was found `fix` mends; nothing is written.
+    """Return how many of the findings `fix` resolves; nothing is written.
 
-    `of_tree`: the paths are spelled as the repository has them, not as the caller does.
+    `of_tree`: the paths are relative to the repository, not to the caller.
     """
     count, mended_count = 0, 0
     paths: list[str] = []
@@ -126,7 +126,7 @@ def fixable_of(
         if not file.findings or not file.data or file.path == STDIN:
             continue
         fixed = fix(validator, file, validator.full_path(file, of_tree=of_tree), write=False)
-        gone = Counter(map(_what, file.findings)) - Counter(map(_what, fixed.left))
+        gone = Counter(map(_identify, file.findings)) - Counter(map(_identify, fixed.left))
         if fixed.is_changed and gone:
             mended_count += gone.total()
             paths.append(file.path)
@@ -135,7 +135,7 @@ def fixable_of(
 
 
 def fixable_in(root: str, paths: Sequence[str]) -> Fixable:
-    """Return how much of what is wrong with files of a work tree `fix` mends."""
+    """Return how many of the findings on files of a work tree `fix` resolves."""
     if not paths:
         return Fixable()
     validator = Validator(root)
@@ -145,12 +145,12 @@ def fixable_in(root: str, paths: Sequence[str]) -> Fixable:
         validator.close()
 
 
-def _what(finding: Finding) -> tuple[Reason, str, str]:
+def _identify(finding: Finding) -> tuple[Reason, str, str]:
     return finding.reason, finding.at, finding.message
 
 
 def corrected_lines(file: CheckedFile, fixed: Fixed) -> Iterator[CorrectedLine]:
-    """Yield the lines that are wrong and that the repair makes right, in a file of lines."""
+    """Yield the invalid lines that the repair makes valid, in a file of lines."""
     before, after = fixed.before.split(b"\n"), fixed.after.split(b"\n")
     if len(before) != len(after) or not file.path.endswith(".jsonl"):
         return
@@ -164,7 +164,7 @@ def corrected_lines(file: CheckedFile, fixed: Fixed) -> Iterator[CorrectedLine]:
 def correction_of(
     full: str, aliases: Mapping[str, Mapping[str, str]] | None = None
 ) -> Correction | None:
-    """Return by what a file may be corrected, from its path; None where it is no artifact.
+    """Return the context of a correction, from the path of a file; None if it is no artifact.
 
     `aliases`: of the policy.
     """
@@ -200,7 +200,7 @@ def _is_repairable(kind: Kind) -> bool:
     return kind.format in (Format.JSON, Format.JSONL, Format.TEXT, Format.TOON)
 
 
-def _questions(file: CheckedFile) -> tuple[Finding, ...]:
+def _add_questions(file: CheckedFile) -> tuple[Finding, ...]:
     return tuple(
         replace(finding, hint=_question(file, finding))
         if finding.reason is not Reason.WAITS_FOR
@@ -210,12 +210,12 @@ def _questions(file: CheckedFile) -> tuple[Finding, ...]:
 
 
 def _question(file: CheckedFile, finding: Finding) -> str:
-    """Return what the author has to answer."""
+    """Return the question that the author has to answer."""
     key = finding.at.rpartition("/")[2]
     meaning = _meaning(file, key)
     if finding.reason is Reason.MISSING_KEY:
-        asked = meaning.partition(":")[0].strip(". ").lower()
-        return f"add `{key}`: {asked}" if asked else f"add `{key}`"
+        subject = meaning.partition(":")[0].strip(". ").lower()
+        return f"add `{key}`: {subject}" if subject else f"add `{key}`"
     if finding.reason is Reason.UNKNOWN_VALUE:
         return f"which of the listed values of `{key}` is meant? {meaning}".strip()
     if finding.reason is Reason.UNKNOWN_COMMIT:
@@ -230,7 +230,7 @@ def _meaning(file: CheckedFile, key: str) -> str:
     shapes: Sequence[type] = ()
     if artifact is not None:
         shapes = artifact.shapes
-    return next((said for shape in shapes if (said := field_docs(shape).get(key))), "")
+    return next((meaning for shape in shapes if (meaning := field_docs(shape).get(key))), "")
 
 
 def written(validator: Validator, full: str, fixed: Fixed) -> bool:
@@ -262,10 +262,9 @@ def written(validator: Validator, full: str, fixed: Fixed) -> bool:
 def adopt_file(
     validator: Validator, file: CheckedFile, full: str, *, write: bool
 ) -> AdoptedFile | None:
-    """Return how a file that was checked stands, repaired when `write`; None when it is no
-    artifact.
+    """Return the readiness of a checked file, repaired if `write`; None if it is no artifact.
 
-    Only a file that would be refused is changed, and only when nothing is left to be decided.
+    Only a file that would be rejected is changed, and only if nothing is left to be decided.
     """
     if any(finding.reason is Reason.UNKNOWN_NAME for finding in file.findings):
         return AdoptedFile(file.path, "", Readiness.MISNAMED, file.findings)
@@ -277,8 +276,8 @@ def adopt_file(
         return AdoptedFile(file.path, artifact.kind, readiness, file.findings)
     fixed = fix(validator, file, full, write=False)
     if fixed.questions:
-        asked = fixed.questions
-        return AdoptedFile(file.path, artifact.kind, Readiness.AUTHOR, asked, fixed.words)
+        questions = fixed.questions
+        return AdoptedFile(file.path, artifact.kind, Readiness.AUTHOR, questions, fixed.words)
     if write:
         fixed = fix(validator, file, full, write=True)
     readiness = Readiness.AUTHOR if fixed.questions else Readiness.REPAIRABLE

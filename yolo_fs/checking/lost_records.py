@@ -1,5 +1,5 @@
-"""Finds the records of the branch that a new version of their file lacks, and whose they were; and
-brings them back. See docs/operations.md.
+"""Finds the records of the branch that a new version of their file lacks, and their authors, and
+restores them. See docs/operations.md.
 """
 
 from __future__ import annotations
@@ -33,34 +33,35 @@ _VERSIONS_LOOKED_AT = 200
 def lost_from(
     repository: Repository, place: Place, data: bytes, blob: str | None, tip: str | None
 ) -> tuple[Finding, ...]:
-    """Return a finding for each record that a new version of an artifact lacks; none where it may.
+    """Return a finding for each record that a new version lacks and that may not be removed.
 
     `data`: the new version; `blob`: the one that the branch has, None when there is none.
     """
     lost = [*_lost(repository, place, data, blob, tip)]
     named = lost[:_MOST_NAMED]
-    added = _commits_that_added(repository, place, named, tip) if named else {}
-    found = [_finding(place, one, added.get(one.line)) for one in named]
-    if more := len(lost) - len(found):
+    added = _find_adding_commits(repository, place, named, tip) if named else {}
+    findings = [_finding(place, record, added.get(record.line)) for record in named]
+    if more := len(lost) - len(findings):
         message, hint = f"and {more} more", f"'git diff HEAD -- {place.path}' shows all"
-        found.append(Finding(Reason.RECORDS_LOST, place.path, message=message, hint=hint))
-    return tuple(found)
+        findings.append(Finding(Reason.RECORDS_LOST, place.path, message=message, hint=hint))
+    return tuple(findings)
 
 
 def restored(repository: Repository, place: Place, data: bytes) -> bytes:
-    """Return a version with the records of the branch that it lacks, as the branch has them, each
-    in its place before those that are new.
+    """Return a version with its lost records of the branch restored.
+
+    Each is unchanged and in its old place, before the records that are new.
     """
     tip = repository.head().tip
     blob = repository.blob_at(tip, place.path)
-    lost = {one.line for one in _lost(repository, place, data, blob, tip)}
+    lost = {record.line for record in _lost(repository, place, data, blob, tip)}
     if not lost or blob is None:
         return data
-    body = _body(repository, blob)
+    body = _read_blob(repository, blob)
     before = body.decode().splitlines()
     now, keys = (
         data.decode().splitlines(),
-        [key_of(place.artifact, one) for one in _values(place, data)],
+        [key_of(place.artifact, record) for record in _values(place, data)],
     )
     if len(keys) != len(now):  # a line of it is none: its writer mends that first
         return data
@@ -81,51 +82,56 @@ def _lost(
 ) -> Iterator[LostRecord]:
     if blob is None or not keeps_records(place.artifact):
         return
-    before, now = (_values(place, each) for each in (_body(repository, blob), data))
+    before, now = (_values(place, each) for each in (_read_blob(repository, blob), data))
     lost = [*lost_records(place.artifact, before, now)]
     if not lost:
         return
     let_go = superseded_in(_decisions(repository, place, tip), place.name)
-    yield from (one for one in lost if one.name not in let_go)
+    yield from (record for record in lost if record.name not in let_go)
 
 
 def _decisions(repository: Repository, place: Place, tip: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the committed decisions of its phase; of all phases where it belongs to none."""
+    """Yield the committed decisions of its phase; of all phases if it belongs to none."""
     folder = place.folder if place.phase else PLANNING_ROOT
     for path, blob in repository.files_at(tip, folder).items() if tip else ():
         if path.endswith(f"/{_DECISIONS}"):
-            reading = READERS[place.artifact.format](_body(repository, blob), path, Limits())
+            reading = READERS[place.artifact.format](_read_blob(repository, blob), path, Limits())
             yield from (record.value for record in reading.records)
 
 
-def _finding(place: Place, one: LostRecord, added: LoggedCommit | None) -> Finding:
+def _finding(place: Place, record: LostRecord, added: LoggedCommit | None) -> Finding:
     kind = place.artifact.kind
     writers = " or ".join(sorted(name_in(role, place.department) for role in producers_of(kind)))
-    whose = f" of {one.speaker or writers}" if one.speaker or writers else ""
+    whose = f" of {record.speaker or writers}" if record.speaker or writers else ""
     where = f", committed in {added.oid[:8]} ({added.subject})" if added else ""
     hint = f"'yolo-fs fix --write {place.path}' brings it back beside what is new."
     if not place.artifact.append_only:
         hint += (
-            f" If it is meant to go: yolo-fs decide supersede {place.name} {shlex.quote(one.name)}"
+            f" If it is meant to go: yolo-fs decide supersede {place.name} "
+            f"{shlex.quote(record.name)}"
             " --as AGENT --reason …"
         )
-    message = f"{one.name}{whose} is missing{where}"
+    message = f"{record.name}{whose} is missing{where}"
     expected = "every record that the branch has, with what is new"
-    return Finding(Reason.RECORDS_LOST, place.path, one.line, "", message, expected, hint)
+    return Finding(Reason.RECORDS_LOST, place.path, record.line, "", message, expected, hint)
 
 
-def _commits_that_added(
+def _find_adding_commits(
     repository: Repository, place: Place, lost: Sequence[LostRecord], tip: str | None
 ) -> dict[int, LoggedCommit]:
-    """Return line → the commit since which the branch has that record, as far back as is looked."""
-    found: dict[int, LoggedCommit] = {}
+    """Return line → the commit that added that record, within a limited part of history."""
+    commits: dict[int, LoggedCommit] = {}
     wanted: dict[int, dict[str, Any]] | None = None
     path, most = place.path, _VERSIONS_LOOKED_AT
     for commit in log(repository, tip, limit=most, path=path, with_changes=False) if tip else ():
         blob = repository.blob_at(commit.oid, path)
-        values = _values(place, _body(repository, blob)) if blob else []
+        values = _values(place, _read_blob(repository, blob)) if blob else []
         if wanted is None:
-            wanted = {one.line: values[one.line - 1] for one in lost if one.line <= len(values)}
+            wanted = {
+                record.line: values[record.line - 1]
+                for record in lost
+                if record.line <= len(values)
+            }
         wanted = {
             line: value
             for line, value in wanted.items()
@@ -133,19 +139,21 @@ def _commits_that_added(
         }
         if not wanted:
             break
-        found |= dict.fromkeys(wanted, commit)
-    return found
+        commits |= dict.fromkeys(wanted, commit)
+    return commits
 
 
 def _values(place: Place, data: bytes) -> list[dict[str, Any]]:
-    """Return the records as everybody reads them: what is only put in order is not lost."""
+    """Return the records in normal form: a record that is only reformatted is not lost."""
     from yolo_fs.artifacts.forms import normalise  # shapes, where a record is really missing
 
     raw = READERS[place.artifact.format](data, place.path, Limits()).records
     read = normalise(place, raw).records
-    return [one.value for one in (read if len(read) == len(raw) else raw)]  # one for each line
+    return [
+        record.value for record in (read if len(read) == len(raw) else raw)
+    ]  # one for each line
 
 
-def _body(repository: Repository, blob: str) -> bytes:
-    found = repository.objects.read(blob, Limits().max_file_bytes)
-    return found.body if found else b""
+def _read_blob(repository: Repository, blob: str) -> bytes:
+    git_object = repository.objects.read(blob, Limits().max_file_bytes)
+    return git_object.body if git_object else b""

@@ -17,7 +17,7 @@ CommitsExist = Callable[[Sequence[str]], Mapping[str, bool]]
 
 
 def assume_commits_exist(names: Sequence[str]) -> Mapping[str, bool]:
-    """Return true for every hash: where the repository is not known, no commit can be missed."""
+    """Return true for every hash: without a repository, no commit counts as missing."""
     return dict.fromkeys(names, True)
 
 
@@ -31,10 +31,10 @@ class Snapshot(Protocol):
         """Return the bytes of a file, or why there are none."""
 
     def key(self, path: str) -> Hashable | None:
-        """Return a key that changes whenever the content does; None when no cheap one is safe."""
+        """Return a key that changes whenever the content does; None if no cheap one is safe."""
 
     def why_absent(self, path: str) -> Finding | None:
-        """Return why a file that is referred to is not there or is empty; None when it is there."""
+        """Return why a referenced file is absent or empty; None if it is present."""
 
     def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
         """Return for each (abbreviated) hash whether the repository has that commit."""
@@ -51,26 +51,26 @@ class WorkTree(NamedTuple):
         return names_in(os.path.join(self.root, folder))
 
     def content(self, path: str) -> bytes | Finding:
-        found = read(self.root, path, self.limit_bytes)
-        return found if isinstance(found, Finding) else found.data
+        content = read(self.root, path, self.limit_bytes)
+        return content if isinstance(content, Finding) else content.data
 
     def key(self, path: str) -> Stamp | None:
         stamp = stamp_of(self.root, path)
         return None if isinstance(stamp, Finding) or stamp.is_racy(time.time_ns()) else stamp
 
     def why_absent(self, path: str) -> Finding | None:
-        # With a limit of 0 bytes the file is looked at and not read.
-        found = read(self.root, path, 0)
-        if isinstance(found, Content):
+        # A limit of 0 bytes gives the state of the file without reading its content.
+        content = read(self.root, path, 0)
+        if isinstance(content, Content):
             return _empty(path)
-        return None if found.reason is Reason.FILE_TOO_LARGE else found
+        return None if content.reason is Reason.FILE_TOO_LARGE else content
 
     def commits_exist(self, names: Sequence[str]) -> Mapping[str, bool]:
         return self.look_up_commits(names)
 
 
 class NoTree:
-    """A snapshot for a file that stands alone: nothing is known about its surroundings."""
+    """A snapshot for a single file whose surroundings are unknown."""
 
     def names(self, folder: str) -> Iterable[str]:
         return ()
@@ -89,7 +89,7 @@ class NoTree:
 
 
 class BlobReader:
-    """Reads blobs of a repository, none above the limit, and remembers which commits exist."""
+    """Reads blobs up to the size limit, and caches which commits exist."""
 
     def __init__(self, repository: Repository, limit_bytes: int):
         self._repository = repository
@@ -99,9 +99,9 @@ class BlobReader:
     def read(self, oid: str, path: str) -> bytes | Finding:
         """Return the bytes of a blob, or why they cannot be read; `path`: for the finding."""
         objects = self._repository.objects
-        found = objects.read(oid, self._limit_bytes)
-        if found and found.kind == "blob":
-            return found.body
+        git_object = objects.read(oid, self._limit_bytes)
+        if git_object and git_object.kind == "blob":
+            return git_object.body
         error = objects.unread(f"blob {oid}", oid)
         if error.reason is Reason.FILE_TOO_LARGE:
             message = f"{error.message}; the limit is {self._limit_bytes}"
@@ -180,7 +180,7 @@ class AtCommit:
         return entry.oid if entry and entry.mode.startswith("100") else None
 
     def why_absent(self, path: str) -> Finding | None:
-        # A file that is not in the commit proves nothing: it may have been ignored or untracked.
+        # Absence from the commit proves nothing: the file may have been ignored or untracked.
         oid = self.key(path)
         return _empty(path) if oid and self._blobs.is_empty(oid) else None
 
@@ -192,14 +192,14 @@ class AtCommit:
         return self._tree(folder).get(os.fsencode(name))
 
     def _tree(self, folder: str) -> Tree:
-        # Asked for by commit and path at once: git walks down the tree faster than we do.
+        # Addressed by commit and path in one request: git walks the tree faster than this process.
         if folder not in self._folders:
             objects = self._repository.objects
-            found = objects.read(f"{self._commit}:{folder}")
+            git_object = objects.read(f"{self._commit}:{folder}")
             self._folders[folder] = Tree((), ())
-            if found is not None and found.kind == "tree":
+            if git_object is not None and git_object.kind == "tree":
                 with contextlib.suppress(ValueError):
-                    self._folders[folder] = Tree.parse(found.body, objects.object_format.size)
+                    self._folders[folder] = Tree.parse(git_object.body, objects.object_format.size)
         return self._folders[folder]
 
 

@@ -1,6 +1,6 @@
-"""Validates files wherever they are: the planning tree, any path, the index, one text on stdin.
+"""Validates files anywhere: the planning tree, any path, the index, a text on stdin.
 
-Nothing is changed and nothing waits: the verdict is about the bytes as they are now.
+Nothing is changed and nothing waits: the verdict is on the bytes as they are now.
 """
 
 from __future__ import annotations
@@ -64,13 +64,15 @@ class CheckedFile(NamedTuple):
 
 
 class Validator:
-    """Checks files under the settings of the repository that it is started in, if there is one."""
+    """Checks files under the settings of the repository that contains the start directory, if
+    any.
+    """
 
     def __init__(self, start: str, kind: Kind | None = None):
-        """Work from the directory `start`; `kind`: what every file is, whatever its name says."""
+        """`start`: the directory to work from; `kind`: of every file, whatever its name says."""
         self._start = os.path.abspath(start)
         self._kind = kind
-        # The pre-commit hook of `git commit PATH` runs with an index of its own.
+        # The pre-commit hook of `git commit PATH` runs with a temporary index.
         self._index = os.environ.get("GIT_INDEX_FILE")
         self._repository = _repository(start)
         self._settings = _settings(self._repository)
@@ -78,12 +80,12 @@ class Validator:
 
     @property
     def max_bytes(self) -> int:
-        """The size of the largest file that is read."""
+        """Maximum size of a file that is read, in bytes."""
         return self._settings.policy.max_file_bytes
 
     @property
     def aliases(self) -> Mapping[str, Mapping[str, str]]:
-        """What this team's own words mean; see `Policy.aliases`."""
+        """The meaning of this team's own words; see `Policy.aliases`."""
         return self._settings.policy.aliases
 
     def close(self) -> None:
@@ -98,7 +100,7 @@ class Validator:
             YoloError: NOT_A_REPOSITORY; NOT_INITIALISED when there is no planning tree.
 
         """
-        root = self._own_repository().root
+        root = self._open_repository().root
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
             hint = "'yolo-fs init' makes one; or name the files to check."
             message = f"{root} has no {PLANNING_ROOT}"
@@ -113,7 +115,7 @@ class Validator:
             yield CheckedFile(finding.path, (finding,))
 
     def paths(self, paths: Iterable[str]) -> Iterator[CheckedFile]:
-        """Check files, and what can be recognised in folders."""
+        """Check files, and the recognised files in folders."""
         for path in paths:
             full = os.path.normpath(os.path.join(self._start, path))
             if os.path.isdir(full) and not os.path.islink(full):
@@ -121,12 +123,12 @@ class Validator:
                 yield from self._folder(full, "", shown)
             else:
                 checked = self._file(os.path.dirname(full), os.path.basename(full), path)
-                yield self._and_misplaced(checked, full)
+                yield self._add_misplacement(checked, full)
 
     def staged(self, paths: Sequence[str] = ()) -> Iterator[CheckedFile]:
-        """Check what the index would commit, only `paths` if there are any."""
-        repository = self._own_repository()
-        entries = self._staged_entries(repository)
+        """Check what the index would commit; only `paths`, if given."""
+        repository = self._open_repository()
+        entries = self._list_staged_entries(repository)
         wanted = [
             os.path.relpath(os.path.join(self._start, path), repository.root) for path in paths
         ]
@@ -150,7 +152,7 @@ class Validator:
                 yield self._file(root, entry.path, shown + entry.path)
 
     def _is_candidate(self, root: str, entry: FileEntry) -> bool:
-        """Return whether a file that was found, not named by the caller, is one of ours."""
+        """Return whether a file that was found, not named by the caller, is to be checked."""
         full, name = os.path.join(root, entry.path), os.path.basename(entry.path)
         if "/.git/" in f"/{entry.path}":
             return False
@@ -160,7 +162,7 @@ class Validator:
         if location and (self._is_ours(location.path) or misnamed(location.path)):
             return True
         if location and location.path.startswith(f"{PLANNING_ROOT}/"):
-            # A refused folder hides files that may be ours.
+            # A refused folder may hide artifacts.
             hides_files = entry.refused is Reason.UNREADABLE or os.path.isdir(full)
             return entry.refused is not None and hides_files
         if has_own_name(name) and (place_of_name(name) or kind_of_name(name)):
@@ -180,7 +182,7 @@ class Validator:
     def _file(self, root: str, below: str, shown: str) -> CheckedFile:
         """Check a file; it is read from `root` without following a link below it."""
         data = WorkTree(root, self.max_bytes).content(below)
-        location = self._location(os.path.join(root, below))
+        location = self._locate(os.path.join(root, below))
         tree_root = location.root if location else root
         commits_exist = assume_commits_exist
         if self._repository and os.path.realpath(tree_root) == self._repository.root:
@@ -188,36 +190,37 @@ class Validator:
         snapshot = WorkTree(tree_root, self.max_bytes, commits_exist)
         return self._check(shown, data, location, snapshot)
 
-    def _location(self, full: str) -> InTree | None:
-        """Return the place of a file in its planning tree; a HANDOFF.md has one anywhere."""
-        found = in_tree(full)
-        if found or self._repository is None or os.path.basename(full) != HANDOFF:
-            return found
+    def _locate(self, full: str) -> InTree | None:
+        """Return the place of a file in its planning tree; for a HANDOFF.md, anywhere."""
+        location = in_tree(full)
+        if location or self._repository is None or os.path.basename(full) != HANDOFF:
+            return location
         root = self._repository.root
         below = os.path.relpath(
             os.path.join(os.path.realpath(os.path.dirname(full)), HANDOFF), root
         )
         return None if below.startswith("../") else InTree(root, below)
 
-    def _outside(self, location: InTree) -> Finding | None:
-        """Return what is wrong with a planning tree in a folder of the repository, which nobody
-        watches: there is one, at the root.
+    def _check_nested_tree(self, location: InTree) -> Finding | None:
+        """Return a finding on a planning tree below the root of the repository.
+
+        Only the one at the root is watched.
         """
         if self._repository is None or not location.path.startswith(f"{PLANNING_ROOT}/"):
             return None
-        top, found = self._repository.root, os.path.realpath(location.root)
-        if not found.startswith(f"{top}/") or os.path.lexists(f"{found}/.git"):
+        top, folder = self._repository.root, os.path.realpath(location.root)
+        if not folder.startswith(f"{top}/") or os.path.lexists(f"{folder}/.git"):
             return None
         return Finding(
             Reason.NOT_AN_ARTIFACT,
-            message=f"nobody watches a {PLANNING_ROOT} in {os.path.relpath(found, top)}",
+            message=f"nobody watches a {PLANNING_ROOT} in {os.path.relpath(folder, top)}",
             expected=f"{location.path} at the root of the repository, {top}",
             hint="Move it there.",
         )
 
     def again(self, full: str, shown: str, data: bytes) -> CheckedFile:
         """Check a file as if it had this content."""
-        location = self._location(full)
+        location = self._locate(full)
         tree_root = location.root if location else os.path.dirname(full)
         look_up = assume_commits_exist
         if self._repository and os.path.realpath(tree_root) == self._repository.root:
@@ -226,27 +229,29 @@ class Validator:
         return self._check(shown, data, location, snapshot)
 
     def with_records(self, full: str, data: bytes) -> bytes:
-        """Return a content of a file with the records of the branch that it lacks."""
-        location = self._location(full)
+        """Return a content of a file with its lost records of the branch restored."""
+        location = self._locate(full)
         place = classify(location.path) if location else None
         if location is None or place is None or not self._is_own(location):
             return data
-        return restored(self._own_repository(), place, data)
+        return restored(self._open_repository(), place, data)
 
-    def _and_lost(self, file: CheckedFile, location: InTree) -> CheckedFile:
-        """Name the records of the branch that a file lacks, where nothing else is wrong with it."""
+    def _add_lost_records(self, file: CheckedFile, location: InTree) -> CheckedFile:
+        """Add a finding for each record of the branch that an otherwise valid file lacks."""
         place = classify(location.path)
         if place is None or not self._is_own(location) or errors(file.findings):
             return file
-        repository = self._own_repository()
+        repository = self._open_repository()
         tip = repository.head().tip
         blob = repository.blob_at(tip, place.path)
         lost = lost_from(repository, place, file.data, blob, tip)
         named = tuple(replace(finding, path=file.path) for finding in lost)
         return file._replace(findings=file.findings + named)
 
-    def _and_misplaced(self, file: CheckedFile, full: str) -> CheckedFile:
-        """Say of a file that was named, and lies where nobody looks, where it belongs."""
+    def _add_misplacement(self, file: CheckedFile, full: str) -> CheckedFile:
+        """Add a finding to a misplaced file that the caller named, with the place where it
+        belongs.
+        """
         root = self._repository.root if self._repository and not self._kind else ""
         if not root or not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
             return file
@@ -256,13 +261,16 @@ class Validator:
         return file._replace(findings=file.findings + added)
 
     def _is_own(self, location: InTree) -> bool:
-        """Return whether a place is in the repository that it is worked in."""
+        """Return whether a place is in the current repository."""
         root = self._repository.root if self._repository else None
         return os.path.realpath(location.root) == root
 
     def full_path(self, file: CheckedFile, *, of_tree: bool) -> str:
-        """Return the absolute path of a checked file, as tree or caller spell it."""
-        start = self._own_repository().root if of_tree else self._start
+        """Return the absolute path of a checked file.
+
+        `of_tree`: its path is relative to the repository, not to the caller.
+        """
+        start = self._open_repository().root if of_tree else self._start
         return os.path.normpath(os.path.join(start, file.path))
 
     def _check(
@@ -273,12 +281,12 @@ class Validator:
             return CheckedFile(shown, (replace(data, path=shown),))
         if self._kind:
             return self._check_kind(self._kind, shown, data)
-        if location and (outside := self._outside(location)):
+        if location and (outside := self._check_nested_tree(location)):
             return CheckedFile(shown, (replace(outside, path=shown),))
         if location and (place := classify(location.path)):
             checked = self._check_place(place, shown, data, snapshot)
             is_staged = isinstance(snapshot, Staged)  # what a person commits is theirs
-            return checked if is_staged else self._and_lost(checked, location)
+            return checked if is_staged else self._add_lost_records(checked, location)
         wrong = misnamed(location.path) if location else None
         if wrong and not _is_below(wrong.path, HANDOFF_FOLDER):
             return CheckedFile(shown, (replace(wrong, path=shown),))
@@ -296,8 +304,8 @@ class Validator:
                     return self._check_place(place, shown, data, snapshot)
                 return self._check_kind(kind, shown, data)
             findings = errors(read_object(data, shown, self._settings.limits).findings)
-            return CheckedFile(shown, findings or (_unrecognised(shown),))
-        return CheckedFile(shown, (_unrecognised(shown),))
+            return CheckedFile(shown, findings or (_finding_for_unknown_type(shown),))
+        return CheckedFile(shown, (_finding_for_unknown_type(shown),))
 
     def _check_place(
         self, place: Place, shown: str, data: bytes, snapshot: Snapshot
@@ -313,15 +321,15 @@ class Validator:
         return CheckedFile(shown, checked.findings, kind, data, checked.records)
 
     def _kind_of_content(self, data: bytes, path: str) -> Kind | None:
-        """Return the kind that a JSON object names itself, or None."""
+        """Return the kind that a JSON object names, or None."""
         records = read_object(data, path, self._settings.limits).records
         return kind_of_content(records[0].value) if records else None
 
-    def _own_repository(self) -> Repository:
+    def _open_repository(self) -> Repository:
         return self._repository or Repository(self._start)
 
-    def _staged_entries(self, repository: Repository) -> dict[str, str]:
-        """Return path → blob id of everything in the index; unmerged paths are left to git."""
+    def _list_staged_entries(self, repository: Repository) -> dict[str, str]:
+        """Return path → blob id of every entry of the index, without unmerged paths."""
         with _index_of(self._index):
             return {
                 entry.path: entry.oid
@@ -334,7 +342,7 @@ def _is_below(path: str, folder: str) -> bool:
     return folder in (".", path) or path.startswith(f"{folder}/")
 
 
-def _unrecognised(shown: str) -> Finding:
+def _finding_for_unknown_type(shown: str) -> Finding:
     return Finding(
         Reason.UNKNOWN_NAME,
         shown,
@@ -355,7 +363,7 @@ def _repository(start: str) -> Repository | None:
 
 
 def _settings(repository: Repository | None) -> Settings:
-    """Return the settings in force, also where the configuration itself is invalid."""
+    """Return the settings in force, even if the configuration itself is invalid."""
     if repository is None:
         return Settings(Config(), Policy())
     return load_in_force(repository.root).settings
@@ -363,7 +371,7 @@ def _settings(repository: Repository | None) -> Settings:
 
 @contextmanager
 def _index_of(path: str | None) -> Iterator[None]:
-    """Let git read another index than the repository's own."""
+    """Make git use another index than the repository's own."""
     if path is None:
         yield
         return

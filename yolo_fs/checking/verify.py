@@ -1,14 +1,13 @@
 """Verifies committed history offline: every commit of a coordinator still is what the protocol
 prescribes.
 
-Each commit is checked on its own: one artifact, and what may come beside it; the content in the
-strict reader, the references in its own tree, the subject and the trailers that path and content
-give. See docs/dev/faults.md#f55.
+Each commit is checked on its own: one artifact, and what may accompany it; the content in strict
+mode, the references in its own tree, the subject and the trailers that follow from path and
+content. See docs/dev/faults.md#f55.
 
-Also which commit subjects fit here and now: that of a staged artifact, and the right one nearest to
-a wrong one; and which commits of people break the rules although hooks stand guard, made with
-`--no-verify` or where no hook ran. The latter is told from history alone, so that it does not
-matter who was not looking.
+Also the valid commit subjects here and now: that of a staged artifact, and the one closest to an
+invalid subject; and commits of people that break the rules although hooks are installed, made with
+`--no-verify` or where no hook ran. The latter follow from history alone.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class CommitFault(NamedTuple):
 
 
 class VerifiedCommit(NamedTuple):
-    """One commit of a coordinator that was looked at."""
+    """One verified commit of a coordinator."""
 
     commit: LoggedCommit
     faults: tuple[CommitFault, ...]
@@ -64,11 +63,11 @@ class VerifiedCommit(NamedTuple):
     of: int
     """How many there are in all."""
     is_whole: bool = True
-    """Whether all that it rests on is here; a shallow or partial clone leaves something out."""
+    """Whether all objects that it depends on are present; a shallow or partial clone lacks some."""
 
 
 class Verifier:
-    """Judges commits of one repository."""
+    """Verifies commits of one repository."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
@@ -89,25 +88,29 @@ class Verifier:
         for number, commit in enumerate(own, 1):
             is_cut = commit.oid in cut_off and bool(commit.parents)  # it seems to add all files
             is_cut = is_cut or not commit.is_known
-            found = () if is_cut else self._found_in(commit)
-            known = [one for one in found if not (is_partial and one.reason in _NOT_FETCHED)]
-            is_whole = not is_cut and len(known) == len(found)
+            findings = () if is_cut else self._collect_findings(commit)
+            known = [
+                finding
+                for finding in findings
+                if not (is_partial and finding.reason in _NOT_FETCHED)
+            ]
+            is_whole = not is_cut and len(known) == len(findings)
             faults = tuple(CommitFault(commit.oid, finding) for finding in known)
             yield VerifiedCommit(commit, faults, number, len(own), is_whole)
 
-    def _found_in(self, commit: LoggedCommit) -> tuple[Finding, ...]:
+    def _collect_findings(self, commit: LoggedCommit) -> tuple[Finding, ...]:
         try:
             return tuple(self._findings(commit))
         except YoloError as error:
-            # Damaged or lacking objects are a fault of this commit; the others can still be
+            # Damaged or missing objects are a fault of this commit only; the others can still be
             # checked.
             return (
                 replace(error.as_finding(), path=commit.changes[0][1] if commit.changes else ""),
             )
 
     def _findings(self, commit: LoggedCommit) -> Iterator[Finding]:
-        if (changes := _as_made(commit)) is None:
-            yield _several(commit)
+        if (changes := _order_changes(commit)) is None:
+            yield _finding_for_several_paths(commit)
             return
         for number, (status, path) in enumerate(changes):
             place = classify(path)
@@ -124,14 +127,14 @@ class Verifier:
     def _findings_at(
         self, commit: LoggedCommit, place: Place, *, is_named: bool
     ) -> Iterator[Finding]:
-        """Yield what is wrong with a file; `is_named`: the commit is called after it."""
+        """Yield what is wrong with a file; `is_named`: the commit's subject names it."""
         snapshot = AtCommit(self._repository, commit.oid, self._blobs)
         data = snapshot.content(place.path)
         if isinstance(data, Finding):
             yield data
             return
         checked = self._checker.check(place, data, snapshot)
-        # A plan that was there, and is not committed yet, may have been enough for the daemon.
+        # A plan that existed uncommitted may have satisfied the daemon at that time.
         wrong = tuple(
             finding
             for finding in errors(checked.findings)
@@ -140,12 +143,12 @@ class Verifier:
         yield from wrong
         if not is_named:
             return
-        # What is not valid prescribes no subject; the trailers come from the path alone.
+        # Invalid content prescribes no subject; the trailers follow from the path alone.
         if not wrong:
-            yield from self._subject_fault(commit, place, checked)
-        yield from _trailer_faults(commit, place)
+            yield from self._check_subject(commit, place, checked)
+        yield from _check_trailers(commit, place)
 
-    def _subject_fault(
+    def _check_subject(
         self, commit: LoggedCommit, place: Place, checked: Checked
     ) -> Iterator[Finding]:
         blob = None
@@ -159,14 +162,17 @@ class Verifier:
             yield Finding(Reason.SUBJECT_MISMATCH, place.path, 0, "", message, allowed[0])
 
 
-def _as_made(commit: LoggedCommit) -> tuple[tuple[str, str], ...] | None:
-    """Return what a commit changes, what it is called after first; None where that is too much."""
+def _order_changes(commit: LoggedCommit) -> tuple[tuple[str, str], ...] | None:
+    """Return the changes of a commit, first the file that its subject names.
+
+    None if it changes more than that file and one that may accompany it.
+    """
     if len(commit.changes) == 1:
         return tuple(commit.changes)
     kind = dict(commit.trailers).get(KIND)
     placed = [(classify(path), (status, path)) for status, path in commit.changes[:3]]
-    named = [one for one in placed if one[0] and one[0].artifact.kind == kind]
-    others = [one for one in placed if one not in named]
+    named = [pair for pair in placed if pair[0] and pair[0].artifact.kind == kind]
+    others = [pair for pair in placed if pair not in named]
     if (len(named), len(others)) != (1, 1):
         return None
     (main, first), (other, second) = named[0], others[0]
@@ -174,7 +180,7 @@ def _as_made(commit: LoggedCommit) -> tuple[tuple[str, str], ...] | None:
     return (first, second) if is_sound else None
 
 
-def _several(commit: LoggedCommit) -> Finding:
+def _finding_for_several_paths(commit: LoggedCommit) -> Finding:
     paths = [path for _, path in commit.changes]
     message = "no path"
     if paths:
@@ -188,10 +194,10 @@ def _several(commit: LoggedCommit) -> Finding:
     )
 
 
-def _trailer_faults(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
+def _check_trailers(commit: LoggedCommit, place: Place) -> Iterator[Finding]:
     prescribed = trailers_of(place)
-    # How much was warned of depends on the neighbours and the settings of that moment, and a copy
-    # says whose it is.
+    # The number of warnings depends on the neighbours and settings of that time, and the origin
+    # identifies a copy, so neither can be recomputed.
     written = tuple(pair for pair in commit.trailers if pair[0] not in (WARNINGS, ORIGIN))
     if written != prescribed:
         yield Finding(
@@ -209,7 +215,7 @@ def _joined(trailers: Sequence[tuple[str, str]]) -> str:
 
 
 def prescribed_for(path: str) -> tuple[str, tuple[tuple[str, str], ...]] | None:
-    """Return subject and trailers of an artifact as it is staged; None if it is no valid one."""
+    """Return subject and trailers of a staged artifact; None if it is not a valid one."""
     place = classify(path)
     if place is None:
         return None
@@ -235,8 +241,8 @@ def is_of_the_protocol(subject: str, paths: Iterable[str]) -> bool:
 
 
 def subject_fault(subject: str, root: str = ".") -> Finding:
-    """Return what is wrong with a subject, and what would be right in the work tree `root`."""
-    right = nearest(subject, *_what_is_there(root))
+    """Return what is wrong with a subject, and a valid one for the work tree `root`."""
+    right = nearest(subject, *_find_likely_subjects(root))
     hint = f"Nearest right subject: {right}"
     return Finding(
         Reason.SUBJECT_MISMATCH,
@@ -249,8 +255,8 @@ def subject_fault(subject: str, root: str = ".") -> Finding:
     )
 
 
-def _what_is_there(root: str) -> tuple[list[str], str]:
-    """Return subjects that could be meant, and the plan probably worked on; from names alone."""
+def _find_likely_subjects(root: str) -> tuple[list[str], str]:
+    """Return the subjects that may be meant and the probable plan, from file names alone."""
     prescribed: list[str] = []
     names = sorted(glob(f"{root}/{PLANNING_ROOT}/phases/*/*.plan.jsonl"))
     places = [place for name in names if (place := classify(os.path.relpath(name, root)))]
@@ -263,7 +269,7 @@ def _what_is_there(root: str) -> tuple[list[str], str]:
                 if place.plan
             ]
             gaps += [{"phase": number} for number in numbers]
-            prescribed += [text for gap in gaps if (text := _rendered(subject.template, gap))]
+            prescribed += [text for gap in gaps if (text := _fill_template(subject.template, gap))]
     scope = numbers[-1] if numbers else "repo"
     if places:
         scope = str(places[-1].plan)
@@ -274,7 +280,7 @@ def _phases(root: str) -> list[str]:
     return [name for name in names_in(f"{root}/{PLANNING_ROOT}/phases") if name[:2].isdigit()]
 
 
-def _rendered(template: str, gaps: Mapping[str, str]) -> str:
+def _fill_template(template: str, gaps: Mapping[str, str]) -> str:
     try:
         return template.format(**gaps)
     except KeyError:
@@ -282,21 +288,22 @@ def _rendered(template: str, gaps: Mapping[str, str]) -> str:
 
 
 NOTE = "yolo-fs/hooks.json"
-"""Below the common git directory: what `hooks install` remembers."""
+"""Below the common git directory: the record of `hooks install`."""
 
 _MOST = 200
-"""Commits since the hooks were installed that `past_hooks` looks at, youngest first."""
+"""Maximum number of commits since the installation of hooks that `past_hooks` reads, newest first.
+"""
 
 
 def hooks_since(repository: Repository) -> str:
-    """Return the commit at which the hooks were installed; nothing without hooks or commits."""
+    """Return the commit at which hooks were installed; empty without hooks or commits."""
     note = HOOKS.read(repository)
     since = note["since"] if isinstance(note, dict) else ""
     return since if since and repository.commits_exist([since])[since] else ""
 
 
 def past_hooks(repository: Repository, settings: Settings) -> Iterator[CommitFault]:
-    """Yield what is wrong with people's commits here since the hooks stand guard."""
+    """Yield what is wrong with people's commits since the installation of hooks."""
     is_guarded = isinstance(HOOKS.read(repository), dict)
     if not is_guarded or repository.head().tip is None:
         return
@@ -313,12 +320,12 @@ def broken_rules(
     ours: bool = True,
     by_agent: bool = False,
 ) -> Iterator[CommitFault]:
-    """Yield what is wrong with commits, newest first: a coordinator's as `verify` does, a person's
-    by what they break.
+    """Yield rule violations of commits, newest first.
 
-    `revisions`: commits, and those before them that are left out as `^commit`. `ours`: a
-    coordinator's as well. `by_agent`: an agent made them. An agent's subject is a fault where the
-    commit names a task or touches a phase, everybody's where the team wants people held.
+    A coordinator's commit is checked as in `verify`, a person's for the rules that it breaks.
+    `revisions`: commits, and `^commit` to exclude it with its ancestors. `ours`: include a
+    coordinator's commits. `by_agent`: an agent made them. An agent's subject is a fault if the
+    commit names a task or touches a phase; everyone's, if the team enforces subjects for people.
     """
     verifier = Verifier(repository, settings)
     blobs = BlobReader(repository, settings.policy.max_file_bytes)
@@ -327,17 +334,17 @@ def broken_rules(
     for commit in log(repository, *revisions, limit=limit):
         if commit.is_ours:
             own = verifier.verify(f"{commit.oid}^!") if ours else ()
-            yield from (fault for one in own for fault in one.faults)
+            yield from (fault for verified in own for fault in verified.faults)
         elif len(commit.parents) < 2:
             yield from (
-                CommitFault(commit.oid, one)
-                for one in _of_person(
+                CommitFault(commit.oid, finding)
+                for finding in _check_personal_commit(
                     repository, commit, checker, blobs, is_strict=is_strict, by_agent=by_agent
                 )
             )
 
 
-def _of_person(
+def _check_personal_commit(
     repository: Repository,
     commit: LoggedCommit,
     checker: Checker,

@@ -1,4 +1,4 @@
-"""`yolo-fs agent`: how agents are, whose circuit is open, who was asked to stop, what stalls."""
+"""`yolo-fs agent`: health of agents, open circuits, requests to stop, and stalls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REASONS = ("phase_complete", "timeout", "error")
 _HEARD = frozenset({
     "dev_progress", "dev_blocker", "task_claim", "shutdown_response", "agent_health_event",
 })  # fmt: skip
-"""Messages that say something of their sender, and are worth writing down."""
+"""Messages that report on their sender and are recorded."""
 
 
 @click.group("agent", short_help="agents: who is there, who must stop, what stands still and why")
@@ -55,46 +55,52 @@ class _Scene(NamedTuple):
 
 
 @contextmanager
-def _scene(asked: Invocation) -> Iterator[_Scene]:
-    with Repository(asked.start) as repository:
+def _scene(invocation: Invocation) -> Iterator[_Scene]:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         unsettled = report(repository, settings).listing.unsettled
-        verdicts = {one.path: one.verdict for one in unsettled}
+        verdicts = {candidate.path: candidate.verdict for candidate in unsettled}
         yield _Scene(
             repository, settings, verdicts, AgentsObserver(repository, settings).look(verdicts)
         )
 
 
 @verb("list", example="yolo-fs agent list", parent=agent)
-def list_(asked: Invocation) -> Reply:
+def list_(invocation: Invocation) -> Reply:
     """List the agents that gave a sign of life: started, working, idle, stopped or disappeared, and
     since when.
 
     Hooks of their hosts and messages are signs: 'yolo-fs setup' installs the ones, 'agent note'
     takes the others.
     """
-    with _scene(asked) as scene:
-        found = scene.found
-    data = to_json(found.agents)
-    return Reply(data, found.findings, show=lambda console: _show_agents(console, found.agents))
+    with _scene(invocation) as scene:
+        snapshot = scene.found
+    data = to_json(snapshot.agents)
+    return Reply(
+        data, snapshot.findings, show=lambda console: _show_agents(console, snapshot.agents)
+    )
 
 
 @verb("circuits", example="yolo-fs agent circuits", parent=agent)
-def circuits(asked: Invocation) -> Reply:
+def circuits(invocation: Invocation) -> Reply:
     """Show the circuit breaker of each department, and why it stands so. Exit 1 while one is open.
 
     Failures in a row open it: of plans, QA and tasks, blockers, agents that disappeared. After a
     while it is half-open, and the next outcome decides.
     """
-    with _scene(asked) as scene:
-        found = scene.found
-    code = Exit.FINDINGS if any(one.state.value == "open" for one in found.breakers) else Exit.DONE
+    with _scene(invocation) as scene:
+        snapshot = scene.found
+    code = (
+        Exit.FINDINGS
+        if any(breaker.state.value == "open" for breaker in snapshot.breakers)
+        else Exit.DONE
+    )
     lines = [
-        f"{one.department}: {one.state}{f', {one.why}' if one.why else ''}"
-        for one in found.breakers
+        f"{breaker.department}: {breaker.state}{f', {breaker.why}' if breaker.why else ''}"
+        for breaker in snapshot.breakers
     ]
     return Reply(
-        [circuit_as_json(one) for one in found.breakers],
+        [circuit_as_json(breaker) for breaker in snapshot.breakers],
         (),
         code,
         lambda console: _show(console, lines),
@@ -102,17 +108,17 @@ def circuits(asked: Invocation) -> Reply:
 
 
 @verb("stalls", example="yolo-fs agent stalls", parent=agent)
-def stalls(asked: Invocation) -> Reply:
+def stalls(invocation: Invocation) -> Reply:
     """Show the steps that stand still: no artifact, no sign of their agent; and the cause.
 
     Exit 1 when there is one.
     """
-    with _scene(asked) as scene:
-        found = scene.found.stalls
-    code = Exit.FINDINGS if found else Exit.DONE
-    lines = [str(each) for each in found]
-    said = "no step stands still"
-    return Reply(found, (), code, lambda console: _show(console, lines, said))
+    with _scene(invocation) as scene:
+        stalled = scene.found.stalls
+    code = Exit.FINDINGS if stalled else Exit.DONE
+    lines = [str(each) for each in stalled]
+    message = "no step stands still"
+    return Reply(stalled, (), code, lambda console: _show(console, lines, message))
 
 
 @verb("note", example="yolo-fs agent note - --as dev-1 < dev_progress.json", parent=agent)
@@ -124,15 +130,15 @@ def stalls(asked: Invocation) -> Reply:
     envvar=AS_ENV,
     help="Agent that sends it, such as fe-dev or dev-1.",
 )
-def note(asked: Invocation, *, file: str, name: str) -> Reply:
+def note(invocation: Invocation, *, file: str, name: str) -> Reply:
     """Record a message about an agent: dev_progress, dev_blocker, shutdown_response and the like.
 
     It is checked as by 'message check'; an invalid message is not recorded, exit 1. A task_claim
     claims its files as 'task claim' does: exit 1 while another agent has one of them.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        heard = hear_message(asked.start, file, settings)
+        heard = hear_message(invocation.start, file, settings)
         if heard.reasons or errors(heard.findings):
             return Reply(
                 {"noted": False, "type": heard.type or None}, heard.findings, Exit.FINDINGS
@@ -147,12 +153,12 @@ def note(asked: Invocation, *, file: str, name: str) -> Reply:
             data = {"noted": True, "type": heard.type, "id": name, "claim": to_json(standing)}
             shown = safe(str(standing), 500)
             return Reply(data, heard.findings, code, lambda console: console.print(shown))
-        found = note_message(repository, settings, name, heard.value)
-    data = {"noted": True, "type": heard.type, "id": found}
+        instance = note_message(repository, settings, name, heard.value)
+    data = {"noted": True, "type": heard.type, "id": instance}
     return Reply(
         data,
         heard.findings,
-        show=lambda console: console.print(safe(f"noted {heard.type} of {found}")),
+        show=lambda console: console.print(safe(f"noted {heard.type} of {instance}")),
     )
 
 
@@ -174,7 +180,7 @@ def note(asked: Invocation, *, file: str, name: str) -> Reply:
     show_default=True,
     help="Who asks: a Lead its department, others all.",
 )
-def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Reply:
+def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -> Reply:
     """Ask the teammates to stop: notes the request, and prints the message to send to each of them.
 
     Each answers with 'agent note' of its shutdown_response. 'agent answers' shows who has, and what
@@ -186,77 +192,84 @@ def shutdown(asked: Invocation, *, reason: str, deadline: int, name: str) -> Rep
         raise YoloError(
             Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         AgentJournal(repository.own_dir, load(repository.root).limits).add(
             name, f"SD-{os.urandom(4).hex()}", message
         )
-    with _scene(asked) as scene:
-        found = scene.found.shutdowns[-1]
-    data = {"message": message, **shutdown_as_json(found, is_late=False)}
-    names = ", ".join(_named(one.agent) for one in found.asked) or "no agent to ask"
-    lines = [f"send to {names}:" if found.asked else names, json.dumps(message)]
+    with _scene(invocation) as scene:
+        request = scene.found.shutdowns[-1]
+    data = {"message": message, **shutdown_as_json(request, is_late=False)}
+    names = (
+        ", ".join(_named(asked_agent.agent) for asked_agent in request.asked) or "no agent to ask"
+    )
+    lines = [f"send to {names}:" if request.asked else names, json.dumps(message)]
     return Reply(data, show=lambda console: _show(console, lines))
 
 
 @verb("answers", example="yolo-fs agent answers", parent=agent)
-def answers(asked: Invocation) -> Reply:
+def answers(invocation: Invocation) -> Reply:
     """Show who has answered a request to stop, who is late, what each leaves in no commit.
 
     Exit 1 while an answer is missing.
     """
-    with _scene(asked) as scene:
-        found = scene.found
+    with _scene(invocation) as scene:
+        snapshot = scene.found
         left = {
-            one.id: uncommitted(scene.repository, one, scene.verdicts) for one in found.shutdowns
+            request.id: uncommitted(scene.repository, request, scene.verdicts)
+            for request in snapshot.shutdowns
         }
     data = [
-        shutdown_as_json(one, is_late=one in found.late) | {"uncommitted": left[one.id]}
-        for one in found.shutdowns
+        shutdown_as_json(request, is_late=request in snapshot.late)
+        | {"uncommitted": left[request.id]}
+        for request in snapshot.shutdowns
     ]
-    owes = any(not one.is_over or left[one.id] for one in found.shutdowns)
+    owes = any(not request.is_over or left[request.id] for request in snapshot.shutdowns)
     lines = [
         line
-        for one in found.shutdowns
-        for line in _told(one, left[one.id], is_late=one in found.late)
+        for request in snapshot.shutdowns
+        for line in _told(request, left[request.id], is_late=request in snapshot.late)
     ]
     return Reply(
         data,
-        found.findings,
+        snapshot.findings,
         Exit.FINDINGS if owes else Exit.DONE,
         lambda console: _show(console, lines, "nobody was asked to stop"),
     )
 
 
-def _told(one: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Iterator[str]:
+def _told(request: Shutdown, left: Mapping[str, list[str]], *, is_late: bool) -> Iterator[str]:
     passed = (
         "has passed"
         if is_late
-        else f"is {one.deadline_s:g} s after {iso(one.asked_at.timestamp())}"
+        else f"is {request.deadline_s:g} s after {iso(request.asked_at.timestamp())}"
     )
-    yield f"{one.by} asked {len(one.asked)} to stop ({one.reason}); the deadline {passed}"
-    for each in one.asked:
+    yield (
+        f"{request.by} asked {len(request.asked)} to stop ({request.reason}); the deadline {passed}"
+    )
+    for each in request.asked:
         answer = each.answer or ("late" if is_late else "silent so far")
         pending = f", pending: {'; '.join(each.pending)}" if each.pending else ""
         yield f"  {_named(each.agent)}: {answer}{pending}"
         yield from (f"    in no commit: {path}" for path in left.get(each.agent.id, ()))
 
 
-def _show_agents(console: Console, found: Collection[AgentHealth]) -> None:
-    if not found:
+def _show_agents(console: Console, agents: Collection[AgentHealth]) -> None:
+    if not agents:
         console.print("no agent has been seen here")
-    for one in found:
-        before = f", before that {one.previous}" if one.previous else ""
-        where = f" ({one.department})" if one.department else ""
+    for agent in agents:
+        before = f", before that {agent.previous}" if agent.previous else ""
+        where = f" ({agent.department})" if agent.department else ""
         console.print(
             safe(
-                f"{_named(one)}{where}: {one.health} since {iso(one.since.timestamp())}{before}",
+                f"{_named(agent)}{where}: {agent.health} since "
+                f"{iso(agent.since.timestamp())}{before}",
                 500,
             )
         )
 
 
-def _named(one: AgentHealth) -> str:
-    return f"{one.name} {one.id}" if one.name and one.name != one.id else one.id
+def _named(agent: AgentHealth) -> str:
+    return f"{agent.name} {agent.id}" if agent.name and agent.name != agent.id else agent.id
 
 
 def _show(console: Console, lines: Collection[str], otherwise: str = "") -> None:

@@ -29,23 +29,25 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="ID")
 @click.argument("choice", default="")
 @click.option("--text", default="", help="Why; or the decision itself, where no option fits.")
-def answer(asked: Invocation, *, name: str, choice: str, text: str) -> Reply:
+def answer(invocation: Invocation, *, name: str, choice: str, text: str) -> Reply:
     """Decide what an escalation asks: by an option, by its number, or in words.
 
     The decision goes down the chain at once, with a line of the log for each level, to whoever is
     blocked. Typed again, it goes on where it stopped.
     """
-    found = EscalationId.parse(name)
-    if found is None:
-        raise _no_question(name, items_of(asked))
-    with Repository(asked.start) as repository:
-        return _told(put_answer(repository, found, choice, text))
+    escalation_id = EscalationId.parse(name)
+    if escalation_id is None:
+        raise _error_for_no_question(name, items_of(invocation))
+    with Repository(invocation.start) as repository:
+        return _told(put_answer(repository, escalation_id, choice, text))
 
 
 def put_answer(
     repository: Repository, name: EscalationId, choice: str, text: str
 ) -> Sequence[MoveResult]:
-    """Log a decision and its way down, and return what became of each line; the journal has it.
+    """Log a decision and its way down, and return the result for each line.
+
+    The journal has these results, too.
 
     Raises:
         YoloError: as `answering.answer`.
@@ -59,9 +61,9 @@ def put_answer(
     return moves
 
 
-def _no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
-    """Return why there is nothing to answer, with the command that settles it instead."""
-    item = next((one for one in items if one.id == name), None)
+def _error_for_no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
+    """Return why there is nothing to answer, with the command to use instead."""
+    item = next((inbox_item for inbox_item in items if inbox_item.id == name), None)
     if item is None:
         message = f"nothing of that name waits for a person: {safe(name)!r}"
         hint = "'yolo-fs inbox' lists what does."
@@ -78,8 +80,8 @@ def _journal(repository: Repository) -> Journal:
 def _note(journal: Journal, done: MoveResult) -> None:
     if done.is_refused or done.already or done.progress is None:
         return
-    one = done.progress
-    about = {"id": str(one.id), "holder": one.agent, "line": dict(done.line)}
+    escalation = done.progress
+    about = {"id": str(escalation.id), "holder": escalation.agent, "line": dict(done.line)}
     journal.append(f"escalation.{done.line['st']}", done.path, about)
 
 
@@ -87,9 +89,9 @@ def _told(moves: Sequence[MoveResult]) -> Reply:
     last = moves[-1]
     data = {
         "escalation": as_json(last.progress) if last.progress else None,
-        "lines": [dict(one.line) for one in moves if one.line and not one.is_refused],
+        "lines": [dict(move.line) for move in moves if move.line and not move.is_refused],
         "message": last.message,
-        "already": all(one.already for one in moves),
+        "already": all(move.already for move in moves),
         "log": last.path,
     }
     code = Exit.FINDINGS if last.is_refused else Exit.DONE
@@ -101,6 +103,11 @@ def show_moves(console: Console, moves: Sequence[MoveResult]) -> None:
         if done.line and not done.is_refused:
             to = f"{done.line['agent']} → {done.line['tgt']}"
             console.print(safe(f"{to}: {done.line.get('dec', '')}", 300))
-    one = moves[-1].progress
-    if one and not moves[-1].is_refused:
-        console.print(safe(f"{one.agent} knows: {one.decision}. {one.id} ends with its commit."))
+    escalation = moves[-1].progress
+    if escalation and not moves[-1].is_refused:
+        console.print(
+            safe(
+                f"{escalation.agent} knows: {escalation.decision}. {escalation.id} "
+                "ends with its commit."
+            )
+        )

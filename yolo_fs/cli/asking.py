@@ -1,4 +1,4 @@
-"""Asks on a terminal what waits for a person, and settles it as `answer` does."""
+"""Asks a person on a terminal for open decisions, and settles them as `answer` does."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StoppedError(Exception):
-    """Whoever was asked wants the run to end."""
+    """The person wants to end the run."""
 
 
-class Asker:
-    """Puts questions to whoever sits at the terminal."""
+class InboxPrompt:
+    """Asks questions on the terminal."""
 
     def __init__(self, repository: Repository, console: Console):
         self._repository, self._console = repository, console
 
     def settle(self, items: Sequence[InboxItem]) -> frozenset[str]:
-        """Ask each in turn, and return the ids of those that are settled; the rest is for later.
+        """Ask each question in turn, and return the ids of those that are settled.
 
         Raises:
             StoppedError: Ctrl-C, or another signal that ends a run.
         """
-        return frozenset(one.id for one in items if self._settle(one))
+        return frozenset(item.id for item in items if self._settle(item))
 
     def choose(self, question: str, options: Sequence[str], default: str) -> str:
         """Return one of the options, by its number or its name; the default for an empty line.
@@ -49,11 +49,11 @@ class Asker:
         for at, each in enumerate(options, 1):
             self._console.print(safe(f"  {at} {each}", 300))
         names = [each.partition(":")[0] for each in options]
-        while said := self._read(f"1 to {len(options)} [{default}]: "):
-            if said in names:
-                return said
-            if said.isdecimal() and 0 < int(said) <= len(names):
-                return names[int(said) - 1]
+        while answer := self._read(f"1 to {len(options)} [{default}]: "):
+            if answer in names:
+                return answer
+            if answer.isdecimal() and 0 < int(answer) <= len(names):
+                return names[int(answer) - 1]
         return default
 
     def _settle(self, item: InboxItem) -> bool:
@@ -69,18 +69,18 @@ class Asker:
         if item.recommendation:
             self._console.print(safe(f"  recommended: {item.recommendation}", 500))
         numbers = f"1 to {len(item.options)}, or " if item.options else ""
-        while said := self._read(f"{numbers}your own words, Enter for later: "):
+        while answer := self._read(f"{numbers}your own words, Enter for later: "):
             try:
-                return self._answer(name, item, said)
+                return self._answer(name, item, answer)
             except YoloError as error:
                 self._console.print(safe(error.message, 500), style="red")
         return False
 
-    def _answer(self, name: EscalationId, item: InboxItem, said: str) -> bool:
-        """Put an answer in the log; where somebody else was quicker, theirs holds, and says so."""
-        is_choice = said in item.options
-        is_choice = is_choice or (said.isdecimal() and 0 < int(said) <= len(item.options))
-        choice, text = (said, "") if is_choice else ("", said)
+    def _answer(self, name: EscalationId, item: InboxItem, answer: str) -> bool:
+        """Log an answer; if somebody else was faster, show that theirs holds."""
+        is_choice = answer in item.options
+        is_choice = is_choice or (answer.isdecimal() and 0 < int(answer) <= len(item.options))
+        choice, text = (answer, "") if is_choice else ("", answer)
         moves = put_answer(self._repository, name, choice, text)
         show_moves(self._console, moves)
         for finding in moves[-1].findings:
@@ -88,8 +88,8 @@ class Asker:
         return True
 
     def _read(self, prompt: str) -> str:
-        """Return what is typed; an end of input is for later."""
-        with _stopping():
+        """Return the typed line; an end of input defers the question."""
+        with _stop_on_signal():
             try:
                 return input(prompt).strip()
             except EOFError:
@@ -98,7 +98,7 @@ class Asker:
 
 
 @contextmanager
-def _stopping() -> Iterator[None]:
+def _stop_on_signal() -> Iterator[None]:
     """Have a signal that ends a run end the question, too."""
 
     def stop(_number: int, _frame: object) -> None:

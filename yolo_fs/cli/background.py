@@ -62,28 +62,28 @@ def _timeout_option(default_s: float, what: str) -> Callable[[Any], Any]:
 @verb("start", example="yolo-fs start --wait")
 @_wait_option
 @_timeout_option(60.0, "How long --wait waits.")
-def start(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
+def start(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     """Start the daemon in the background; one that runs already is fine.
 
     It writes to .git/yolo-fs/daemon.log, which 'yolo-fs logs' shows.
     """
-    return start_daemon(closed_repository(asked), timeout_s if wait else None)
+    return start_daemon(closed_repository(invocation), timeout_s if wait else None)
 
 
 @verb("stop", example="yolo-fs stop")
 @_timeout_option(30.0, "How long to wait for it to finish the work in hand.")
-def stop(asked: Invocation, *, timeout_s: float) -> Reply:
+def stop(invocation: Invocation, *, timeout_s: float) -> Reply:
     """Stop the daemon and wait until it is gone."""
-    pid = end(closed_repository(asked), timeout_s)
+    pid = end(closed_repository(invocation), timeout_s)
     return _reply("stopped", pid, f"The daemon (process {pid}) has stopped.")
 
 
 @verb("restart", example="yolo-fs restart --wait")
 @_wait_option
 @_timeout_option(60.0, "How long to wait for the old one to end, and with --wait for the new one.")
-def restart(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
+def restart(invocation: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     """Stop the daemon, if one runs, and start it again."""
-    repository = closed_repository(asked)
+    repository = closed_repository(invocation)
     if running(repository):
         try:
             end(repository, timeout_s)
@@ -104,18 +104,18 @@ def restart(asked: Invocation, *, wait: bool, timeout_s: float) -> Reply:
     show_default=True,
     help="Last lines.",
 )
-def logs(asked: Invocation, *, is_followed: bool, count: int) -> Reply:
+def logs(invocation: Invocation, *, is_followed: bool, count: int) -> Reply:
     """Show what the daemon in the background wrote.
 
     A daemon in the foreground, or one that is a service, writes elsewhere; the journal of 'yolo-fs
     events' has all.
     """
-    if is_followed and asked.as_json:
+    if is_followed and invocation.as_json:
         raise click.UsageError(
             "--follow never ends, --json is one envelope; 'yolo-fs events --follow --json' "
             "has both."
         )
-    path = log_path(closed_repository(asked))
+    path = log_path(closed_repository(invocation))
     if is_followed:
         for line in follow(path, count):
             print(safe(line, _LINE_LENGTH), flush=True)
@@ -123,23 +123,23 @@ def logs(asked: Invocation, *, is_followed: bool, count: int) -> Reply:
     return Reply({"path": path, "lines": lines}, show=lambda _: _print(lines, path))
 
 
-def closed_repository(asked: Invocation) -> Repository:
-    """Return the repository in which the command was called; no git of it runs."""
-    repository = Repository(asked.start)
+def closed_repository(invocation: Invocation) -> Repository:
+    """Return the current repository with its git processes ended."""
+    repository = Repository(invocation.start)
     repository.close()
     planning_root(repository.root)
     return repository
 
 
 def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
-    """Start the daemon unless one runs, and say how that ended; `wait_s`: for its first scan.
+    """Start the daemon unless one is running, and return the result; `wait_s`: for its first scan.
 
     Raises:
         YoloError: UNSAFE_REPOSITORY, BAD_CONFIG.
     """
     repository.refuse_unsafe()
     if other := wait_for_heirs(repository):
-        return _already(repository, other, wait_s)
+        return _report_already_running(repository, other, wait_s)
     launched = launch(repository)
     pid = launched.process.pid
     if wait_locked(repository, launched):
@@ -148,17 +148,17 @@ def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
         if wait_ready(repository, pid, wait_s):
             return _reply("started", pid, f"The daemon runs as process {pid}.")
     elif launched.process.returncode == Exit.DONE and (other := running(repository)):
-        return _already(repository, other, wait_s)  # another start was faster
-    return _died(repository, launched)
+        return _report_already_running(repository, other, wait_s)  # another start was faster
+    return _report_death(repository, launched)
 
 
-def _already(repository: Repository, other: Holder, wait_s: float | None) -> Reply:
+def _report_already_running(repository: Repository, other: Holder, wait_s: float | None) -> Reply:
     if other.pid and wait_s is not None:
         wait_ready(repository, other.pid, wait_s)
     return _reply("already_running", other.pid or None, f"The daemon runs already: {other}.")
 
 
-def _died(repository: Repository, launched: Launched) -> Reply:
+def _report_death(repository: Repository, launched: Launched) -> Reply:
     code = launched.process.wait()
     lines = said_since(repository, launched)
     finding = Finding(
@@ -212,42 +212,42 @@ def _system_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @verb("print", example="yolo-fs service print --systemd > yolo-fs.service", parent=service)
 @_system_options
-def print_(asked: Invocation, *, system: str | None) -> Reply:
+def print_(invocation: Invocation, *, system: str | None) -> Reply:
     """Print the service file."""
-    unit = _unit(closed_repository(asked), system)
+    unit = _choose_unit(closed_repository(invocation), system)
     return Reply({**to_json(unit), "text": unit.text}, show=lambda _: print(unit.text, end=""))
 
 
 @verb("install", example="yolo-fs service install", parent=service)
 @_system_options
-def install(asked: Invocation, *, system: str | None) -> Reply:
+def install(invocation: Invocation, *, system: str | None) -> Reply:
     """Write the service file, and say how to enable it."""
-    repository = closed_repository(asked)
-    unit = _unit(repository, system)
+    repository = closed_repository(invocation)
+    unit = _choose_unit(repository, system)
     repository.make_own_dir()  # launchd opens the log in it before we run
     state = write(unit)
-    return _unit_reply(unit, state, f"Enable it with:  {unit.enable}")
+    return _report_unit(unit, state, f"Enable it with:  {unit.enable}")
 
 
 @verb("uninstall", example="yolo-fs service uninstall", parent=service)
 @_system_options
-def uninstall(asked: Invocation, *, system: str | None) -> Reply:
+def uninstall(invocation: Invocation, *, system: str | None) -> Reply:
     """Remove the service file, once it is no longer enabled."""
-    unit = _unit(closed_repository(asked), system)
+    unit = _choose_unit(closed_repository(invocation), system)
     state = remove(unit)
-    return _unit_reply(
+    return _report_unit(
         unit, state, f"If it still runs:  {unit.disable}" if state == "uninstalled" else ""
     )
 
 
-def _unit(repository: Repository, system: str | None) -> Unit:
+def _choose_unit(repository: Repository, system: str | None) -> Unit:
     chosen = System(system) if system else System.of_this_machine()
     return unit_for(repository.root, log_path(repository), chosen)
 
 
-def _unit_reply(unit: Unit, state: str, advice: str) -> Reply:
-    said = "\n".join(filter(None, (f"{state.replace('_', ' ')}: {unit.path}", advice)))
-    return Reply({"state": state, **to_json(unit)}, show=lambda _: print(said))
+def _report_unit(unit: Unit, state: str, advice: str) -> Reply:
+    text = "\n".join(filter(None, (f"{state.replace('_', ' ')}: {unit.path}", advice)))
+    return Reply({"state": state, **to_json(unit)}, show=lambda _: print(text))
 
 
 @verb("run", example="yolo-fs run --once")
@@ -255,15 +255,15 @@ def _unit_reply(unit: Unit, state: str, advice: str) -> Reply:
 @click.option(
     "--unsafe-fs", is_flag=True, help="Run although locks are not reliable on this file system."
 )
-def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
+def run(invocation: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
     """Watch the planning tree; commit each valid artifact at once and alone.
 
     Runs until it is interrupted. With --json every event is one line on stdout.
     """
-    # The other verbs start and stop the daemon without importing it.
+    # Imported here: the other verbs start and stop the daemon without it.
     from yolo_fs.daemon.health import acquire
 
-    start: str | None = asked.start
+    start: str | None = invocation.start
     while start is not None:
         try:
             repository, lock = acquire(start, unsafe_fs=unsafe_fs)
@@ -271,12 +271,14 @@ def run(asked: Invocation, *, once: bool, unsafe_fs: bool) -> Reply:
             if error.reason is not Reason.ALREADY_RUNNING:
                 raise
             return Reply({"state": "already_running"}, [error.as_finding()], Exit.DONE)
-        start = _watch(asked, repository, lock, once=once)
-    return Reply({"state": "done"}) if once and not asked.as_json else Reply()
+        start = _watch(invocation, repository, lock, once=once)
+    return Reply({"state": "done"}) if once and not invocation.as_json else Reply()
 
 
-def _watch(asked: Invocation, repository: Repository, lock: HeldLock, *, once: bool) -> str | None:
-    """Run a daemon to its end; return where its work tree has gone meanwhile, if it has."""
+def _watch(
+    invocation: Invocation, repository: Repository, lock: HeldLock, *, once: bool
+) -> str | None:
+    """Run a daemon to its end; return the new path of its work tree, if that was moved."""
     from yolo_fs.daemon.daemon import Daemon, stop_on_signals
     from yolo_fs.system.system import begin_clean
 
@@ -284,9 +286,9 @@ def _watch(asked: Invocation, repository: Repository, lock: HeldLock, *, once: b
 
     def tell(event: str, path: str, data: Mapping[str, Any]) -> None:
         journal.append(event, path, data)
-        _show(asked, event, path, data)
+        _show(invocation, event, path, data)
 
-    # git inherits the lock: its helpers end before the lock is released.
+    # git inherits the lock: its helper processes must end before the lock is released.
     with closing(journal), lock, repository:
         daemon = Daemon(repository, lock, tell)
         if once:
@@ -299,13 +301,13 @@ def _watch(asked: Invocation, repository: Repository, lock: HeldLock, *, once: b
         return daemon.moved_to
 
 
-def _show(asked: Invocation, event: str, path: str, data: Mapping[str, Any]) -> None:
-    stream = sys.stdout if asked.as_json else sys.stderr
+def _show(invocation: Invocation, event: str, path: str, data: Mapping[str, Any]) -> None:
+    stream = sys.stdout if invocation.as_json else sys.stderr
     line = f"{datetime.now():%H:%M:%S} {event:20} {safe(path)} {_gist(event, data)}".rstrip()
     try:
-        if asked.as_json:
+        if invocation.as_json:
             line = json.dumps({"event": event, "path": path, "data": data})
-        if asked.as_json or not asked.quiet:
+        if invocation.as_json or not invocation.quiet:
             print(line, file=stream, flush=True)
     except OSError:  # the reader left, its terminal closed, its disk is full; the work goes on
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -325,7 +327,7 @@ def _gist(event: str, data: Mapping[str, Any]) -> str:
 
 
 def _notify_ready() -> None:
-    """Tell a service manager that the first scan is done."""
+    """Notify a service manager that the first scan is done."""
     import socket
 
     gc.freeze()  # a full collection took 0.1 s, most of it for what lives as long as the daemon

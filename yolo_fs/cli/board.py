@@ -1,8 +1,8 @@
-"""Draws the team on the terminal: signs that need no colour, one line for what is finished, and why
-not.
+"""Draws the state of the team on the terminal: symbols that need no colour, one line for what is
+finished, and reasons for what is not.
 
-What is drawn of history holds no age and no clock: the same commit gives the same bytes, today and
-in a year.
+The part that shows history contains no age and no clock: the same commit always gives the same
+bytes.
 """
 
 from __future__ import annotations
@@ -52,156 +52,159 @@ _COLOUR = {
 }
 _HALF = len(STEPS) // 2
 LARGE = 5
-"""Open phases that are drawn large, the first ones, unless everything is asked for."""
+"""Open phases that are drawn in full, the first ones, without `verbose`."""
 FEW = 5
-"""Pieces of evidence shown of each list, unless everything is asked for."""
+"""Items of evidence that are shown of each list, without `verbose`."""
 MANY = 20
-"""Lines of one sort that are shown of the whole work tree, unless everything is asked for."""
+"""Lines of one sort that are shown of the whole work tree, without `verbose`."""
 
 
 NO_PHASE = "no phase has a committed artifact yet; 'yolo-fs phase new SLUG' makes one"
 
 
-def draw_board(console: Console, found: Board, *, verbose: bool = False) -> None:
-    """Draw the team as of a commit. `verbose`: all phases large, and what proves each step."""
-    if not found.phases:
+def draw_board(console: Console, board: Board, *, verbose: bool = False) -> None:
+    """Draw the state as of a commit. `verbose`: all phases in full, and the evidence of each
+    step.
+    """
+    if not board.phases:
         console.print(NO_PHASE)
         return
-    open_ = [one.id for one in found.phases if not one.is_finished]
-    large = {one.id for one in found.phases} if verbose else set(open_[:LARGE])
-    for is_large, some in groupby(found.phases, lambda one: one.id in large):
+    open_ = [phase.id for phase in board.phases if not phase.is_finished]
+    large = {phase.id for phase in board.phases} if verbose else set(open_[:LARGE])
+    for is_large, some in groupby(board.phases, lambda phase: phase.id in large):
         if is_large:
-            for one in some:
-                _draw_headlines(console, [one])
-                _draw_phase(console, one, verbose=verbose)
+            for phase in some:
+                _draw_headlines(console, [phase])
+                _draw_phase(console, phase, verbose=verbose)
         else:
-            for _, alike in groupby(some, lambda one: one.is_finished):
+            for _, alike in groupby(some, lambda phase: phase.is_finished):
                 _draw_headlines(console, list(alike))
     if large:
         _draw_legend(console)
     if left := len(set(open_) - large):
         console.print(f"{left} more phases are open: -v shows all of each", style="dim")
-    if found.stands_in:
-        said = "config.json is not in this commit: using the current configuration instead"
-        console.print(said, style="dim")
+    if board.stands_in:
+        message = "config.json is not in this commit: using the current configuration instead"
+        console.print(message, style="dim")
 
 
 def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = False) -> None:
-    """Show where the work tree differs from history. `verbose`: all of it, however much."""
+    """Show where the work tree differs from history. `verbose`: without a limit."""
     drifts, others = list[tuple[str, object]](), []
     for aside in asides:
         place = f"{aside.phase}: " if aside.phase else ""
-        drifts += [(place, one) for one in aside.drifts]
+        drifts += [(place, drift) for drift in aside.drifts]
         others += [
             (f"forged: {place}{name} was made by hand and opens nothing", "red")
             for name in aside.forged
         ]
-        others += [(f"overdue: {place}{said}", "yellow") for said in aside.handoffs]
+        others += [(f"overdue: {place}{handoff}", "yellow") for handoff in aside.handoffs]
         others += [
             (f"blocker: {place}{department} says {blocker}", "yellow")
             for department, blocker in aside.blockers
         ]
-    for said, style in others:
-        console.print(safe(said), style=style)
+    for text, style in others:
+        console.print(safe(text), style=style)
     _draw_listed(console, drifts, "yellow", verbose=verbose, as_line="drift: {0[0]}{0[1]}".format)
 
 
 def _draw_listed(
     console: Console,
-    found: Sequence[object],
+    entries: Sequence[object],
     style: str,
     *,
     verbose: bool,
     longest: int = 200,
     as_line: Callable[[object], str] = str,
 ) -> None:
-    """Draw lines of one sort, no more than a screen holds unless everything is asked for."""
-    for one in found if verbose else found[:MANY]:
-        console.print(safe(as_line(one), longest), style=style)
-    if not verbose and len(found) > MANY:
-        console.print(f"{len(found) - MANY} more like these: -v shows them", style="dim")
+    """Draw lines of one sort, at most a screenful unless `verbose`."""
+    for entry in entries if verbose else entries[:MANY]:
+        console.print(safe(as_line(entry), longest), style=style)
+    if not verbose and len(entries) > MANY:
+        console.print(f"{len(entries) - MANY} more like these: -v shows them", style="dim")
 
 
 def draw_machines(console: Console, seen: TeamOverview) -> None:
-    """Draw the other work trees and clones: what waits and why, who holds what, how they stand."""
+    """Draw the other work trees and clones: their state, what waits and why, who holds what."""
     console.print(safe(headline(seen)), style="bold")
-    for said in obstructions(seen):
-        console.print(f"  ! {safe(said, 400)}", style="yellow")
-    for said in (*holdings(seen), *others(seen)):
-        console.print(f"  {safe(said, 400)}")
+    for line in obstructions(seen):
+        console.print(f"  ! {safe(line, 400)}", style="yellow")
+    for line in (*holdings(seen), *others(seen)):
+        console.print(f"  {safe(line, 400)}")
 
 
-def draw_crew(console: Console, found: AgentsSnapshot, *, verbose: bool = False) -> None:
-    """Draw who is at work or has disappeared, what is open, late or stands still; nothing where all
-    is well. `verbose`: all of it, however much.
+def draw_crew(console: Console, snapshot: AgentsSnapshot, *, verbose: bool = False) -> None:
+    """Draw who is at work or has disappeared, and what is open, late or stalled; else nothing.
+
+    `verbose`: without a limit.
     """
-    for agent in found.agents:
+    for agent in snapshot.agents:
         if agent.health in (*AT_WORK, Health.DISAPPEARED):
             style = "red" if agent.health is Health.DISAPPEARED else "dim"
             named = f"{agent.name} {agent.id}" if agent.name not in ("", agent.id) else agent.id
-            said = f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"
-            console.print(safe(said), style=style)
-    for one in found.open_circuits:
-        said = f"circuit of the {one.department}: {one.state}; {one.why}"
-        console.print(safe(said, 500), style="red")
-    for request in found.shutdowns:
+            line = f"agent {named}: {agent.health} since {iso(agent.since.timestamp())}"
+            console.print(safe(line), style=style)
+    for breaker in snapshot.open_circuits:
+        line = f"circuit of the {breaker.department}: {breaker.state}; {breaker.why}"
+        console.print(safe(line, 500), style="red")
+    for request in snapshot.shutdowns:
         if not request.is_over:
             owing = ", ".join(
                 each.agent.name or each.agent.id for each in (*request.silent, *request.unclean)
             )
-            passed = "has passed" if request in found.late else "has not passed"
-            said = f"shutdown by {request.by}: the deadline {passed}, {owing} still owe"
-            console.print(safe(said, 500), style="yellow")
+            passed = "has passed" if request in snapshot.late else "has not passed"
+            line = f"shutdown by {request.by}: the deadline {passed}, {owing} still owe"
+            console.print(safe(line, 500), style="yellow")
     _draw_listed(
-        console, found.stalls, "red", verbose=verbose, longest=800, as_line="stalled: {}".format
+        console, snapshot.stalls, "red", verbose=verbose, longest=800, as_line="stalled: {}".format
     )
 
 
 def _draw_headlines(console: Console, phases: Sequence[PhaseBoard]) -> None:
-    """Draw one line for each of some phases, all of them finished or none."""
+    """Draw one line for each phase, all of them finished or none."""
     style = "green" if phases[0].is_finished else "bold"
-    console.print("\n".join(one.said for one in phases), style=style)
+    console.print("\n".join(phase.said for phase in phases), style=style)
 
 
-def _draw_phase(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
-    draw_steps(console, one.progress)
-    for department in one.progress.departments:
+def _draw_phase(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
+    draw_steps(console, phase.progress)
+    for department in phase.progress.departments:
         _draw_department(console, department, verbose=verbose)
-    _draw_whole(console, one.progress, verbose=verbose)
-    _draw_plans(console, one.progress, verbose=verbose)
-    _draw_gates(console, one, verbose=verbose)
-    if cause := one.root_cause:
+    _draw_whole(console, phase.progress, verbose=verbose)
+    _draw_plans(console, phase.progress, verbose=verbose)
+    _draw_gates(console, phase, verbose=verbose)
+    if cause := phase.root_cause:
         run = f"; run: {cause.command}" if cause.command else ""
         console.print(f"  root cause: {safe(cause.sentence + run, 800)}", style="bold yellow")
-    for alarm in one.alarms:
+    for alarm in phase.alarms:
         console.print(f"  alarm: {safe(str(alarm), 2_000)}", style="red")
-    for escalation in one.escalations:
+    for escalation in phase.escalations:
         _draw_escalation(console, escalation)
-    for loop in one.loops:
+    for loop in phase.loops:
         console.print(safe(f"  loop: {loop}", 500), style="yellow")
-    for finding in one.false_claims:
+    for finding in phase.false_claims:
         console.print(f"  handoff: {safe(str(finding), 500)}", style="yellow")
-    for finding in one.out_of_lane:
+    for finding in phase.out_of_lane:
         console.print(f"  out of lane: {safe(str(finding), 500)}", style="yellow")
 
 
-def _draw_escalation(console: Console, one: EscalationProgress) -> None:
-    held = f"{one.agent} holds it since {iso(one.since.timestamp())}"
-    standing = held if one.is_open else "resolved"
-    said = f"  escalation {one.id}: {standing}; {one.owed or one.decision}"
-    console.print(safe(said, 500), style="yellow")
+def _draw_escalation(console: Console, escalation: EscalationProgress) -> None:
+    held = f"{escalation.agent} holds it since {iso(escalation.since.timestamp())}"
+    standing = held if escalation.is_open else "resolved"
+    line = f"  escalation {escalation.id}: {standing}; {escalation.owed or escalation.decision}"
+    console.print(safe(line, 500), style="yellow")
 
 
 def draw_steps(console: Console, progress: PhaseStatus) -> None:
-    """Draw which step of which department stands how."""
+    """Draw the state of each step of each department."""
     head = [("  department", "dim"), *((step.number, "dim") for step in STEPS)]
-    rows = [(f"  {one.department}", one.steps) for one in progress.departments]
+    rows = [(f"  {status.department}", status.steps) for status in progress.departments]
     rows.append(("  (phase)", progress.steps))
     draw_columns(console, [head, *([(name, ""), *_signs(steps)] for name, steps in rows)], "^")
 
 
 def _signs(steps: Sequence[StepStatus]) -> list[Cell]:
-    by_key = {one.step.key: SIGNS[one.standing] for one in steps}
+    by_key = {step_status.step.key: SIGNS[step_status.standing] for step_status in steps}
     return [by_key.get(step.key, ("", "")) for step in STEPS]
 
 
@@ -213,57 +216,64 @@ def _draw_legend(console: Console) -> None:
         console.print("  ".join(f"{step.number} {step.key}" for step in some), style="dim")
 
 
-def _draw_department(console: Console, one: DepartmentStatus, *, verbose: bool) -> None:
+def _draw_department(console: Console, status: DepartmentStatus, *, verbose: bool) -> None:
     console.print(
-        f"  {one.department}: {_steps_of(one)}, stage gate {one.stage}, "
-        f"{_next(one.next, done=one.is_complete)}"
+        f"  {status.department}: {_steps_of(status)}, stage gate {status.stage}, "
+        f"{_next(status.next, done=status.is_complete)}"
     )
-    _draw_lacks(console, one.steps, one.current, verbose=verbose)
-    for blocker in one.blockers:
+    _draw_lacks(console, status.steps, status.current, verbose=verbose)
+    for blocker in status.blockers:
         console.print(f"    blocked: {safe(blocker)}", style="yellow")
 
 
 def _draw_whole(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:
-    """Draw the steps that a phase has once, when it is their turn."""
+    """Draw the steps that occur once per phase, when it is their turn."""
     current = next(
-        (one for one in progress.steps if one.step.key == progress.step and not one.is_passed), None
+        (
+            step_status
+            for step_status in progress.steps
+            if step_status.step.key == progress.step and not step_status.is_passed
+        ),
+        None,
     )
     if current or verbose:
         is_asked = current and progress.next and progress.next.step == current.step.key
-        asked = progress.next if is_asked else None
-        console.print(f"  phase: {_next(asked, done=progress.is_complete)}")
+        turn = progress.next if is_asked else None
+        console.print(f"  phase: {_next(turn, done=progress.is_complete)}")
         _draw_lacks(console, progress.steps, current, verbose=verbose)
 
 
-def _steps_of(one: DepartmentStatus) -> str:
-    return f"{sum(step.is_passed for step in one.steps)} of {len(one.steps)} steps"
+def _steps_of(status: DepartmentStatus) -> str:
+    return f"{sum(step.is_passed for step in status.steps)} of {len(status.steps)} steps"
 
 
 def _draw_lacks(
     console: Console, steps: Sequence[StepStatus], current: StepStatus | None, *, verbose: bool
 ) -> None:
     if verbose:
-        for one in steps:
-            console.print(f"    {one.step.number} {one.step.key}: {_proof(one)}")
-            _draw_few(console, "      lacks: ", one.missing, verbose=True)
+        for step_status in steps:
+            console.print(
+                f"    {step_status.step.number} {step_status.step.key}: {_proof(step_status)}"
+            )
+            _draw_few(console, "      lacks: ", step_status.missing, verbose=True)
     elif current:
         _draw_few(console, f"    {current.step.key} lacks: ", current.missing, verbose=False)
 
 
-def _proof(one: StepStatus) -> str:
-    if one.standing is StepStanding.COMPLETE:
-        return f"complete by {one.by[:7]}" if one.by else "complete"
-    if one.standing is StepStanding.SKIPPED:
-        return f"skipped by rule: {safe(one.by)}"
-    return one.standing.value
+def _proof(step_status: StepStatus) -> str:
+    if step_status.standing is StepStanding.COMPLETE:
+        return f"complete by {step_status.by[:7]}" if step_status.by else "complete"
+    if step_status.standing is StepStanding.SKIPPED:
+        return f"skipped by rule: {safe(step_status.by)}"
+    return step_status.standing.value
 
 
-def _next(one: Next | None, *, done: bool) -> str:
-    if one is None:
+def _next(turn: Next | None, *, done: bool) -> str:
+    if turn is None:
         return "done" if done else "waits"
-    why = f": {safe(one.why, 300)}" if one.why else ""
-    run = f"; run: {one.command}" if one.command else ""
-    return f"next: {one.sentence} from {', '.join(one.inputs)}{why}{run}"
+    why = f": {safe(turn.why, 300)}" if turn.why else ""
+    run = f"; run: {turn.command}" if turn.command else ""
+    return f"next: {turn.sentence} from {', '.join(turn.inputs)}{why}{run}"
 
 
 def _draw_plans(console: Console, progress: PhaseStatus, *, verbose: bool) -> None:
@@ -282,17 +292,19 @@ def _draw_plan(console: Console, plan: PlanStatus) -> None:
         console.print(f"    waits for {safe(', '.join(plan.blocked_by))}")
 
 
-def _draw_gates(console: Console, one: PhaseBoard, *, verbose: bool) -> None:
-    for gate in one.gates:
+def _draw_gates(console: Console, phase: PhaseBoard, *, verbose: bool) -> None:
+    for gate in phase.gates:
         console.print(
             f"  gate {gate.name}: {_standing(gate)}", style="green" if gate.is_open else "yellow"
         )
-        _draw_few(console, "    lacks: ", [_lack(lack) for lack in gate.missing], verbose=verbose)
-    decision, why = one.sign_off
+        _draw_few(
+            console, "    lacks: ", [_format_lack(lack) for lack in gate.missing], verbose=verbose
+        )
+    decision, why = phase.sign_off
     console.print(f"  sign-off: {decision} ({safe(why)})")
 
 
-def _lack(lack: MissingEvidence) -> str:
+def _format_lack(lack: MissingEvidence) -> str:
     return f"{lack}  → {lack.command}" if lack.command not in ("", "yolo-fs status") else str(lack)
 
 

@@ -30,7 +30,9 @@ from yolo_fs.workspace import load
     metavar="PATH",
     help="Only these of the task's files; may be given often.",
 )
-def commit(asked: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str]) -> Reply:
+def commit(
+    invocation: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str]
+) -> Reply:
     """Commit the files of a task, and nothing else, as `{type}({phase}-{plan}): Tk {text}`.
 
     The task's files are those that its plan names. What else is staged stays staged. It is your own
@@ -46,9 +48,9 @@ def commit(asked: Invocation, *, wanted: str, type_: str, text: str, paths: Sequ
             hint="Spell it NN-MM/Tk, such as 01-02/T3.",
             exit_code=Exit.USAGE,
         )
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         team = Team(repository, load(repository.root))
-        here = os.path.realpath(asked.start)
+        here = os.path.realpath(invocation.start)
         below = [os.path.relpath(os.path.join(here, path), repository.root) for path in paths]
         made = commit_task(repository, team, task, type_, text, below)
     data = {

@@ -1,4 +1,4 @@
-"""`yolo-fs company`: what each agent is told, who runs and ran, what it cost, what they printed."""
+"""`yolo-fs company`: the prompts of agents, current and past runs, their cost and output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def company() -> None:
     "--host", type=click.Choice(list(HOST_BY_NAME)), default="claude", show_default=True,
     help="In the form of this host.",
 )  # fmt: skip
-def show_(asked: Invocation, *, role: str, host: str) -> Reply:
+def show_(invocation: Invocation, *, role: str, host: str) -> Reply:
     """Print what an agent is told: its rights, what it reads and writes, with an example of each.
 
     ROLE is an agent, such as critic or yolo-fe-dev; without it, the list of all, each with its
@@ -54,7 +54,10 @@ def show_(asked: Invocation, *, role: str, host: str) -> Reply:
         text = host_file(own, host)
         data = own.as_json() | {"host": host, "tokens": tokens(text), "text": text}
         return Reply(data, show=lambda console: console.print(text, soft_wrap=True))
-    rows = [one.as_json() | {"tokens": tokens(host_file(one, host))} for one in definitions()]
+    rows = [
+        definition.as_json() | {"tokens": tokens(host_file(definition, host))}
+        for definition in definitions()
+    ]
     return Reply(rows, show=lambda console: _show_agents(console, rows))
 
 
@@ -71,12 +74,12 @@ def _show_agents(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 @verb("runs", example="yolo-fs company runs --json", parent=company)
-def runs_(asked: Invocation) -> Reply:
+def runs_(invocation: Invocation) -> Reply:
     """List the runs with every start of an agent: since when, tokens, cost, and what became of it.
 
     The bill of each run stands below it, by role and by step.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         data = overview(repository)
     return Reply(data, show=lambda console: _show(console, data))
 
@@ -88,12 +91,12 @@ def runs_(asked: Invocation) -> Reply:
     "-n", "--lines", "count", type=click.IntRange(min=0), default=50, show_default=True,
     help="Last lines.",
 )  # fmt: skip
-def log(asked: Invocation, *, agent: str, is_followed: bool, count: int) -> Reply:
+def log(invocation: Invocation, *, agent: str, is_followed: bool, count: int) -> Reply:
     """Show what an agent printed at its last start; control characters are escaped."""
-    if is_followed and asked.as_json:
+    if is_followed and invocation.as_json:
         raise click.UsageError("--follow never ends, --json is one envelope.")
     name = bare_name(agent)
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         started = [(run, act) for run in runs(repository) for act in run.acts if act.agent == name]
         if not started:
             hint = "'yolo-fs company runs' lists those that were."
@@ -123,20 +126,20 @@ def _tail(folder: str, name: str, count: int) -> list[str]:
     return [safe(line, _LINE_LENGTH) for line in lines[-count:]] if count else []
 
 
-def _show(console: Console, found: list[dict[str, Any]]) -> None:
-    for run in found:
+def _show(console: Console, listed_runs: list[dict[str, Any]]) -> None:
+    for run in listed_runs:
         bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD"
         outcome = run["outcome"] or "not ended"
         head = f"{run['id']} {run['phase']} {iso(run['started'])}: {outcome}, {bill}"
         console.print(safe(head, 300), style="bold")
         for act in run["acts"]:
             console.print(safe(f"  {line_of(act)}", 300))
-    if not found:
+    if not listed_runs:
         console.print("no agent was started here; 'yolo-fs go' starts them")
 
 
 def line_of(act: dict[str, Any]) -> str:
-    """Return one start of an agent in a line."""
+    """Return one run of an agent as a line."""
     seconds = (act["ended"] or time.time()) - act["started"]
     state = act["outcome"] or (f"runs as process {act['pid']}" if act["pid"] else "left")
     spent = f", {act['tokens']} tokens" if act["tokens"] else ""

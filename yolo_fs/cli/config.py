@@ -1,4 +1,4 @@
-"""`yolo-fs config`: the settings in force, and where each comes from."""
+"""`yolo-fs config`: the settings in force, and the source of each."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def config() -> None:
 @verb("show", example="yolo-fs config show --origin", parent=config)
 @click.option("--origin", is_flag=True, help="Add the file that each value comes from.")
 @click.option("--changed", is_flag=True, help="Only keys that differ from their default.")
-def show(asked: Invocation, *, origin: bool, changed: bool) -> Reply:
+def show(invocation: Invocation, *, origin: bool, changed: bool) -> Reply:
     """List each key with its value and its default.
 
     The repository's `.yolo-planning/config.json` may only tighten `yolo_fs`; a value there that
     loosens is shown as ignored. The user's own configuration, in ~/.config/yolo-fs/config.json,
     may do both.
     """
-    with Repository(asked.start) as repository:
-        found = list(configured(repository.root))
+    with Repository(invocation.start) as repository:
+        keys = list(configured(repository.root))
     if changed:
-        found = [each for each in found if each.value != each.default or each.refused is not None]
-    data = [each._asdict() for each in found]
-    return Reply(data, show=lambda console: _show(console, found, with_origin=origin))
+        keys = [each for each in keys if each.value != each.default or each.refused is not None]
+    data = [each._asdict() for each in keys]
+    return Reply(data, show=lambda console: _show(console, keys, with_origin=origin))
 
 
-def _show(console: Console, found: list[ConfiguredKey], *, with_origin: bool) -> None:
-    if not found:
+def _show(console: Console, keys: list[ConfiguredKey], *, with_origin: bool) -> None:
+    if not keys:
         console.print("every key has its default")
-    for each in found:
+    for each in keys:
         line = f"{each.key} = {_written(each.value)}"
         if each.value != each.default:
             line += f"  (default: {_written(each.default)})"

@@ -39,28 +39,31 @@ def context() -> None:
 )
 @click.option("--all", "for_all", is_flag=True, help="For every agent of the active departments.")
 def compile_(
-    asked: Invocation, *, role: str | None, phase: str, plan: str | None, for_all: bool
+    invocation: Invocation, *, role: str | None, phase: str, plan: str | None, for_all: bool
 ) -> Reply:
     """Write the context of ROLE, such as dev; say what was cut and what is withheld."""
     if (role is None) is not for_all:
         raise click.UsageError("name one ROLE, or ask for --all")
-    with _contexts(asked, phase) as (contexts, wanted):
+    with _contexts(invocation, phase) as (contexts, wanted):
         names = contexts.agents() if role is None else (role,)
         made = contexts.compile(names, wanted, _plan(plan))
-    data = [{**_as_json(one.path, one.compiled), "written": one.is_new} for one in made]
+    data = [
+        {**_as_json(stored_context.path, stored_context.compiled), "written": stored_context.is_new}
+        for stored_context in made
+    ]
     return Reply(data if for_all else data[0], show=lambda console: _show_kept(console, made))
 
 
 @verb("prove", example="yolo-fs context prove dev --phase 1", parent=context)
 @click.argument("role")
 @PHASE
-def prove(asked: Invocation, *, role: str, phase: str) -> Reply:
+def prove(invocation: Invocation, *, role: str, phase: str) -> Reply:
     """Show where every line of a context comes from, and that the file on disk is exactly that.
 
     Exit 1 when the file is missing or older than its sources, when a line does not match its
     source, or when something contributed that the role may not read.
     """
-    with _contexts(asked, phase) as (contexts, wanted):
+    with _contexts(invocation, phase) as (contexts, wanted):
         (proof,) = contexts.prove((role,), wanted)
     code = Exit.FINDINGS if proof.findings else Exit.DONE
     return Reply(
@@ -69,8 +72,8 @@ def prove(asked: Invocation, *, role: str, phase: str) -> Reply:
 
 
 @contextmanager
-def _contexts(asked: Invocation, phase: str) -> Iterator[tuple[ContextStore, PhaseId | None]]:
-    with Repository(asked.start) as repository:
+def _contexts(invocation: Invocation, phase: str) -> Iterator[tuple[ContextStore, PhaseId | None]]:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         wanted = find_phase(repository.root, phase) if phase else None
         yield ContextStore(repository, settings, Team(repository, settings)), wanted
@@ -104,31 +107,31 @@ def _proof_as_json(proof: ContextAudit) -> dict[str, Any]:
     lines = [
         {
             "line": number,
-            "text": one.text,
-            "from": [str(each) for each in one.origins],
-            "rule": one.rule or None,
+            "text": line.text,
+            "from": [str(each) for each in line.origins],
+            "rule": line.rule or None,
         }
-        for number, one in enumerate(proof.compiled.lines, 1)
+        for number, line in enumerate(proof.compiled.lines, 1)
     ]
     return {**_as_json(proof.path, proof.compiled), "proved": not proof.findings, "lines": lines}
 
 
 def _show_kept(console: Console, made: Sequence[StoredContext]) -> None:
-    for one in made:
-        _show_head(console, one.path, one.compiled)
+    for stored_context in made:
+        _show_head(console, stored_context.path, stored_context.compiled)
 
 
 def _show_head(console: Console, path: str, made: CompiledContext) -> None:
     cut = f", cut: {made.cut.label}" if made.cut is not Cut.NOTHING else ""
     console.print(safe(f"{path}  {made.tokens} of {made.budget} tokens{cut}", 400))
-    for one in made.left_out:
-        console.print(safe(f"  left out of {one.section}: {one.what} ({one.why})"))
+    for omission in made.left_out:
+        console.print(safe(f"  left out of {omission.section}: {omission.what} ({omission.why})"))
     for each in made.withheld:
         console.print(safe(f"  withheld from {each.section}: {each.what}. {each.rule}", 400))
 
 
 def _show_proof(console: Console, proof: ContextAudit) -> None:
     _show_head(console, proof.path, proof.compiled)
-    for number, one in enumerate(proof.compiled.lines, 1):
-        console.print(safe(f"{number:>4}  {one.text}", 160))
-        console.print(safe(f"      from {', '.join(map(str, one.origins)) or one.rule}", 400))
+    for number, line in enumerate(proof.compiled.lines, 1):
+        console.print(safe(f"{number:>4}  {line.text}", 160))
+        console.print(safe(f"      from {', '.join(map(str, line.origins)) or line.rule}", 400))

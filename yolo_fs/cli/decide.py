@@ -1,4 +1,4 @@
-"""`yolo-fs decide`: decisions that evidence rests on, as records that say what they decide."""
+"""`yolo-fs decide`: decisions that serve as evidence, as records with a kind."""
 
 from __future__ import annotations
 
@@ -49,11 +49,13 @@ _AS = click.option("--as", "agent", required=True, envvar=AS_ENV, help="Who deci
 @_AS
 @_REASON
 @PHASE
-def accept(asked: Invocation, *, plan: str, agent: str, reason: str, phase: str) -> Reply:
+def accept(invocation: Invocation, *, plan: str, agent: str, reason: str, phase: str) -> Reply:
     """Let a plan pass its code review with known issues, as the Lead of its department may after
     the last cycle.
     """
-    return _decide(asked, phase, reason, lambda facts: accept_plan(facts, plan, plain_name(agent)))
+    return _decide(
+        invocation, phase, reason, lambda facts: accept_plan(facts, plan, plain_name(agent))
+    )
 
 
 @verb(
@@ -64,11 +66,13 @@ def accept(asked: Invocation, *, plan: str, agent: str, reason: str, phase: str)
 @click.argument("department")
 @_REASON
 @PHASE
-def accept_risk_(asked: Invocation, *, department: str, reason: str, phase: str) -> Reply:
+def accept_risk_(invocation: Invocation, *, department: str, reason: str, phase: str) -> Reply:
     """Accept what the security audit of a department has found, as the user may; Security then
     audits again.
     """
-    return _decide(asked, phase, reason, lambda facts: accept_risk(facts, department, Role.USER))
+    return _decide(
+        invocation, phase, reason, lambda facts: accept_risk(facts, department, Role.USER)
+    )
 
 
 @verb("assign", example="yolo-fs decide assign 01-02/T1 --as lead --reason 'QA'", parent=decide)
@@ -76,11 +80,11 @@ def accept_risk_(asked: Invocation, *, department: str, reason: str, phase: str)
 @_AS
 @_REASON
 @PHASE
-def assign_(asked: Invocation, *, task: str, agent: str, reason: str, phase: str) -> Reply:
+def assign_(invocation: Invocation, *, task: str, agent: str, reason: str, phase: str) -> Reply:
     """Have a task done again after a FAIL of QA, as the Lead of its department: the Senior then
     specifies it anew.
     """
-    return _decide(asked, phase, reason, lambda facts: assign(facts, task, plain_name(agent)))
+    return _decide(invocation, phase, reason, lambda facts: assign(facts, task, plain_name(agent)))
 
 
 @verb(
@@ -94,7 +98,7 @@ def assign_(asked: Invocation, *, task: str, agent: str, reason: str, phase: str
 @_REASON
 @PHASE
 def supersede_(
-    asked: Invocation, *, file: str, record: str, agent: str, reason: str, phase: str
+    invocation: Invocation, *, file: str, record: str, agent: str, reason: str, phase: str
 ) -> Reply:
     """Let a RECORD of a FILE go, named by its id, as whoever produces or writes the file may: the
     version without it is then no longer held as records_lost.
@@ -111,7 +115,7 @@ def supersede_(
                 exit_code=Exit.USAGE,
             )
         made = supersede(place, record, plain_name(agent))
-        with Repository(asked.start) as repository:
+        with Repository(invocation.start) as repository:
             settings = load(repository.root)
             access = Access(repository, settings, Team(repository, settings))
             actor = access.actor(agent)
@@ -121,13 +125,16 @@ def supersede_(
             raise YoloError(Reason.OUT_OF_LANE, may_write.rule, hint=hint, exit_code=Exit.FINDINGS)
         return made
 
-    return _decide(asked, phase, reason, fields)
+    return _decide(invocation, phase, reason, fields)
 
 
 def _decide(
-    asked: Invocation, spelled: str, reason: str, decide: Callable[[PhaseFacts], dict[str, str]]
+    invocation: Invocation,
+    spelled: str,
+    reason: str,
+    decide: Callable[[PhaseFacts], dict[str, str]],
 ) -> Reply:
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         phase = phase_named(repository, settings, Team(repository, settings), spelled)
         fields = decide(phase.facts)
@@ -138,5 +145,5 @@ def _decide(
 
 
 def _sentence(made: DecisionMade) -> str:
-    said = "stands already" if made.already else "is written; the daemon commits it"
-    return safe(f"{made.record['agent']}: {made.record['dec']} ({made.path}:{made.line}) {said}")
+    state = "stands already" if made.already else "is written; the daemon commits it"
+    return safe(f"{made.record['agent']}: {made.record['dec']} ({made.path}:{made.line}) {state}")

@@ -1,4 +1,4 @@
-"""`yolo-fs demo`: the company runs in a temporary repository, with agents that follow a script."""
+"""`yolo-fs demo`: a run of the company in a temporary repository, with scripted agents."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from yolo_fs.cli.go import daemon_for, interrupted_by, screen_for, signs_of
 from yolo_fs.cli.reply import Invocation, Reply, console_for, verb
 from yolo_fs.company.hosts import host_for
 from yolo_fs.company.phase_of import chosen_phase
-from yolo_fs.company.runner import Outcome, Runner, RunOptions, RunResult
+from yolo_fs.company.runner import Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.core.reasons import Exit, Finding, Reason
 from yolo_fs.demo.shop import AGENT, INTENT, DemoProof, commits, history, prove, temporary_shop
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace import load
 
 _PACE_S = 0.1
-"""How long each agent thinks, at a speed of 1: for the viewer only."""
+"""Seconds that each agent pauses at a speed of 1, for the viewer only."""
 NEXT = (
     ("init", "make a repository of yours ready"),
     ("go", "run the company in it: docs/company.md"),
@@ -38,7 +38,7 @@ NEXT = (
     show_default=True,
     help="How fast the agents think.",
 )
-def demo(asked: Invocation, *, keep: bool, speed: float) -> Reply:
+def demo(invocation: Invocation, *, keep: bool, speed: float) -> Reply:
     """Watch the company run: three departments, from an intent to the sign-off.
 
     It is 'yolo-fs go' with agents that follow a script: the runner, the daemon and the rules are
@@ -46,34 +46,34 @@ def demo(asked: Invocation, *, keep: bool, speed: float) -> Reply:
     is not shipped.
     """
     with temporary_shop(keep=keep, pace_s=_PACE_S / speed) as root:
-        result = _run(asked, root)
+        result = _run(invocation, root)
         proofs: tuple[DemoProof, ...] = ()
-        if result.outcome is Outcome.SHIPPED:
+        if result.outcome is RunOutcome.SHIPPED:
             proofs = tuple(prove(root))
         data = {
             "run": result.run.id,
             "outcome": result.outcome.value,
             "acts": len(result.run.acts),
             "commits": list(commits(root)),
-            "proofs": [{"claim": one.claim, "holds": one.holds} for one in proofs],
+            "proofs": [{"claim": proof.claim, "holds": proof.holds} for proof in proofs],
             "history": history(root),
             "repository": root if keep else None,
         }
     findings = _findings(result, proofs)
     code = Exit.FINDINGS if findings else Exit.DONE
-    if result.outcome is Outcome.INTERRUPTED:
+    if result.outcome is RunOutcome.INTERRUPTED:
         findings, code = (), Exit.INTERRUPTED
-    elif not (asked.as_json or asked.quiet):
+    elif not (invocation.as_json or invocation.quiet):
         _show_end(result, proofs, root if keep else None)
     return Reply(data, findings, code)
 
 
-def _run(asked: Invocation, root: str) -> RunResult:
+def _run(invocation: Invocation, root: str) -> RunResult:
     with Repository(root) as repository:
         settings = load(repository.root)
         host = host_for(repository, "command", AGENT)
         chosen = chosen_phase(repository, settings, INTENT, "", make=True)
-        screen = screen_for(asked, lines=False)
+        screen = screen_for(invocation, lines=False)
         runner = Runner(repository, settings, chosen.phase, host, RunOptions(), screen.tell)
         with interrupted_by(runner), daemon_for(repository), screen.watching(runner):
             return runner.run(INTENT, analyze=True)
@@ -81,18 +81,20 @@ def _run(asked: Invocation, root: str) -> RunResult:
 
 def _findings(result: RunResult, proofs: Sequence[DemoProof]) -> tuple[Finding, ...]:
     broken = [
-        Finding(Reason.INTERNAL_ERROR, message=one.evidence or "it does not", expected=one.claim)
-        for one in proofs
-        if not one.holds
+        Finding(
+            Reason.INTERNAL_ERROR, message=proof.evidence or "it does not", expected=proof.claim
+        )
+        for proof in proofs
+        if not proof.holds
     ]
     stopped = [Finding(Reason.STATE_CONFLICT, message=why) for why in result.given_up]
-    if result.outcome is not Outcome.SHIPPED and not stopped:
+    if result.outcome is not RunOutcome.SHIPPED and not stopped:
         stopped = [Finding(Reason.STATE_CONFLICT, message=result.outcome.value)]
     return (*broken, *stopped)
 
 
-def _program() -> str:
-    """Return how this program is called here: `yolo-fs` may stand in no folder of PATH."""
+def _find_program() -> str:
+    """Return the command that runs this program: `yolo-fs` may not be on the PATH."""
     beside = os.path.join(os.path.dirname(sys.executable), "yolo-fs")
     if shutil.which("yolo-fs") or not os.access(beside, os.X_OK):
         return "yolo-fs"
@@ -104,12 +106,12 @@ def _show_end(result: RunResult, proofs: Sequence[DemoProof], kept: str | None) 
     console = console_for(sys.stdout)
     signs = signs_of(sys.stdout)
     agents = {act.agent for act in result.run.acts}
-    told = f"{len(result.run.acts)} acts by {len(agents)} agents"
-    console.print(f"\n{result.outcome.value}: {told}", style="bold")
-    for one in proofs:
-        console.print(f"  {signs['done'] if one.holds else signs['failed']} {one.claim}")
+    summary = f"{len(result.run.acts)} acts by {len(agents)} agents"
+    console.print(f"\n{result.outcome.value}: {summary}", style="bold")
+    for proof in proofs:
+        console.print(f"  {signs['done'] if proof.holds else signs['failed']} {proof.claim}")
     console.print("\nNext", style="bold")
-    program = _program()
+    program = _find_program()
     width = len(program) + 9
     for command, does in NEXT:
         console.print(f"  {f'{program} {command}':{width}}{does}", soft_wrap=True)

@@ -57,7 +57,7 @@ def dept() -> None:
     help="Write only if the status still has this number.",
 )
 def update(
-    asked: Invocation,
+    invocation: Invocation,
     *,
     department: str,
     phase: str,
@@ -66,20 +66,20 @@ def update(
     **values: Any,
 ) -> Reply:
     """Declare how a department stands. Nothing is lost when several write at once."""
-    root, chosen = _chosen(asked, phase)
+    root, chosen = _chosen(invocation, phase)
     given = {key: value for key, value in values.items() if value is not None}
-    said = Declaration(given, blockers or None, expect_seq)
-    written = declare(root, find_department(department), chosen, said)
+    declaration = Declaration(given, blockers or None, expect_seq)
+    written = declare(root, find_department(department), chosen, declaration)
     return Reply(written, show=lambda console: _show(console, {department: written}))
 
 
 @verb("show", example="yolo-fs dept show --phase 1", parent=dept)
 @PHASE
-def show(asked: Invocation, *, phase: str) -> Reply:
+def show(invocation: Invocation, *, phase: str) -> Reply:
     """Show the status files of a phase."""
-    root, chosen = _chosen(asked, phase)
-    found = shown(ListedFolder.at(phase_folder(root, chosen)))
-    return Reply(found, show=lambda console: _show(console, found))
+    root, chosen = _chosen(invocation, phase)
+    statuses = shown(ListedFolder.at(phase_folder(root, chosen)))
+    return Reply(statuses, show=lambda console: _show(console, statuses))
 
 
 @verb("cleanup", example="yolo-fs dept cleanup --phase 1 --reason complete", parent=dept)
@@ -90,22 +90,22 @@ def show(asked: Invocation, *, phase: str) -> Reply:
     type=click.Choice(REASONS),
     help="Why the files are no longer needed.",
 )
-def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
+def cleanup(invocation: Invocation, *, phase: str, reason: str) -> Reply:
     """Remove the files that departments coordinate by; never an artifact that no commit has.
 
     Exit code 1, with everything left, when the reason is `complete` and the phase is not.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        found = spelled_or_at_work(repository, settings, Team(repository, settings), phase)
-        if reason == "complete" and (at := _open_step(repository, found)):
-            message = f"phase {found} is not complete: it is at step {at}"
+        chosen = spelled_or_at_work(repository, settings, Team(repository, settings), phase)
+        if reason == "complete" and (at := _open_step(repository, chosen)):
+            message = f"phase {chosen} is not complete: it is at step {at}"
             finding = Finding(
                 Reason.STATE_CONFLICT, message=message, hint="yolo-fs status shows what is missing"
             )
             return Reply(_as_json(Cleaned((), ())), (finding,), Exit.FINDINGS)
         cleaned = clean(
-            own_phase_folder(repository.root, found),
+            own_phase_folder(repository.root, chosen),
             reason,
             is_unique_in(repository),
             root=repository.root,
@@ -113,19 +113,21 @@ def cleanup(asked: Invocation, *, phase: str, reason: str) -> Reply:
     return Reply(_as_json(cleaned), show=lambda console: _show_cleaned(console, cleaned))
 
 
-def _chosen(asked: Invocation, spelled: str) -> tuple[str, PhaseId]:
-    """Return the root of the work tree, and the phase that is meant."""
-    with Repository(asked.start) as repository:
+def _chosen(invocation: Invocation, spelled: str) -> tuple[str, PhaseId]:
+    """Return the root of the work tree, and the selected phase."""
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         return repository.root, spelled_or_at_work(repository, settings, team, spelled)
 
 
 def _open_step(repository: Repository, phase: PhaseId) -> str:
-    """Return the step that a phase is at by what is committed; empty when it is complete."""
+    """Return the current step of a phase by its commits; empty if the phase is complete."""
     team = Team(repository, load(repository.root))
-    found = (one for one in team.phases(repository.head().tip) if one.id == phase)
-    known = next(found, None)
+    phases = (
+        known_phase for known_phase in team.phases(repository.head().tip) if known_phase.id == phase
+    )
+    known = next(phases, None)
     if known is None:
         return "critique"
     return "" if known.is_complete else known.progress.step
@@ -147,10 +149,10 @@ def _show_cleaned(console: Console, cleaned: Cleaned) -> None:
         console.print("there is nothing to remove")
 
 
-def _show(console: Console, found: dict[str, dict[str, Any]]) -> None:
-    if not found:
+def _show(console: Console, statuses: dict[str, dict[str, Any]]) -> None:
+    if not statuses:
         console.print("no department has declared a status")
-    for name, value in found.items():
+    for name, value in statuses.items():
         plans = f"{value.get('plans_complete')}/{value.get('plans_total')} plans"
         console.print(
             safe(

@@ -1,4 +1,4 @@
-"""What a command line leads to: the few commands that are past click for speed, and all others."""
+"""Dispatches a command line: a few commands bypass click for speed, all others use it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def finish() -> None:
-    """Do what an interpreter does at its end, short of taking itself apart: that would take a
-    quarter of the time of most commands.
+    """Run the exit handlers and flush the output, without the interpreter's teardown.
+
+    The teardown would take a quarter of the time of most commands.
 
     Raises:
         OSError, ValueError: what is printed cannot be written; the interpreter has to say so.

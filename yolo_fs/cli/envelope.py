@@ -48,15 +48,15 @@ def envelope() -> None:
     is_flag=True,
     help="A re-run: write it as an attempt of its own, though nothing has changed.",
 )
-def new(asked: Invocation, *, draft: str, again: bool) -> Reply:
+def new(invocation: Invocation, *, draft: str, again: bool) -> Reply:
     """Check a handoff and write it under its right name, complete or not at all; print the path.
 
     DRAFT is a file with the envelope, or - for stdin. It may leave out handoff_version, timestamp,
     product_name_slug, progress_percentage, and the session_id of a first handoff. The same handoff
     again writes nothing. Exit 1 when it breaks a rule.
     """
-    with _project(asked) as project:
-        file = _file(asked, project, draft)
+    with _open_project(invocation) as project:
+        file = _file(invocation, project, draft)
         reading = read_object(file.data, file.path, project.handoffs.settings.limits)
         if not reading.records:
             return Reply(None, reading.findings, Exit.FINDINGS)
@@ -77,15 +77,15 @@ def new(asked: Invocation, *, draft: str, again: bool) -> Reply:
 
 @verb("check", example="yolo-fs envelope check draft.json", parent=envelope)
 @click.argument("file")
-def check(asked: Invocation, *, file: str) -> Reply:
+def check(invocation: Invocation, *, file: str) -> Reply:
     """Check a handoff: its shape, its name, the files it mentions, and what its session said
     before.
 
     FILE may be - for stdin, or a draft anywhere. Exit 1 when it breaks a rule; warnings alone do
     not count.
     """
-    with _project(asked) as project:
-        given = _file(asked, project, file)
+    with _open_project(invocation) as project:
+        given = _file(invocation, project, file)
         findings = project.handoffs.examine(given.path, given.data)
     wrong = len(errors(findings))
     data = {"path": given.path, "errors": wrong, "warnings": len(findings) - wrong}
@@ -94,37 +94,38 @@ def check(asked: Invocation, *, file: str) -> Reply:
 
 @verb("show", example="yolo-fs envelope show", parent=envelope)
 @click.argument("session", default="")
-def show(asked: Invocation, *, session: str) -> Reply:
+def show(invocation: Invocation, *, session: str) -> Reply:
     """Show how far a session is, handoff by handoff; after an error, the four ways and where each
     leads.
 
     SESSION is an id or its beginning; without it, the session that was written to last.
     """
-    with _project(asked) as project:
-        found = project.handoffs.session(_session(project.handoffs, session))
+    with _open_project(invocation) as project:
+        stored = project.handoffs.session(_session(project.handoffs, session))
     return Reply(
-        _as_json(found),
-        found.findings,
-        _code(found.findings),
-        lambda console: _show(console, found),
+        _as_json(stored),
+        stored.findings,
+        _code(stored.findings),
+        lambda console: _show(console, stored),
     )
 
 
 @verb("choose", example="yolo-fs envelope choose 7c0a4d52 retry", parent=envelope)
 @click.argument("session")
 @click.argument("way")
-def choose_(asked: Invocation, *, session: str, way: str) -> Reply:
+def choose_(invocation: Invocation, *, session: str, way: str) -> Reply:
     """Record what the orchestrator does after an error: retry, ask, skip or abort.
 
     The same choice again changes nothing. A different one replaces it until it has been acted upon.
     """
-    with _project(asked) as project:
+    with _open_project(invocation) as project:
         chosen = choose(
             project.handoffs, _session(project.handoffs, session), way, project.repository
         )
     then = chosen.leads_to
     return Reply(
-        chosen.model_dump(), show=lambda _: print(f"{chosen.way}: {then.status}{_next_step(then)}")
+        chosen.model_dump(),
+        show=lambda _: print(f"{chosen.way}: {then.status}{_describe_next_step(then)}"),
     )
 
 
@@ -135,47 +136,46 @@ class _Project(NamedTuple):
 
 class _File(NamedTuple):
     path: str
-    """Relative to the project, where it lies in it."""
+    """Relative to the project, if it lies in it."""
     data: bytes
 
 
 @contextmanager
-def _project(asked: Invocation) -> Iterator[_Project]:
-    with Repository(asked.start) as repository:
+def _open_project(invocation: Invocation) -> Iterator[_Project]:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         work_tree = WorkTree(repository.root, settings.policy.max_file_bytes)
         yield _Project(repository, ProductHandoffs(work_tree, settings))
 
 
-def _file(asked: Invocation, project: _Project, name: str) -> _File:
+def _file(invocation: Invocation, project: _Project, name: str) -> _File:
     limit_bytes = project.handoffs.settings.policy.max_file_bytes
     if name == STDIN:
         return _File(STDIN, from_stdin(limit_bytes))
-    folder, base = os.path.split(os.path.abspath(os.path.join(asked.start, name)))
+    folder, base = os.path.split(os.path.abspath(os.path.join(invocation.start, name)))
     full, root = os.path.join(os.path.realpath(folder), base), project.repository.root
     is_inside = full.startswith(f"{root}/")
     path = os.path.relpath(full, root) if is_inside else full
-    # A link on the way from the project's root is refused; a file outside may be named through
-    # links.
-    found = (
+    # Below the project's root, links are refused; a file outside may be named through links.
+    content = (
         read(root, path, limit_bytes)
         if is_inside
         else read(os.path.dirname(full), base, limit_bytes)
     )
-    if isinstance(found, Finding):
-        message = f"{safe(name)}: {found.message or found.reason.sentence}"
-        raise YoloError(found.reason, message, hint=found.hint, exit_code=Exit.FINDINGS)
-    return _File(path, found.data)
+    if isinstance(content, Finding):
+        message = f"{safe(name)}: {content.message or content.reason.sentence}"
+        raise YoloError(content.reason, message, hint=content.hint, exit_code=Exit.FINDINGS)
+    return _File(path, content.data)
 
 
 def _session(handoffs: ProductHandoffs, wanted: str) -> str:
     known = handoffs.sessions()
-    found = [session for session in known if session.startswith(wanted.lower())]
-    if (wanted and len(found) == 1) or (not wanted and found):
-        return found[-1]
+    sessions = [session for session in known if session.startswith(wanted.lower())]
+    if (wanted and len(sessions) == 1) or (not wanted and sessions):
+        return sessions[-1]
     message = (
-        f"{len(found)} sessions begin with {safe(wanted)!r}"
-        if found
+        f"{len(sessions)} sessions begin with {safe(wanted)!r}"
+        if sessions
         else f"no session {safe(wanted)!r}"
     )
     hint = f"There are: {', '.join(known[-10:]) or 'none'}."
@@ -186,36 +186,36 @@ def _code(findings: tuple[Finding, ...]) -> Exit:
     return Exit.FINDINGS if errors(findings) else Exit.DONE
 
 
-def _as_json(found: StoredSession) -> dict[str, Any]:
-    now = standing(found.session)
-    error = open_error(found.session)
-    choice = choice_after(error, found.session) if error else None
-    ways = ways_after(error, found.session) if error else ()
+def _as_json(stored: StoredSession) -> dict[str, Any]:
+    now = standing(stored.session)
+    error = open_error(stored.session)
+    choice = choice_after(error, stored.session) if error else None
+    ways = ways_after(error, stored.session) if error else ()
     return {
-        "session": found.session_id,
+        "session": stored.session_id,
         "line": progress_line(now),
         "status": now.status,
         "progress_percentage": now.percentage,
-        "handoffs": [_handoff_as_json(one, found) for one in found.session.sent],
+        "handoffs": [_handoff_as_json(handoff, stored) for handoff in stored.session.sent],
         "error": error.path if error else None,
         "ways": [
-            {"way": one.name, "text": one.text, "leads_to": one.leads_to.model_dump()}
-            for one in ways
+            {"way": way.name, "text": way.text, "leads_to": way.leads_to.model_dump()}
+            for way in ways
         ],
         "choice": choice.model_dump() if choice else None,
     }
 
 
-def _handoff_as_json(one: Sent, found: StoredSession) -> dict[str, Any]:
-    attempt = found.attempts[one.path]
+def _handoff_as_json(handoff: Sent, stored: StoredSession) -> dict[str, Any]:
+    attempt = stored.attempts[handoff.path]
     return {
-        "path": one.path,
-        "timestamp": one.envelope.timestamp,
-        "from": one.source,
-        "to": one.target,
+        "path": handoff.path,
+        "timestamp": handoff.envelope.timestamp,
+        "from": handoff.source,
+        "to": handoff.target,
         "attempt": attempt.number,
         "repeats": attempt.repeats or None,
-        "is_error": one.is_error,
+        "is_error": handoff.is_error,
     }
 
 
@@ -224,36 +224,37 @@ def _show_written(console: Console, written: WrittenEnvelope) -> None:
         console.print(safe(written.path, 4096), soft_wrap=True)
 
 
-def _show(console: Console, found: StoredSession) -> None:
-    console.print(safe(progress_line(standing(found.session)), 500), soft_wrap=True)
-    for one in found.session.sent:
-        attempt = found.attempts[one.path]
+def _show(console: Console, stored: StoredSession) -> None:
+    console.print(safe(progress_line(standing(stored.session)), 500), soft_wrap=True)
+    for handoff in stored.session.sent:
+        attempt = stored.attempts[handoff.path]
         marks = [f"attempt {attempt.number}"] if attempt.number > 1 else []
-        marks += ["failed"] if one.is_error else []
+        marks += ["failed"] if handoff.is_error else []
         marks += ["again"] if attempt.repeats else []
-        route = f"{one.source} → {one.target}"
+        route = f"{handoff.source} → {handoff.target}"
         line = (
-            f"  {one.envelope.timestamp}  {route:34} {one.envelope.target_agent.phase_to_execute}"
+            f"  {handoff.envelope.timestamp}  {route:34} "
+            f"{handoff.envelope.target_agent.phase_to_execute}"
         )
         console.print(safe(f"{line}  {', '.join(marks)}".rstrip(), 500), soft_wrap=True)
-    if error := open_error(found.session):
-        _show_ways(console, error, found)
+    if error := open_error(stored.session):
+        _show_ways(console, error, stored)
 
 
-def _show_ways(console: Console, error: Sent, found: StoredSession) -> None:
-    choice = choice_after(error, found.session)
-    said = (
+def _show_ways(console: Console, error: Sent, stored: StoredSession) -> None:
+    choice = choice_after(error, stored.session)
+    line = (
         f"chosen: {choice.way}"
         if choice
-        else f"choose with 'yolo-fs envelope choose {found.session_id} WAY'"
+        else f"choose with 'yolo-fs envelope choose {stored.session_id} WAY'"
     )
-    console.print(said, style="green" if choice else "yellow", soft_wrap=True)
-    for way in ways_after(error, found.session):
-        then = f"{way.leads_to.status}{_next_step(way.leads_to)}"
+    console.print(line, style="green" if choice else "yellow", soft_wrap=True)
+    for way in ways_after(error, stored.session):
+        then = f"{way.leads_to.status}{_describe_next_step(way.leads_to)}"
         console.print(safe(f"  {way.name:6} {way.text} → {then}", 500), soft_wrap=True)
 
 
-def _next_step(then: NextState) -> str:
+def _describe_next_step(then: NextState) -> str:
     if then.status == "waiting":
         return f" for the {then.agent_type}"
     again = f", attempt {then.attempt}" if then.attempt > 1 else ""

@@ -89,11 +89,11 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
     _TO,
     _MESSAGE,
 )
-def open_(asked: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
+def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
-    said = _said(message_path, ("dev_blocker", "escalation"), given)
-    said = said._replace(agent=said.agent or "dev")
-    return _act(asked, lambda service: service.open(said, to))
+    request = _said(message_path, ("dev_blocker", "escalation"), given)
+    request = request._replace(agent=request.agent or "dev")
+    return _act(invocation, lambda service: service.open(request, to))
 
 
 @verb(
@@ -120,11 +120,11 @@ def open_(asked: Invocation, *, message_path: str | None, to: str, **given: Any)
     _MESSAGE,
 )
 def raise_(
-    asked: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
+    invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
     """Hand an escalation to the next level up, with evidence and a recommendation."""
-    said = _said(message_path, ("escalation",), given)
-    return _act(asked, lambda service: service.raise_(_named(name), said, to))
+    request = _said(message_path, ("escalation",), given)
+    return _act(invocation, lambda service: service.raise_(_named(name), request, to))
 
 
 @verb(
@@ -154,63 +154,66 @@ def raise_(
     _MESSAGE,
 )
 def resolve(
-    asked: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
+    invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
     """Decide, pass the decision down, or show that the task goes on: whichever is your turn.
 
     Takes an `escalation_resolution`, the Senior's `code_review_changes` and the Dev's
     `dev_progress` as well.
     """
-    said = _said(
+    request = _said(
         message_path, ("escalation_resolution", "code_review_changes", "dev_progress"), given
     )
     wanted = _named(name)
-    other = said.id or (f"ESC-{said.task.replace('/', '-')}" if said.task else name)
+    other = request.id or (f"ESC-{request.task.replace('/', '-')}" if request.task else name)
     if other != str(wanted):
-        raise _usage(
+        raise _error_for_usage(
             Reason.NAME_MISMATCH, f"the message is about {safe(other)}, not about {wanted}"
         )
-    return _act(asked, lambda service: service.resolve(wanted, said, to))
+    return _act(invocation, lambda service: service.resolve(wanted, request, to))
 
 
 @verb("list", example="yolo-fs escalate list --phase 1", parent=escalate)
 @click.option(
     "--phase", default="", help="Number or directory name of the phase; all of them by default."
 )
-def list_(asked: Invocation, *, phase: str) -> Reply:
+def list_(invocation: Invocation, *, phase: str) -> Reply:
     """Show each escalation: who holds it, since when, what is owed, and how it came there."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         service = Escalations(repository, load(repository.root))
         phases = [find_phase(repository.root, phase)] if phase else phases_in(repository.root)
-        found = {one: service.list(one) for one in phases}
-    findings = [finding for _, wrong in found.values() for finding in wrong]
+        listings = {phase_id: service.list(phase_id) for phase_id in phases}
+    findings = [finding for _, wrong in listings.values() for finding in wrong]
     data = {
-        str(one): [as_json(each) for each in progress]
-        for one, (progress, _) in found.items()
+        str(phase_id): [as_json(each) for each in progress]
+        for phase_id, (progress, _) in listings.items()
         if progress
     }
     code = Exit.FINDINGS if errors(findings) else Exit.DONE
-    return Reply(data, findings, code, lambda console: show_all(console, found))
+    return Reply(data, findings, code, lambda console: show_all(console, listings))
 
 
 @verb("tick", example="yolo-fs escalate tick", parent=escalate)
-def tick(asked: Invocation) -> Reply:
+def tick(invocation: Invocation) -> Reply:
     """Escalate levels that timed out, and close escalations whose task has resumed. The daemon
     does this every few seconds.
 
     Safe to run several times at once: each level of each attempt is handed up once.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
         hook = CommandHook(load_command(), journal.append)
         fired = Ticker(repository, load(repository.root), journal.append, notify=hook.notify).tick()
         hook.close()
         journal.close()
-    return Reply([_fired(one) for one in fired], show=lambda console: show_fired(console, fired))
+    return Reply(
+        [_added_line_as_json(added_line) for added_line in fired],
+        show=lambda console: show_fired(console, fired),
+    )
 
 
-def _act(asked: Invocation, act: Callable[[Escalations], MoveResult]) -> Reply:
-    with Repository(asked.start) as repository:
+def _act(invocation: Invocation, act: Callable[[Escalations], MoveResult]) -> Reply:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         done = act(Escalations(repository, settings))
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
@@ -238,19 +241,19 @@ def _reply(done: MoveResult) -> Reply:
 
 
 def _named(spelled: str) -> EscalationId:
-    found = EscalationId.parse(spelled)
-    if found is None:
-        raise _usage(Reason.BAD_NAME, f"{safe(spelled)!r} is not an escalation id")
-    return found
+    escalation_id = EscalationId.parse(spelled)
+    if escalation_id is None:
+        raise _error_for_usage(Reason.BAD_NAME, f"{safe(spelled)!r} is not an escalation id")
+    return escalation_id
 
 
 def _said(path: str | None, types: Sequence[str], given: Mapping[str, Any]) -> EscalationRequest:
-    """Return what the message says, and the options where they say something."""
-    said = _from_message(path, types) if path else EscalationRequest()
-    return said._replace(**{key: value for key, value in given.items() if value})
+    """Return the content of the message, and the options if they say anything."""
+    request = _request_from_message(path, types) if path else EscalationRequest()
+    return request._replace(**{key: value for key, value in given.items() if value})
 
 
-def _from_message(path: str, types: Sequence[str]) -> EscalationRequest:
+def _request_from_message(path: str, types: Sequence[str]) -> EscalationRequest:
     limits = Limits()
     reading = read_object(bytes_given(path, limits.max_file_bytes), path, limits)
     if wrong := errors(reading.findings):
@@ -262,7 +265,7 @@ def _from_message(path: str, types: Sequence[str]) -> EscalationRequest:
         finding = fault.as_finding(path, 1)
         raise _unreadable(finding)
     if value["type"] not in types:
-        raise _usage(
+        raise _error_for_usage(
             Reason.UNKNOWN_TYPE, f"{value['type']} says nothing of that; {' or '.join(types)} does"
         )
     return request_of(value)
@@ -272,18 +275,23 @@ def _unreadable(finding: Finding) -> YoloError:
     return YoloError(finding.reason, str(finding), hint=finding.hint, exit_code=Exit.UNREADABLE)
 
 
-def _usage(reason: Reason, message: str) -> YoloError:
+def _error_for_usage(reason: Reason, message: str) -> YoloError:
     return YoloError(
         reason, message, hint="'yolo-fs escalate --help' shows how.", exit_code=Exit.USAGE
     )
 
 
-def _fired(one: AddedLine) -> dict[str, Any]:
-    return {"log": one.path, "id": str(one.id), "line": dict(one.line), "warning": one.warning}
+def _added_line_as_json(added_line: AddedLine) -> dict[str, Any]:
+    return {
+        "log": added_line.path,
+        "id": str(added_line.id),
+        "line": dict(added_line.line),
+        "warning": added_line.warning,
+    }
 
 
 def show_done(console: Console, done: MoveResult) -> None:
-    """Print what became of a move."""
+    """Print the result of a move."""
     if done.progress is None:
         return
     if done.is_refused:
@@ -298,43 +306,46 @@ def show_done(console: Console, done: MoveResult) -> None:
 
 
 def show_all(
-    console: Console, found: Mapping[PhaseId, tuple[tuple[EscalationProgress, ...], Any]]
+    console: Console, listings: Mapping[PhaseId, tuple[tuple[EscalationProgress, ...], Any]]
 ) -> None:
     """Print each escalation of each phase with its history."""
-    shown = [(phase, one) for phase, (progress, _) in found.items() for one in progress]
-    for phase, one in shown:
-        head, *rest = _lines(one)
-        console.print(f"{phase} {head}", style="green" if not one.is_open else "yellow")
-        for line in (*rest, *_history(one)):
+    shown = [
+        (phase, escalation) for phase, (progress, _) in listings.items() for escalation in progress
+    ]
+    for phase, escalation in shown:
+        head, *rest = _lines(escalation)
+        console.print(f"{phase} {head}", style="green" if not escalation.is_open else "yellow")
+        for line in (*rest, *_history(escalation)):
             console.print(f"  {line}")
     if not shown:
         console.print("no escalation")
 
 
-def _lines(one: EscalationProgress) -> Iterator[str]:
-    if one.standing is EscalationStage.RESOLVED:
-        yield safe(f"{one.id} resolved: {one.decision}")
+def _lines(escalation: EscalationProgress) -> Iterator[str]:
+    if escalation.standing is EscalationStage.RESOLVED:
+        yield safe(f"{escalation.id} resolved: {escalation.decision}")
         return
-    since = f"since {iso(one.since.timestamp())}"
+    since = f"since {iso(escalation.since.timestamp())}"
     yield safe(
-        f"{one.id} {one.severity}, {one.standing}: {one.agent} holds it {since}, attempt "
-        f"{one.attempt}"
+        f"{escalation.id} {escalation.severity}, {escalation.standing}: "
+        f"{escalation.agent} holds it {since}, attempt "
+        f"{escalation.attempt}"
     )
     yield safe(
-        f"owed: {one.owed}"
+        f"owed: {escalation.owed}"
         + (
-            f"; answer due by {iso(one.deadline.timestamp())}, then it moves up"
-            if one.deadline
+            f"; answer due by {iso(escalation.deadline.timestamp())}, then it moves up"
+            if escalation.deadline
             else ""
         )
     )
-    if one.decision:
-        yield safe(f"decision: {one.decision}")
+    if escalation.decision:
+        yield safe(f"decision: {escalation.decision}")
 
 
-def _history(one: EscalationProgress) -> Iterator[str]:
+def _history(escalation: EscalationProgress) -> Iterator[str]:
     is_decided = False
-    for each in one.history:
+    for each in escalation.history:
         if each.move:
             move = each.move
         elif not each.goes_down:
@@ -350,8 +361,10 @@ def _history(one: EscalationProgress) -> Iterator[str]:
 
 
 def show_fired(console: Console, fired: Sequence[AddedLine]) -> None:
-    """Print what silence, and commits, have moved."""
-    for one in fired:
-        console.print(safe(f"{one.id}: {one.line['reason']}, {one.line['tgt']} has it"))
+    """Print what timeouts and commits have moved."""
+    for added_line in fired:
+        console.print(
+            safe(f"{added_line.id}: {added_line.line['reason']}, {added_line.line['tgt']} has it")
+        )
     if not fired:
         console.print("nothing is due")

@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 @click.option(
     "--type", "type_", default=None, metavar="T", help="Only this type, such as artifact.committed."
 )
-def events(asked: Invocation, *, follow: bool, since: int, type_: str | None) -> Reply:
+def events(invocation: Invocation, *, follow: bool, since: int, type_: str | None) -> Reply:
     """Show what happened, in order.
 
     Each event carries a number that only grows, so nothing is missed or read twice.
     """
-    repository = Repository(asked.start)
+    repository = Repository(invocation.start)
     journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
     if follow:
-        _follow(asked, journal.follow(threading.Event(), since, type_))
-    found = list(journal.read(since, type_))
-    return Reply(found, show=lambda console: _show(console, found))
+        _follow(invocation, journal.follow(threading.Event(), since, type_))
+    entries = list(journal.read(since, type_))
+    return Reply(entries, show=lambda console: _show(console, entries))
 
 
-def _follow(asked: Invocation, stream: Iterator[dict[str, Any]]) -> None:
+def _follow(invocation: Invocation, stream: Iterator[dict[str, Any]]) -> None:
     for event in stream:
-        print(json.dumps(event) if asked.as_json else _line(event), flush=True)
+        print(json.dumps(event) if invocation.as_json else _line(event), flush=True)
 
 
-def _show(console: Console, found: list[dict[str, Any]]) -> None:
-    if not found:
+def _show(console: Console, entries: list[dict[str, Any]]) -> None:
+    if not entries:
         console.print("no such event")
-    for event in found:
+    for event in entries:
         console.print(_line(event))
 
 

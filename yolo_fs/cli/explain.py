@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @verb("explain", example="yolo-fs explain gitignored")
 @click.argument("name", metavar="CODE|GATE|PATH")
-def explain(asked: Invocation, *, name: str) -> Reply:
+def explain(invocation: Invocation, *, name: str) -> Reply:
     """Say what a reason code means, why a gate is closed, or how a file stands.
 
     A gate is asked in the phase that is worked on; 'yolo-fs gate why GATE --phase N' asks in
@@ -34,27 +34,29 @@ def explain(asked: Invocation, *, name: str) -> Reply:
         data = {"name": name, "says": reason.sentence, "command": "yolo-fs status"}
         lines = (f"{name}: {reason.sentence}", "Where it holds now: yolo-fs status")
         return Reply(data, show=lambda console: console.print("\n".join(lines), soft_wrap=True))
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         if name in GATE_BY_NAME:
             settings = load(repository.root)
             phase = phase_at_work(repository, settings, Team(repository, settings))
             if phase is None:
                 hint = "Create one: yolo-fs phase new SLUG"
                 raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint)
-            return reply_of(gates.why, asked, name=name, phase=str(phase.id))
-        return _file(asked, repository, name)
+            return reply_of(gates.why, invocation, name=name, phase=str(phase.id))
+        return _file(invocation, repository, name)
 
 
-def _file(asked: Invocation, repository: Repository, name: str) -> Reply:
-    full = os.path.realpath(os.path.join(asked.start, name))
+def _file(invocation: Invocation, repository: Repository, name: str) -> Reply:
+    full = os.path.realpath(os.path.join(invocation.start, name))
     path = os.path.relpath(full, os.path.realpath(repository.root))
-    found = report(repository, load(repository.root))
-    standing = next((each for each in found.listing.all if each.path == path), None)
+    status_report = report(repository, load(repository.root))
+    standing = next((each for each in status_report.listing.all if each.path == path), None)
     if standing is not None:
         known = standing.as_json()
         reason = Reason.known(str(known.get("reason")))
         words = [safe(path), standing.standing.value, *([reason.sentence] if reason else [])]
-        checked = reply_of(validate, asked, paths=(name,), staged=False, kind=None, form="text")
+        checked = reply_of(
+            validate, invocation, paths=(name,), staged=False, kind=None, form="text"
+        )
         line = ": ".join((words[0], ", ".join(words[1:])))
 
         def show(console: Console) -> None:

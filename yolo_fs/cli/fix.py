@@ -1,5 +1,5 @@
-"""`yolo-fs fix`: repair what needs no decision of the author; and `yolo-fs adopt`: the first hour
-of a team that has planning files already.
+"""`yolo-fs fix`: repairs that need no decision of the author; and `yolo-fs adopt`: the first step
+of a team that already has planning files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @verb("fix", example="yolo-fs fix .yolo-planning/phases/01-auth/01-02.plan.jsonl --write")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--write", is_flag=True, help="Write the repaired files; without it only a diff.")
-def fix(asked: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
+def fix(invocation: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
     """Print a diff of what can be repaired without deciding anything for the author. 'git apply'
     takes it, unless it holds characters that cannot be seen: they are escaped, but for --json.
 
@@ -48,7 +48,7 @@ def fix(asked: Invocation, *, paths: Sequence[str], write: bool) -> Reply:
     lines and the like. No value is dropped. Without PATH: the whole planning tree. Ends with 0 when
     nothing is left, and with 1 when an author has to decide; each such question is a finding.
     """
-    validator = Validator(asked.start)
+    validator = Validator(invocation.start)
     try:
         files = validator.paths(paths) if paths else validator.tree()
         fixed = [
@@ -89,7 +89,7 @@ def _show(console: Console, changed: Sequence[Fixed]) -> None:
 @click.option("--learn", is_flag=True, help="Say what this team's own words seem to mean.")
 @click.option("--report", "page", metavar="FILE.html", help="Keep the report as one HTML file.")
 def adopt(
-    asked: Invocation, *, folder: str | None, write: bool, learn: bool, page: str | None
+    invocation: Invocation, *, folder: str | None, write: bool, learn: bool, page: str | None
 ) -> Reply:
     """Report how a planning tree that is already there stands: what is valid, repairable, or needs
     its author.
@@ -107,35 +107,40 @@ def adopt(
             "--write works on .yolo-planning alone: move the tree there first, for example "
             "with 'git mv'."
         )
-    place = None if page is None else output_place(page, asked.start, ".html")
-    validator = Validator(asked.start)
+    place = None if page is None else output_place(page, invocation.start, ".html")
+    validator = Validator(invocation.start)
     try:
         checked = list(validator.paths([folder]) if folder is not None else validator.tree())
-        files = _judged(validator, checked, asked, of_tree=folder is None, write=write)
+        files = _judged(validator, checked, invocation, of_tree=folder is None, write=write)
     finally:
         validator.close()
-    committed = _commit(asked) if write else []
+    committed = _commit(invocation) if write else []
     if place is not None:
         top, path = place
-        text = as_page(os.path.abspath(asked.start), files)
+        text = as_page(os.path.abspath(invocation.start), files)
         write_atomic(path, text.encode(), root=top, mode=SHARED)
     return _reply(files, committed, write=write, learn=learn)
 
 
 def _judged(
-    validator: Validator, checked: Sequence[Any], asked: Invocation, *, of_tree: bool, write: bool
+    validator: Validator,
+    checked: Sequence[Any],
+    invocation: Invocation,
+    *,
+    of_tree: bool,
+    write: bool,
 ) -> list[AdoptedFile]:
-    found = []
-    for file in watched(checked, "files", lambda _: len(checked), quiet=asked.quiet):
+    adopted_files = []
+    for file in watched(checked, "files", lambda _: len(checked), quiet=invocation.quiet):
         full = validator.full_path(file, of_tree=of_tree)
         if judged := adopt_file(validator, file, full, write=write):
-            found.append(judged)
-    return found
+            adopted_files.append(judged)
+    return adopted_files
 
 
-def _commit(asked: Invocation) -> list[dict[str, str]]:
-    """Commit what is valid now, as the daemon does; one that runs already does it by itself."""
-    # Only what commits needs the daemon's imports.
+def _commit(invocation: Invocation) -> list[dict[str, str]]:
+    """Commit what is valid now, as the daemon does; nothing to do if one is running."""
+    # Imported here: only a command that commits needs the daemon.
     from yolo_fs.daemon.daemon import Daemon
     from yolo_fs.daemon.health import acquire
 
@@ -146,7 +151,7 @@ def _commit(asked: Invocation) -> list[dict[str, str]]:
             made.append({"path": path, "commit": data["commit"], "subject": data["subject"]})
 
     try:
-        repository, lock = acquire(asked.start)
+        repository, lock = acquire(invocation.start)
     except YoloError as error:
         if error.reason is not Reason.ALREADY_RUNNING:
             raise
@@ -164,16 +169,21 @@ def _reply(
     data = {
         "files": len(files),
         "kinds": {
-            kind: {one.value: counts[one] for one in Readiness} for kind, counts in by_kind.items()
+            kind: {readiness.value: counts[readiness] for readiness in Readiness}
+            for kind, counts in by_kind.items()
         },
         "causes": [{"cause": cause, "files": count} for cause, count in causes(files)],
-        "repaired": [one.path for one in files if write and one.readiness is Readiness.REPAIRABLE],
+        "repaired": [
+            file.path for file in files if write and file.readiness is Readiness.REPAIRABLE
+        ],
         "committed": committed,
         "words": [word._asdict() | {"files": count} for word, count in words],
         "aliases": aliases_of(words),
     }
-    asked = [file for file in files if file.readiness in (Readiness.AUTHOR, Readiness.MISNAMED)]
-    questions: list[Finding] = [finding for file in asked for finding in file.findings]
+    open_files = [
+        file for file in files if file.readiness in (Readiness.AUTHOR, Readiness.MISNAMED)
+    ]
+    questions: list[Finding] = [finding for file in open_files for finding in file.findings]
     code = Exit.FINDINGS if questions else Exit.DONE
 
     def show(console: Console) -> None:
@@ -186,9 +196,11 @@ def _reply(
 def _show_adoption(
     console: Console, files: Sequence[AdoptedFile], committed: Sequence[Any], write: bool
 ) -> None:
-    rows = [[("kind", "bold"), *((one.value, "bold") for one in Readiness)]]
+    rows = [[("kind", "bold"), *((readiness.value, "bold") for readiness in Readiness)]]
     for kind, counts in count_by_kind(files).items():
-        rows.append([(safe(kind), ""), *((str(counts[one] or "-"), "") for one in Readiness)])
+        rows.append(
+            [(safe(kind), ""), *((str(counts[readiness] or "-"), "") for readiness in Readiness)]
+        )
     draw_columns(console, rows, ">")
     common = causes(files)
     if common:
@@ -205,8 +217,8 @@ def _show_adoption(
 def _show_words(console: Console, words: Sequence[tuple[TeamWord, int]]) -> None:
     for word, count in words:
         choice = f"one of {', '.join(word.listed)}?"
-        told = f"{safe(word.kind)}: {safe(word.word)} -> {word.meaning or choice}"
-        console.print(f"  {told}  ({count} files)", soft_wrap=True)
+        line = f"{safe(word.kind)}: {safe(word.word)} -> {word.meaning or choice}"
+        console.print(f"  {line}  ({count} files)", soft_wrap=True)
     if aliases := aliases_of(words):
         config = {"yolo_fs": {"aliases": aliases}}
         console.print("\nFor .yolo-planning/config.json, if this is what is meant:")

@@ -1,7 +1,6 @@
-"""`yolo-fs gate`: open or closed, and why not.
+"""`yolo-fs gate`: whether a gate is open, and why not.
 
-`wait` sleeps for long and in many processes, so what it does not need is imported by the other
-verbs alone.
+`wait` sleeps for long and in many processes, so only the other verbs import what it does not need.
 """
 
 from __future__ import annotations
@@ -42,41 +41,41 @@ def gate() -> None:
 @verb("check", example="yolo-fs gate check ux-complete --phase 1", parent=gate)
 @click.argument("name")
 @PHASE
-def check(asked: Invocation, *, name: str, phase: str) -> Reply:
+def check(invocation: Invocation, *, name: str, phase: str) -> Reply:
     """Exit 0 when the gate is open, 1 when it is closed."""
-    found = _gates(asked, phase).named(name)
-    return Reply(found, (), _code(found), lambda console: console.print(_line(found)))
+    status = _gates(invocation, phase).named(name)
+    return Reply(status, (), _code(status), lambda console: console.print(_line(status)))
 
 
 @verb("why", example="yolo-fs gate why all-depts --phase 1", parent=gate)
 @click.argument("name")
 @PHASE
-def why(asked: Invocation, *, name: str, phase: str) -> Reply:
+def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
     """Show each missing piece of evidence: its file and line, and the command that shows it.
 
     Where your own configuration has a `verify_command`, how its last run on these sources ended
     stands below: it opens and closes no gate.
     """
-    found = _gates(asked, phase).named(name)
-    run = _verification(asked)
+    status = _gates(invocation, phase).named(name)
+    run = _find_verification(invocation)
 
     def show(console: Console) -> None:
-        _show_why(console, found)
+        _show_why(console, status)
         if run:
             console.print(f"  {safe(run.sentence)}", style="" if run.passed else "red")
         for line in run.output.splitlines()[-_OUTPUT_LINES:] if run and not run.passed else ():
             console.print(f"    {safe(line)}")
 
-    data = {**to_json(found), "verification": run._asdict() if run else None}
-    return Reply(data, (), _code(found), show)
+    data = {**to_json(status), "verification": run._asdict() if run else None}
+    return Reply(data, (), _code(status), show)
 
 
 @verb("list", example="yolo-fs gate list --phase 1", parent=gate)
 @PHASE
-def list_(asked: Invocation, *, phase: str) -> Reply:
+def list_(invocation: Invocation, *, phase: str) -> Reply:
     """Show all gates of a phase, forged sentinels, and what the Owner is to decide."""
-    found = _gates(asked, phase)
-    return Reply(_all_as_json(found), show=lambda console: _show_all(console, found))
+    gates = _gates(invocation, phase)
+    return Reply(_gates_as_json(gates), show=lambda console: _show_all(console, gates))
 
 
 @verb("wait", example="yolo-fs gate wait ux-complete --phase 1 --timeout 600", parent=gate)
@@ -85,33 +84,37 @@ def list_(asked: Invocation, *, phase: str) -> Reply:
 @click.option(
     "--timeout", type=click.FloatRange(min=0), help="Seconds to wait; default: as configured."
 )
-def wait(asked: Invocation, *, names: tuple[str, ...], phase: str, timeout: float | None) -> Reply:
+def wait(
+    invocation: Invocation, *, names: tuple[str, ...], phase: str, timeout: float | None
+) -> Reply:
     """Wait until all the gates are open.
 
     Exit 1 with what each department lacks when the time is over.
     """
-    waited = wait_for(partial(look_aside, asked.start, phase, names), timeout)
+    waited = wait_for(partial(look_aside, invocation.start, phase, names), timeout)
     code = Exit.DONE if waited.is_open else Exit.FINDINGS
-    return Reply(_waited_as_json(waited), (), code, lambda console: _show_waited(console, waited))
+    return Reply(
+        _wait_result_as_json(waited), (), code, lambda console: _show_waited(console, waited)
+    )
 
 
-def _gates(asked: Invocation, phase: str) -> Gates:
+def _gates(invocation: Invocation, phase: str) -> Gates:
     from yolo_fs.git.repository import Repository
     from yolo_fs.history.team import Team
     from yolo_fs.progress.gates import gates_at
     from yolo_fs.progress.workflow import spelled_or_at_work
     from yolo_fs.workspace import load
 
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         wanted = spelled_or_at_work(repository, settings, team, phase)
-        found = gates_at(repository, team, wanted, repository.head().tip)
+        gates = gates_at(repository, team, wanted, repository.head().tip)
         team.keep()
-        return found
+        return gates
 
 
-def _verification(asked: Invocation) -> Verification | None:
+def _find_verification(asked: Invocation) -> Verification | None:
     from yolo_fs.checking.verify_command import verification_of
     from yolo_fs.git.repository import Repository
 
@@ -119,48 +122,48 @@ def _verification(asked: Invocation) -> Verification | None:
         return verification_of(repository, repository.head().tip)
 
 
-def _code(found: GateStatus) -> Exit:
-    return Exit.DONE if found.is_open else Exit.FINDINGS
+def _code(status: GateStatus) -> Exit:
+    return Exit.DONE if status.is_open else Exit.FINDINGS
 
 
-def _all_as_json(found: Gates) -> dict[str, Any]:
-    decision, why = found.phase.sign_off
+def _gates_as_json(gates: Gates) -> dict[str, Any]:
+    decision, why = gates.phase.sign_off
     return {
-        "phase": found.phase.id,
-        "gates": found.phase.gates,
-        "forged": found.forged,
-        "drift": found.drift,
+        "phase": gates.phase.id,
+        "gates": gates.phase.gates,
+        "forged": gates.forged,
+        "drift": gates.drift,
         "sign_off": {"decision": decision, "why": why},
     }
 
 
-def _line(found: GateStatus) -> str:
-    return f"{found.name:14} {'open' if found.is_open else 'closed'}"
+def _line(status: GateStatus) -> str:
+    return f"{status.name:14} {'open' if status.is_open else 'closed'}"
 
 
-def _show_why(console: Console, found: GateStatus) -> None:
-    console.print(_line(found), style="green" if found.is_open else "yellow")
-    for lack in found.missing:
+def _show_why(console: Console, status: GateStatus) -> None:
+    console.print(_line(status), style="green" if status.is_open else "yellow")
+    for lack in status.missing:
         console.print(f"  {safe(str(lack))}  → {safe(lack.command)}")
 
 
 def _show_each(console: Console, gates: list[GateStatus]) -> None:
-    for one in gates:
-        _show_why(console, one)
+    for status in gates:
+        _show_why(console, status)
 
 
-def _show_all(console: Console, found: Gates) -> None:
-    _show_each(console, list(found.phase.gates))
-    for name in found.forged:
+def _show_all(console: Console, gates: Gates) -> None:
+    _show_each(console, list(gates.phase.gates))
+    for name in gates.forged:
         console.print(f"forged: {safe(name)} was made by hand and opens nothing", style="red")
-    for drift in found.drift:
+    for drift in gates.drift:
         console.print(f"drift: {safe(str(drift))}", style="yellow")
-    decision, why = found.phase.sign_off
+    decision, why = gates.phase.sign_off
     console.print(f"sign-off: {decision} ({safe(why)})")
 
 
-def _waited_as_json(waited: GateWaitResult) -> dict[str, Any]:
-    """Return how the waiting ended: with open gates, as the daemon or a look said, or a report."""
+def _wait_result_as_json(waited: GateWaitResult) -> dict[str, Any]:
+    """Return the result of waiting: open gates, from the daemon or an own check, or a report."""
     look, notice = waited.look, waited.notice
     gates = [{**gate, "open": True, "missing": []} if notice else dict(gate) for gate in look.gates]
     return {
@@ -173,7 +176,9 @@ def _waited_as_json(waited: GateWaitResult) -> dict[str, Any]:
         .isoformat()
         .replace("+00:00", "Z"),
         "waited_s": round(waited.waited_s, 3),
-        "departments": [] if waited.is_open else [dict(one) for one in look.departments],
+        "departments": []
+        if waited.is_open
+        else [dict(department) for department in look.departments],
     }
 
 

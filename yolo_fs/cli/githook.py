@@ -1,8 +1,8 @@
-"""`yolo-fs git-hook`: what one of git's hooks asks. The hooks of `hooks install` run this file
-itself.
+"""`yolo-fs git-hook`: answers one of git's hooks. The hooks of `hooks install` run this file
+directly.
 
-Only the standard library is imported before it is known what is asked. Whatever goes wrong in here
-is said and lets git go on: a defect of ours must never block a commit.
+Only the standard library is imported until the request is known. Any internal failure is reported
+and lets git continue: a defect of ours must never block a commit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def answer(name: str, arguments: Sequence[str]) -> int:
     """Return the exit code of a hook: 1 refuses."""
     try:
         if name == PROBE:
-            return _say_who_is_there(arguments)
+            return _print_version(arguments)
         from yolo_fs.hooks.run import HOOKS, run_hook
 
         return int(not run_hook(name, arguments)) if name in HOOKS else 0
@@ -37,7 +37,7 @@ def answer(name: str, arguments: Sequence[str]) -> int:
         return 0
 
 
-def _say_who_is_there(arguments: Sequence[str]) -> int:
+def _print_version(arguments: Sequence[str]) -> int:
     import yolo_fs.hooks.run
     from yolo_fs import __version__
 
@@ -47,7 +47,9 @@ def _say_who_is_there(arguments: Sequence[str]) -> int:
 
 
 def __getattr__(attribute: str) -> click.Command:
-    """Make the command only when the command line asks: click costs more than most answers."""
+    """Create the command only for the command line: importing click costs more than most
+    answers.
+    """
     if attribute not in ("git-hook", "git_hook"):
         raise AttributeError(attribute)
     import click
@@ -68,9 +70,9 @@ def __getattr__(attribute: str) -> click.Command:
         gives.
         """
         if os.environ.get("YOLO_FS_PROBE"):
-            _say_who_is_there([name])
+            _print_version([name])
             return PROBED
-        # A hook that all repositories of a user share calls us in each of them.
+        # A hook shared by all repositories of a user runs in each of them.
         return answer(name, arguments) if os.path.isdir(PLANNING_ROOT) else 0
 
     return git_hook

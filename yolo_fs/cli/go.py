@@ -1,4 +1,4 @@
-"""`yolo-fs go`: from an intent to the sign-off, by agents that are started and never lost."""
+"""`yolo-fs go`: from an intent to the sign-off, by agents that it starts and never loses."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from yolo_fs.cli.asking import Asker, StoppedError
+from yolo_fs.cli.asking import InboxPrompt, StoppedError
 from yolo_fs.cli.background import closed_repository
 from yolo_fs.cli.reply import Invocation, Reply, can_ask, console_for, verb
-from yolo_fs.company.hosts import HOST_BY_NAME, Host, chosen_name, host_for
+from yolo_fs.company.hosts import HOST_BY_NAME, HostProgram, chosen_name, host_for
 from yolo_fs.company.phase_of import ChosenPhase, chosen_phase
-from yolo_fs.company.runner import Ask, Outcome, Runner, RunOptions, RunResult
+from yolo_fs.company.runner import Ask, Runner, RunOptions, RunOutcome, RunResult
 from yolo_fs.company.team_size import said_team, set_team, with_team
 from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -37,21 +37,23 @@ if TYPE_CHECKING:
 _START_S = 60.0
 _STOP_S = 30.0
 _CODES = {
-    Outcome.DONE: Exit.DONE,
-    Outcome.SHIPPED: Exit.DONE,
-    Outcome.WAITS: Exit.TRY_AGAIN,
-    Outcome.BUDGET: Exit.TRY_AGAIN,
-    Outcome.GIVEN_UP: Exit.FINDINGS,
-    Outcome.INTERRUPTED: Exit.INTERRUPTED,
+    RunOutcome.DONE: Exit.DONE,
+    RunOutcome.SHIPPED: Exit.DONE,
+    RunOutcome.WAITS: Exit.TRY_AGAIN,
+    RunOutcome.BUDGET: Exit.TRY_AGAIN,
+    RunOutcome.GIVEN_UP: Exit.FINDINGS,
+    RunOutcome.INTERRUPTED: Exit.INTERRUPTED,
 }
 _CHECKPOINTS = ("plan", "ship")
 
 
-def _checkpoints(_context: click.Context, _parameter: click.Parameter, text: str) -> frozenset[str]:
-    found = frozenset(filter(None, text.split(",")))
-    if unknown := sorted(found - {*_CHECKPOINTS}):
+def _parse_checkpoints(
+    _context: click.Context, _parameter: click.Parameter, text: str
+) -> frozenset[str]:
+    checkpoints = frozenset(filter(None, text.split(",")))
+    if unknown := sorted(checkpoints - {*_CHECKPOINTS}):
         raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(_CHECKPOINTS)}")
-    return found
+    return checkpoints
 
 
 _OPTIONS = (
@@ -91,7 +93,7 @@ _OPTIONS = (
     click.option(
         "--approve",
         default="",
-        callback=_checkpoints,
+        callback=_parse_checkpoints,
         metavar="plan,ship",
         help="Ask a person there, though nobody has to decide.",
     ),
@@ -115,52 +117,52 @@ def _with_options(function: Callable[..., Reply]) -> Callable[..., Reply]:
 @verb("go", example="yolo-fs go 'add login with sessions' --host claude --budget 5")
 @click.argument("intent", nargs=-1)
 @_with_options
-def go(asked: Invocation, *, intent: tuple[str, ...], **given: Any) -> Reply:
+def go(invocation: Invocation, *, intent: tuple[str, ...], **given: Any) -> Reply:
     """Run the company: an agent for each act that the phase waits for, until it is shipped.
 
     INTENT begins a phase where none is open. What an agent did counts once it is on the branch.
     Exit 0 when the phase is shipped, 75 when a person has to act, with the list, 1 when an act was
     given up, with the reasons. The same command goes on wherever a run has ended.
     """
-    return _run(asked, "", intent, **given)
+    return _run(invocation, "", intent, **given)
 
 
 @verb("debug", example="yolo-fs debug 'login answers 500 after an hour'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
-def debug(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+def debug(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
     """Have an incident looked into: the Lead takes it on, the Debugger investigates, the Lead
     decides.
     """
-    return _run(asked, "debug", text, **given)
+    return _run(invocation, "debug", text, **given)
 
 
 @verb("fix-it", example="yolo-fs fix-it 'the error message has a typo'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
-def fix_it(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+def fix_it(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
     """Have something fixed: the Lead plans it, and the plan is carried out like any other."""
-    return _run(asked, "fix-it", text, **given)
+    return _run(invocation, "fix-it", text, **given)
 
 
 @verb("research", example="yolo-fs research 'is there a rate limiter in the code?'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
-def research(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+def research(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
     """Have a question answered: the Lead asks it, the Scout answers."""
-    return _run(asked, "research", text, **given)
+    return _run(invocation, "research", text, **given)
 
 
 @verb("qa", example="yolo-fs qa 'the login, again'")
 @click.argument("text", nargs=-1, required=True)
 @_with_options
-def qa(asked: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
+def qa(invocation: Invocation, *, text: tuple[str, ...], **given: Any) -> Reply:
     """Have the work checked: the Lead says what, QA verifies, QA Code looks at the code."""
-    return _run(asked, "qa", text, **given)
+    return _run(invocation, "qa", text, **given)
 
 
 def _run(
-    asked: Invocation,
+    invocation: Invocation,
     chain: str,
     intent: tuple[str, ...],
     *,
@@ -171,10 +173,10 @@ def _run(
     team: str | None,
     **limits: Any,
 ) -> Reply:
-    closed_repository(asked).refuse_unsafe()
+    closed_repository(invocation).refuse_unsafe()
     words = " ".join(intent).strip()
     options = RunOptions(**limits, chain=chain, team=team or "")
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = with_team(load(repository.root), options.team)
         name = host_name or ("command" if program else chosen_name(repository))
         host = host_for(repository, name, program)
@@ -185,28 +187,29 @@ def _run(
         chosen = chosen_phase(repository, settings, words, spelled, make=not dry_run)
         if chosen.is_complete and not chain:
             return _complete(chosen)
-        screen = screen_for(asked)
-        asker = Asker(repository, console_for(sys.stdout)) if can_ask(asked) else None
+        screen = screen_for(invocation)
+        asker = InboxPrompt(repository, console_for(sys.stdout)) if can_ask(invocation) else None
         if not dry_run:
             options = options._replace(
-                team=_kept_team(repository, settings, options.team, chosen.is_new, asker)
+                team=_settle_team(repository, settings, options.team, chosen.is_new, asker)
             )
             settings = with_team(settings, options.team)
-        ask = _asked_by(screen, asker, lambda: runner.interrupt())
+        ask = _build_ask_callback(screen, asker, lambda: runner.interrupt())
         runner = Runner(repository, settings, chosen.phase, host, options, screen.tell, ask)
         analyze = chosen.is_new and not chain
         if dry_run:
-            return _previewed(runner, chosen, host, words, analyze=analyze)
+            return _preview_run(runner, chosen, host, words, analyze=analyze)
         with interrupted_by(runner), daemon_for(repository), screen.watching(runner):
             result = runner.run(words, analyze=analyze)
     return reply_of_run(result, chosen)
 
 
-def _kept_team(
-    repository: Repository, settings: Settings, team: str, is_new: bool, asker: Asker | None
+def _settle_team(
+    repository: Repository, settings: Settings, team: str, is_new: bool, asker: InboxPrompt | None
 ) -> str:
-    """Have the configuration name the team that is asked for; on a terminal a person is asked once,
-    where nothing names one.
+    """Make the configuration name the requested team.
+
+    If none is named, a person on a terminal is asked once.
     """
     if not team and is_new and asker and not said_team(repository.root):
         rows = [f"{row.name}: {row.does}" for row in TEAM_SIZES]
@@ -219,8 +222,10 @@ def _kept_team(
     return team
 
 
-def _asked_by(screen: Screen, asker: Asker | None, interrupt: Callable[[], None]) -> Ask:
-    """Return who is asked where a run waits for a person: whoever sits at the terminal, if any."""
+def _build_ask_callback(
+    screen: RunView, asker: InboxPrompt | None, interrupt: Callable[[], None]
+) -> Ask:
+    """Return how to ask when a run waits for a person: on the terminal, if there is one."""
 
     def ask(items: Sequence[InboxItem]) -> frozenset[str]:
         if asker is None:
@@ -236,15 +241,15 @@ def _asked_by(screen: Screen, asker: Asker | None, interrupt: Callable[[], None]
 
 
 def _complete(chosen: ChosenPhase) -> Reply:
-    data = {"phase": str(chosen.phase), "outcome": Outcome.SHIPPED.value}
-    said = f"phase {chosen.phase} is shipped already; an intent begins the next one"
-    return Reply(data, show=lambda console: console.print(said))
+    data = {"phase": str(chosen.phase), "outcome": RunOutcome.SHIPPED.value}
+    message = f"phase {chosen.phase} is shipped already; an intent begins the next one"
+    return Reply(data, show=lambda console: console.print(message))
 
 
-def _previewed(
-    runner: Runner, chosen: ChosenPhase, host: Host, intent: str, *, analyze: bool
+def _preview_run(
+    runner: Runner, chosen: ChosenPhase, host: HostProgram, intent: str, *, analyze: bool
 ) -> Reply:
-    found: list[dict[str, Any]] = [
+    acts: list[dict[str, Any]] = [
         {
             "agent": act.agent,
             "does": act.turn.sentence,
@@ -255,21 +260,21 @@ def _previewed(
         }
         for act, words, brief in runner.preview(intent, analyze=analyze)
     ]
-    data = {"phase": str(chosen.phase), "host": host.name, "acts": found}
+    data = {"phase": str(chosen.phase), "host": host.name, "acts": acts}
 
     def show(console: Console) -> None:
-        for one in found:
-            console.print(safe(f"$ {shlex.join(one['command'])}", 1000))
-            for line in str(one["brief"]).splitlines():
+        for act in acts:
+            console.print(safe(f"$ {shlex.join(act['command'])}", 1000))
+            for line in str(act["brief"]).splitlines():
                 console.print(f"  {safe(line, 2000)}")
-        if not found:
+        if not acts:
             console.print("nobody would be started")
 
     return Reply(data, show=show)
 
 
 def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
-    """Return what became of a run, as data and for people."""
+    """Return the result of a run, as data and as text."""
     run = result.run
     data = {
         "phase": str(chosen.phase),
@@ -278,7 +283,7 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
         "acts": len(run.acts),
         "tokens": run.tokens,
         "cost_usd": round(run.cost_usd, 6),
-        "waiting": [one.as_json() for one in result.waiting],
+        "waiting": [item.as_json() for item in result.waiting],
         "given_up": list(result.given_up),
     }
     findings = [Finding(Reason.STATE_CONFLICT, message=why) for why in result.given_up]
@@ -286,18 +291,18 @@ def reply_of_run(result: RunResult, chosen: ChosenPhase) -> Reply:
     def show(console: Console) -> None:
         seconds = time.time() - run.started
         bill = f", {run.tokens} tokens, {run.cost_usd:.2f} USD" if run.tokens else ""
-        told = f"{result.outcome.value}: {len(run.acts)} acts in {seconds:.0f} s{bill}"
-        console.print(f"phase {chosen.phase} {told}")
-        for one in result.waiting:
-            console.print(safe(f"  {one.id}: {one.question}", 1000))
-            console.print(safe(f"    run: {one.command}", 500))
+        summary = f"{result.outcome.value}: {len(run.acts)} acts in {seconds:.0f} s{bill}"
+        console.print(f"phase {chosen.phase} {summary}")
+        for item in result.waiting:
+            console.print(safe(f"  {item.id}: {item.question}", 1000))
+            console.print(safe(f"    run: {item.command}", 500))
 
     return Reply(data, findings, _CODES[result.outcome], show)
 
 
 @contextmanager
 def daemon_for(repository: Repository) -> Iterator[None]:
-    """Have a daemon watch the work tree; one that is started for the run ends with it."""
+    """Ensure that a daemon watches the work tree; one started for the run ends with it."""
     if wait_for_heirs(repository) is not None:
         yield
         return
@@ -312,16 +317,16 @@ def daemon_for(repository: Repository) -> Iterator[None]:
     try:
         yield
     finally:
-        found = running(repository)
-        if found is not None and found.pid == launched.process.pid:
+        holder = running(repository)
+        if holder is not None and holder.pid == launched.process.pid:
             stop(repository, _STOP_S)
             launched.process.wait()
 
 
 def wait_ready_of(repository: Repository, pid: int) -> bool:
-    """Wait until a daemon that was just launched has its lock and has looked once."""
+    """Wait until a daemon that was just started has its lock and has finished its first scan."""
     deadline = time.monotonic() + _START_S
-    while (found := running(repository)) is None or found.pid != pid:
+    while (holder := running(repository)) is None or holder.pid != pid:
         if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
@@ -330,7 +335,10 @@ def wait_ready_of(repository: Repository, pid: int) -> bool:
 
 @contextmanager
 def interrupted_by(runner: Runner) -> Iterator[None]:
-    """Let Ctrl-C end a run once softly, twice at once; a hang-up and TERM are as Ctrl-C."""
+    """Make Ctrl-C end a run: the first time gracefully, the second at once.
+
+    SIGHUP and SIGTERM are treated alike.
+    """
 
     def interrupt(_number: int, _frame: object) -> None:
         runner.interrupt()
@@ -349,7 +357,7 @@ _PLAIN = {"started": ">", "done": "ok", "failed": "!!", "up": "^", "other": "--"
 
 
 def signs_of(stream: Any) -> Mapping[str, str]:
-    """Return the signs of events, in letters that a stream can print."""
+    """Return the symbols of events, in characters that a stream can print."""
     try:
         "".join(_FANCY.values()).encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -357,28 +365,28 @@ def signs_of(stream: Any) -> Mapping[str, str]:
     return _FANCY
 
 
-def screen_for(asked: Invocation, *, lines: bool = True) -> Screen:
-    """Return what shows a run: lines of JSON, lines, or lines above a table that lives.
+def screen_for(invocation: Invocation, *, lines: bool = True) -> RunView:
+    """Return the display of a run: lines of JSON, lines, or lines above a live table.
 
-    `lines`: whether JSON is told line by line, before the envelope.
+    `lines`: whether JSON is printed line by line, before the envelope.
     """
-    if asked.as_json and lines:
-        return Screen(_print_json)
-    if asked.quiet or asked.as_json:
-        return Screen(lambda _name, _about: None)
+    if invocation.as_json and lines:
+        return RunView(_print_json)
+    if invocation.quiet or invocation.as_json:
+        return RunView(lambda _name, _about: None)
     console = console_for(sys.stdout)
-    return LiveScreen(console) if console.is_terminal else Screen(_line_printer(console))
+    return LiveRunView(console) if console.is_terminal else RunView(_build_line_printer(console))
 
 
-class Screen:
-    """Shows each event of a run by itself."""
+class RunView:
+    """Shows each event of a run on a line of its own."""
 
     def __init__(self, show: Callable[[str, Mapping[str, Any]], None]):
         self.tell = show
 
     @contextmanager
     def watching(self, _runner: Runner) -> Iterator[None]:
-        """Show a run while it goes on."""
+        """Show a run while it lasts."""
         yield
 
     @contextmanager
@@ -391,7 +399,7 @@ def _print_json(name: str, about: Mapping[str, Any]) -> None:
     print(json.dumps({"event": name, **about}), flush=True)
 
 
-def _line_printer(console: Console) -> Callable[[str, Mapping[str, Any]], None]:
+def _build_line_printer(console: Console) -> Callable[[str, Mapping[str, Any]], None]:
     signs = signs_of(console.file)
 
     def show(name: str, about: Mapping[str, Any]) -> None:
@@ -401,7 +409,7 @@ def _line_printer(console: Console) -> Callable[[str, Mapping[str, Any]], None]:
 
 
 def line_of(name: str, about: Mapping[str, Any], signs: Mapping[str, str]) -> str:
-    """Return an event as one line; whatever an agent had a hand in is escaped."""
+    """Return an event as one line; text that an agent can influence is escaped."""
     who = f"{about.get('agent', '')} {about.get('task') or about.get('step', '')}".strip()
     match name:
         case "agent.started":
@@ -423,17 +431,17 @@ def line_of(name: str, about: Mapping[str, Any], signs: Mapping[str, str]) -> st
     return f"{time.strftime('%H:%M:%S')} {safe(text, 500)}"
 
 
-class LiveScreen(Screen):
-    """Shows events as lines above a table of who is at work."""
+class LiveRunView(RunView):
+    """Shows events as lines above a table of the agents at work."""
 
     def __init__(self, console: Console):
-        super().__init__(_line_printer(console))
+        super().__init__(_build_line_printer(console))
         self._console = console
         self._live: Live | None = None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Take the table away meanwhile."""
+        """Hide the table during a question."""
         if self._live:
             self._live.stop()
         try:
@@ -444,7 +452,7 @@ class LiveScreen(Screen):
 
     @contextmanager
     def watching(self, runner: Runner) -> Iterator[None]:
-        """Draw the table anew several times a second."""
+        """Redraw the table several times a second."""
         from rich.live import Live
 
         with Live(
@@ -461,9 +469,9 @@ def _table(runner: Runner) -> Any:
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("agent", "act", "since", "last tool", "tokens"):
         table.add_column(name, justify="right" if name in ("since", "tokens") else "left")
-    for one in runner.working:
-        seconds = f"{time.time() - one.started:.0f} s"
-        act = safe(one.task or one.step, 60)
-        cells = (one.agent, act, seconds, safe(one.tool, 40), str(one.tokens or ""))
+    for run_act in runner.working:
+        seconds = f"{time.time() - run_act.started:.0f} s"
+        act = safe(run_act.task or run_act.step, 60)
+        cells = (run_act.agent, act, seconds, safe(run_act.tool, 40), str(run_act.tokens or ""))
         table.add_row(*(Text(cell) for cell in cells))
     return table

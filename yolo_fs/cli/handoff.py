@@ -1,5 +1,5 @@
-"""`yolo-fs handoff`: packets between roles, read, checked and written; and what agents left for the
-orchestrator, and how well they did.
+"""`yolo-fs handoff`: packets between roles, read, checked and written; and the packets that agents
+left for the orchestrator, with their results.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ def handoff() -> None:
     help="Operator: accept it in spite of its faults, and record why.",
 )
 def check(
-    asked: Invocation, *, path: str | None, receiver: str | None, because: str | None
+    invocation: Invocation, *, path: str | None, receiver: str | None, because: str | None
 ) -> Reply:
     """Accept a handoff, or tell each reason why its receiver must stop.
 
     Without PATH: the HANDOFF.md that was written last, in the planning tree or a directive session.
     A PATH is a HANDOFF.md or a text with a chat packet; - reads the text from stdin.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         handoffs = DirectiveHandoffs(repository, load(repository.root))
         now = datetime.now(UTC)
         handed = handoffs.check(
-            _source(asked, handoffs, repository.root, path), now, receiver or ""
+            _source(invocation, handoffs, repository.root, path), now, receiver or ""
         )
         if because is not None:
             handed = handoffs.override(handed, because, now)
@@ -111,10 +111,10 @@ def check(
     metavar="PATH",
     help="What the receiver reads first (default: yolo_fs.required_reading, or n/a).",
 )
-def emit_(asked: Invocation, **fields: str | None) -> Reply:
+def emit_(invocation: Invocation, **fields: str | None) -> Reply:
     """Write a whole packet or nothing: HANDOFF.md of the session; text for the chat on stdout."""
     given = {name: text for name, text in fields.items() if text is not None}
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         emitted = emit(repository, load(repository.root), given)
     code = Exit.DONE if emitted.packet else Exit.FINDINGS
     return Reply(
@@ -127,9 +127,9 @@ def emit_(asked: Invocation, **fields: str | None) -> Reply:
 
 @verb("parse", example="yolo-fs handoff parse chat.txt", parent=handoff)
 @click.argument("path", metavar="FILE|-")
-def parse(asked: Invocation, *, path: str) -> Reply:
+def parse(invocation: Invocation, *, path: str) -> Reply:
     """Read a packet from a chat text or a HANDOFF.md and show its fields, and nothing else."""
-    source = _text() if path == STDIN else _file(os.path.join(asked.start, path), path)
+    source = _text() if path == STDIN else _file(os.path.join(invocation.start, path), path)
     if isinstance(source, Finding):
         return Reply(None, (source,), Exit.FINDINGS)
     packet, findings = packet_of(written_in(source, Limits()))
@@ -139,15 +139,16 @@ def parse(asked: Invocation, *, path: str) -> Reply:
 
 
 def _source(
-    asked: Invocation, handoffs: DirectiveHandoffs, root: str, path: str | None
+    invocation: Invocation, handoffs: DirectiveHandoffs, root: str, path: str | None
 ) -> PacketSource | Finding:
     if path == STDIN:
         return _text()
     if path is None:
         latest = handoffs.latest()
-        return handoffs.sessions.open(latest) if latest else _nothing_handed_over()
+        return handoffs.sessions.open(latest) if latest else _finding_for_no_handoff()
     full = os.path.join(
-        os.path.realpath(os.path.join(asked.start, os.path.dirname(path))), os.path.basename(path)
+        os.path.realpath(os.path.join(invocation.start, os.path.dirname(path))),
+        os.path.basename(path),
     )
     within = os.path.relpath(full, root)
     return _file(full, path) if f"{within}/".startswith("../") else handoffs.sessions.open(within)
@@ -156,15 +157,15 @@ def _source(
 def _file(full: str, shown: str) -> PacketSource | Finding:
     """Read a text that is not a file of the repository."""
     folder, name = os.path.split(os.path.abspath(full))
-    found = read_file(folder, name, Limits().max_file_bytes)
-    return found if isinstance(found, Finding) else PacketSource(shown, found.data)
+    content = read_file(folder, name, Limits().max_file_bytes)
+    return content if isinstance(content, Finding) else PacketSource(shown, content.data)
 
 
 def _text() -> PacketSource:
     return PacketSource(STDIN, from_stdin(Limits().max_file_bytes))
 
 
-def _nothing_handed_over() -> Finding:
+def _finding_for_no_handoff() -> Finding:
     expected = f"a {HANDOFF} in the planning tree or a directive session"
     return Finding(
         Reason.FILE_MISSING,
@@ -253,7 +254,9 @@ def _show_fields(console: Console, fields: dict[str, str]) -> None:
     metavar="FILE",
     help="The agent's reply, to fall back to; '-' reads stdin.",
 )
-def read(asked: Invocation, *, path: str, agent: str, phase: str, text_path: str | None) -> Reply:
+def read(
+    invocation: Invocation, *, path: str, agent: str, phase: str, text_path: str | None
+) -> Reply:
     """Read the handoff.json that an agent left, else the ---HANDOFF--- block of its reply, and log
     why.
 
@@ -262,28 +265,31 @@ def read(asked: Invocation, *, path: str, agent: str, phase: str, text_path: str
     fallback text_fallback_ok or text_fallback_fail as well. With `strict_handoffs` in the
     configuration only the file itself will do.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         text = (
-            _file_text(text_path, settings.limits.max_file_bytes) if text_path is not None else None
+            _read_file_text(text_path, settings.limits.max_file_bytes)
+            if text_path is not None
+            else None
         )
         journal = Journal(repository.own_dir, source=repository.root, now=_now)
-        reader = Reader(repository.root, asked.start, settings.limits, journal.append)
+        reader = Reader(repository.root, invocation.start, settings.limits, journal.append)
         answer = reader.read(ReadRequest(path, agent, phase, text), _now())
         journal.close()
     return _reply(answer, settings)
 
 
 @verb("report", example="yolo-fs handoff report --json", parent=handoff)
-def report(asked: Invocation) -> Reply:
+def report(invocation: Invocation) -> Reply:
     """Show how often agents left a usable handoff.json, and why not, by agent and by phase."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         log = Reader(
-            repository.root, asked.start, load(repository.root).limits, _ignore_event
+            repository.root, invocation.start, load(repository.root).limits, _ignore_event
         ).log()
-    found = compliance(log.reads)
+    compliance_report = compliance(log.reads)
     return Reply(
-        _report_as_json(found, log), show=lambda console: _show_report(console, found, log)
+        _report_as_json(compliance_report, log),
+        show=lambda console: _show_report(console, compliance_report, log),
     )
 
 
@@ -295,7 +301,7 @@ def _ignore_event(_event: str, _path: str, _data: object) -> None:
     pass
 
 
-def _file_text(path: str, limit_bytes: int) -> bytes:
+def _read_file_text(path: str, limit_bytes: int) -> bytes:
     data = bytes_given(path, limit_bytes)
     if len(data) > limit_bytes:
         raise YoloError(
@@ -308,9 +314,11 @@ def _file_text(path: str, limit_bytes: int) -> bytes:
 
 def _reply(answer: HandoffAnswer, settings: Settings) -> Reply:
     fails = answer.read.diagnosis.fails(strict=settings.policy.strict_handoffs)
-    # What a fallback made good, and the policy lets pass, is a warning and blocks nothing.
+    # Faults that a fallback resolved and the policy permits are warnings and block nothing.
     findings = (
-        answer.findings if fails else [replace(one, level=Level.WARNING) for one in answer.findings]
+        answer.findings
+        if fails
+        else [replace(finding, level=Level.WARNING) for finding in answer.findings]
     )
     code = Exit.FINDINGS if fails else Exit.DONE
     return Reply(
@@ -322,18 +330,18 @@ def _reply(answer: HandoffAnswer, settings: Settings) -> Reply:
 
 
 def _answer_as_json(answer: HandoffAnswer, *, fails: bool) -> dict[str, Any]:
-    one = answer.read
+    handoff_read = answer.read
     return {
-        "agent": one.agent,
-        "phase": one.phase,
-        "source": one.diagnosis.source,
-        "reason": one.diagnosis.reasons[0],
-        "outcome": one.diagnosis.outcome.value if one.diagnosis.outcome else "",
+        "agent": handoff_read.agent,
+        "phase": handoff_read.phase,
+        "source": handoff_read.diagnosis.source,
+        "reason": handoff_read.diagnosis.reasons[0],
+        "outcome": handoff_read.diagnosis.outcome.value if handoff_read.diagnosis.outcome else "",
         "fails": fails,
         "handoff": answer.handoff.model_dump() if answer.handoff else None,
         "elsewhere": answer.elsewhere,
         "log": LOG,
-        "lines": one.lines().splitlines(),
+        "lines": handoff_read.lines().splitlines(),
     }
 
 
@@ -348,37 +356,42 @@ def _show_answer(console: Console, answer: HandoffAnswer, *, fails: bool) -> Non
         console.print(f"summary: {safe(answer.handoff.summary)}")
 
 
-def _report_as_json(found: ComplianceReport, log: Log) -> dict[str, Any]:
+def _report_as_json(compliance_report: ComplianceReport, log: Log) -> dict[str, Any]:
     return {
-        "total": _row(found.total),
-        "by_agent": [_row(one) for one in found.by_agent],
-        "by_phase": [_row(one) for one in found.by_phase],
-        "by_agent_and_phase": [_row(one) for one in found.by_both],
+        "total": _row(compliance_report.total),
+        "by_agent": [_row(group) for group in compliance_report.by_agent],
+        "by_phase": [_row(group) for group in compliance_report.by_phase],
+        "by_agent_and_phase": [_row(group) for group in compliance_report.by_both],
         "unreadable_lines": log.unreadable,
     }
 
 
-def _row(one: Compliance) -> dict[str, Any]:
+def _row(group: Compliance) -> dict[str, Any]:
     return {
-        "agent": one.agent,
-        "phase": one.phase,
-        "reads": one.reads,
-        "compliant": one.compliant,
-        "percent": one.percent,
-        "reasons": dict(one.reasons),
+        "agent": group.agent,
+        "phase": group.phase,
+        "reads": group.reads,
+        "compliant": group.compliant,
+        "percent": group.percent,
+        "reasons": dict(group.reasons),
     }
 
 
-def _show_report(console: Console, found: ComplianceReport, log: Log) -> None:
-    if found.total.reads == 0:
+def _show_report(console: Console, compliance_report: ComplianceReport, log: Log) -> None:
+    if compliance_report.total.reads == 0:
         console.print(f"no handoff was read yet ({LOG})")
     else:
         head = ("agent", "phase", "reads", "handoff.json", "reasons")
         rows = [[(name, "bold") for name in head]]
-        for one in (*found.by_both, *found.by_agent, *found.by_phase, found.total):
-            reasons = ", ".join(f"{count} {reason}" for reason, count in one.reasons)
-            named = one.agent or "(all)", one.phase or "(all)", str(one.reads)
-            rows.append([(text, "") for text in (*named, f"{one.percent} %", reasons)])
+        for group in (
+            *compliance_report.by_both,
+            *compliance_report.by_agent,
+            *compliance_report.by_phase,
+            compliance_report.total,
+        ):
+            reasons = ", ".join(f"{count} {reason}" for reason, count in group.reasons)
+            named = group.agent or "(all)", group.phase or "(all)", str(group.reads)
+            rows.append([(text, "") for text in (*named, f"{group.percent} %", reasons)])
         draw_columns(console, rows, "<>><")
     if log.unreadable:
         console.print(f"{log.unreadable} lines of the log are in another form", style="yellow")

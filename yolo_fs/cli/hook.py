@@ -1,4 +1,4 @@
-"""`yolo-fs hook`: answers agents' hosts; `hook_fast` decides whether anything here is needed."""
+"""`yolo-fs hook`: answers agents' hosts; `hook_fast` decides whether this module is needed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
     metavar="HOST",
     help=f"{', '.join(HOST_BY_NAME)}; detected from the input by default.",
 )
-def hook(asked: Invocation, *, event: str, host: str) -> Reply:
+def hook(invocation: Invocation, *, event: str, host: str) -> Reply:
     """Answer one EVENT of an agent host: its JSON on stdin, our JSON on stdout.
 
     Hosts call this; 'yolo-fs setup' installs it. For git's hooks see 'yolo-fs hooks'. The exit code
     is 0 except for a refusal that the host only understands as exit code 2.
     """
-    arguments = [event, f"--host={host}", *(["-C", asked.start] if asked.start != "." else [])]
+    arguments = [
+        event,
+        f"--host={host}",
+        *(["-C", invocation.start] if invocation.start != "." else []),
+    ]
     code = hook_fast.main([word for word in arguments if word])
     return Reply(exit_code=Exit(code))

@@ -1,4 +1,4 @@
-"""The answer to a hook where something of ours is touched: what `hook_fast` leaves to the rest."""
+"""The full answer to a hook that touches something of ours; `hook_fast` handles all others."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from yolo_fs.hooks.hosts import HookAnswer, HookOutput, output_of, parse_input
 
 
 def fully(
-    event: str, host: str, cwd: str, told: Mapping[str, Any]
+    event: str, host: str, cwd: str, payload: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], str, int]:
-    """Return what goes to stdout and stderr and the exit code, where ours is touched."""
-    given = _output(event, host, cwd, told)
+    """Return what goes to stdout and stderr and the exit code, for a hook that touches ours."""
+    given = _output(event, host, cwd, payload)
     return given.said, given.complaint, given.exit_code
 
 
-def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOutput:
+def _output(event: str, host: str, cwd: str, payload: Mapping[str, Any]) -> HookOutput:
     if "-tool-use" in event:  # around each tool, and needs less than the others do
         from yolo_fs.hooks.tool_use import answer
     else:
         from yolo_fs.agent_events import answer
     try:
-        asked = parse_input(event, host, cwd, told, os.environ)
-        return output_of(event, host, answer(asked._replace(root=_elsewhere(told, cwd))))
+        hook_input = parse_input(event, host, cwd, payload, os.environ)
+        return output_of(event, host, answer(hook_input._replace(root=_elsewhere(payload, cwd))))
     except YoloError as error:
         note = (
             f"yolo-fs hook: {error.reason.value}: {safe(error.message, 500)}; nothing was checked"
@@ -34,7 +34,9 @@ def _output(event: str, host: str, cwd: str, told: Mapping[str, Any]) -> HookOut
         return output_of(event, host, HookAnswer(note=note))
 
 
-def _elsewhere(told: Mapping[str, Any], cwd: str) -> str:
-    """Return the repository that is meant where the agent does not stand in it, or nowhere."""
-    root = root_of(told, cwd)
+def _elsewhere(payload: Mapping[str, Any], cwd: str) -> str:
+    """Return the repository that is meant if the agent's directory is in another one, or in
+    none.
+    """
+    root = root_of(payload, cwd)
     return "" if os.path.isdir(cwd) and f"{cwd}/".startswith(f"{root}/") else root

@@ -1,8 +1,8 @@
-"""What the guard answers when its time runs out, or it fails by a defect of ours: no to what is
-certainly forbidden, decided by what is imported already; and no to whatever an agent of the company
-asks that takes too long, since it decides itself how long that is.
+"""The guard's answer when its time runs out or it fails by a defect of ours.
 
-A host that waits in vain lets the tool run, which would be the wrong answer to exactly these.
+It refuses what is certainly forbidden, using only what is already imported, and any request of an
+agent of the company that takes too long, because the agent controls how long that is. A host whose
+hook times out lets the tool run, which would be wrong for exactly these requests.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ UNKEPT = "What this destroys was not kept: the check did not come so far. Commit
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
 )
-"""How the names begin that nobody writes by hand; a test keeps them equal to the table of guarded
-files."""
+"""File names that are never written by hand; a test keeps them equal to the table of guarded files.
+"""
 GUARDED_NAME = re.compile(_NAMES)
 _TREE = ".yolo-planning"
 _LONGEST_PATH = 4_096
 _TARGET = re.compile(r"(?:>\s*+|\*\*\* (?:Add|Update|Delete) File: )([^\s>]*+)")
-"""What a redirection or a patch writes."""
+"""The target of a redirection or a patch."""
 _QUOTES = "\"'"
 _BELOW_TREE = re.compile(rf"/(?:{_NAMES.replace('$', '')})")
 _REMOVED = re.compile(rf"\s*rm\s+(?:-\S+\s+)*[\"']?(?:\./)?(?:\.git|{re.escape(_TREE)})/?[\"']?\s*")
@@ -47,19 +47,20 @@ WRITERS = ("Write", "Edit", "MultiEdit", "NotebookEdit", "StrReplace", "Delete")
 
 
 def answer_late(
-    asked: tuple[str, str, str, Mapping[str, Any]], failure: str = ""
+    request: tuple[str, str, str, Mapping[str, Any]], failure: str = ""
 ) -> tuple[dict[str, Any], str, int]:
-    """Return what goes to stdout and stderr and the exit code. `failure`: why there was no whole
-    check, if not for lack of time.
+    """Return what goes to stdout and stderr and the exit code.
+
+    `failure`: why there was no full check; empty if it ran out of time.
     """
-    _, host, cwd, told = asked
+    _, host, cwd, payload = request
     is_cursor = host == "cursor"
     took = f"the whole check did not end within {hook_question.LIMIT_S:g} s"
     cause = failure or took
-    if why := _forbidden(told, cwd):
+    if why := _forbidden(payload, cwd):
         first = f"{why} (decided by its name alone: {cause})."
         instead = "ask again in a moment; 'yolo-fs doctor' says what is slow"
-    elif not failure and is_one_of_ours(told, root_of(told, cwd)):
+    elif not failure and is_one_of_ours(payload, root_of(payload, cwd)):
         first = f"It is not known whether this may run: {took}."
         instead = (
             "split it into several shorter commands, or ask again in a moment; "
@@ -67,14 +68,14 @@ def answer_late(
         )
     else:
         note = f"yolo-fs hook: not checked, {cause}; the tool may run. "
-        is_told = not is_cursor and may_destroy(read_given(told))
+        is_told = not is_cursor and may_destroy(read_given(payload))
         told_agent = _context(UNKEPT) if is_told else {}
         return told_agent, f"{note}The daemon and 'yolo-fs verify' check what it leaves behind.", 0
     return _refusal(host, first, instead)
 
 
 def answer_unread(host: str, note: str) -> tuple[Mapping[str, Any], str, int]:
-    """Return the answer to a question that cannot be read; `note`: why."""
+    """Return the refusal of a request that cannot be parsed; `note`: why."""
     first = "It is not known what this does: what the host told of it is too large or too deep."
     instead = "write less at once, in several calls"
     return _refusal(host, first, instead)[0], note, 0
@@ -92,17 +93,17 @@ def _context(text: str) -> dict[str, Any]:
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": text}}
 
 
-def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
-    """Return why a tool may certainly not run; empty where only the whole check tells."""
-    given = read_given(told)
-    for key in PATHS if told.get("tool_name") in WRITERS else ():
+def _forbidden(payload: Mapping[str, Any], cwd: str) -> str:
+    """Return why a tool is certainly forbidden; empty if only the full check can tell."""
+    given = read_given(payload)
+    for key in PATHS if payload.get("tool_name") in WRITERS else ():
         path = given.get(key)
         if isinstance(path, str) and _is_guarded(os.path.join(cwd, path)):
             return (
                 f"{ascii(os.path.basename(path))[1:-1]:.200} is a file that only a command "
                 "of yolo-fs writes"
             )
-    if is_mcp(told):
+    if is_mcp(payload):
         texts = texts_of(given)
         if texts is None or any(_is_guarded_argument(cwd, text) for text in texts):
             return "a file that only a command of yolo-fs writes may be among the arguments"
@@ -115,7 +116,7 @@ def _forbidden(told: Mapping[str, Any], cwd: str) -> str:
 
 
 def _is_guarded_argument(cwd: str, text: str) -> bool:
-    """Return whether an argument of a server's tool is the path or address of a guarded file."""
+    """Return whether an argument of an MCP tool is the path or URL of a guarded file."""
     from urllib.parse import unquote
 
     if len(text) > _LONGEST_PATH or _TREE not in unquote(text):

@@ -1,4 +1,4 @@
-"""What an agent's host asks a hook, read and understood with the standard library alone."""
+"""Reads and parses a hook's request from an agent's host with the standard library alone."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
     """What goes to stdout and stderr, and the exit code."""
 
 LIMIT_S = 45.0
-"""How long a guard may take: the host's own limit less what it takes to start and to end on a
-loaded machine; a test keeps it near the table of hooks."""
+"""Time limit of a guard: the host's own limit less startup and exit on a loaded machine. A test
+keeps it close to the table of hooks."""
 LIMIT_BYTES = 64 << 20
-"""Longest input that an agent host may send."""
+"""Maximum size of an agent host's input."""
 QUIET_S = 0.05
-"""How long nothing more comes after an object that is whole."""
+"""Seconds of silence after a complete object that end the input."""
 DEEPEST = 500
-"""Objects and arrays within each other in such an input: what tools are given may be odd."""
+"""Maximum nesting of the input; the input of tools may be unusual."""
 AGENT = "YOLO_FS_AGENT"
 ROLE = "YOLO_FS_ROLE"
-"""Variable by which a session says who it is, where its host does not."""
+"""Environment variable with the role of a session, for hosts that do not send it."""
 PLANNING = ".yolo-planning"
 ALIASES = {
     "before-submit-prompt": "user-prompt-submit",
@@ -39,7 +39,7 @@ ALIASES = {
     "before-read-file": "pre-tool-use",
     "after-file-edit": "post-tool-use",
 }
-"""Events of one host that ask what another event asks."""
+"""Event names of one host → the equivalent event."""
 AGENTS = frozenset(
     (
         "analyze", "architect", "critic", "debugger", "dev", "documenter", "integration-gate",
@@ -47,7 +47,7 @@ AGENTS = frozenset(
         "senior", "tester",
     )
 )  # fmt: skip
-"""Names of the roster without the prefixes of departments; a test keeps them equal, since the
+"""Names of the roster without department prefixes; a test keeps them equal, since importing the
 roster costs 25 ms."""
 PATHS = ("file_path", "path", "notebook_path", "target_file")
 _MAY_DESTROY = (
@@ -56,21 +56,21 @@ _MAY_DESTROY = (
 )
 RESOURCE_READERS = ("ReadMcpResourceTool", "read_mcp_resource", "FetchMcpResource")
 MCP_PREFIXES = ("mcp__", "MCP:")
-"""How the names of servers' tools begin."""
+"""Prefixes of the names of MCP tools."""
 _MOST_TEXTS = 1_000
-"""Arguments of a server's tool that are looked at here; more than that are left to the rest."""
+"""Arguments of an MCP tool that are checked here; with more, the full check is needed."""
 
 
 _NO_NAME = (b"\\ud", b"\\uD", b"\\u0000", b"\xed", b"\0")
 
 
-def as_names(told: Any, data: bytes) -> Any:
-    """Drop NULs, as a shell does, and replace halves of surrogate pairs, as a host does for one."""
+def as_names(parsed: Any, data: bytes) -> Any:
+    """Drop NULs, as a shell does, and replace lone surrogates, as a host does."""
     if not any(sign in data for sign in _NO_NAME):
-        return told
-    text = json.dumps(told, ensure_ascii=False)
+        return parsed
+    text = json.dumps(parsed, ensure_ascii=False)
     text = re.sub(r"(\\\\)|\\u0000", r"\1", text)
-    # The others stand for the bytes of a name that is no UTF-8: see os.fsdecode.
+    # The other surrogates stand for the bytes of a name that is not UTF-8: see os.fsdecode.
     text = re.sub("[\ud800-\udc7f\udd00-\udfff]", "\ufffd", text)
     return json.loads(text)
 
@@ -90,8 +90,9 @@ def options_of(arguments: Sequence[str]) -> tuple[str, str, str]:
 
 
 def read_input() -> bytes:
-    """Return what the host sends, to its end, or until an object is whole and nothing more comes:
-    some hosts keep the stream open while they wait for the answer.
+    """Return the host's input, up to its end or up to a complete object followed by silence.
+
+    Some hosts keep the stream open while they wait for the answer.
     """
     if sys.stdin is None or sys.stdin.isatty():
         return b""
@@ -108,7 +109,7 @@ def read_input() -> bytes:
 
 
 def _is_quiet(stream: int) -> bool:
-    """Return whether nothing comes for a moment, not even the end."""
+    """Return whether nothing arrives for a moment, not even the end of the stream."""
     import select
 
     return not select.select([stream], (), (), QUIET_S)[0] if stream < 1024 else False
@@ -129,42 +130,43 @@ def event_named(name: object) -> str:
     return ALIASES.get(kebab, kebab)
 
 
-def host_of(told: Question) -> str:
-    return "cursor" if "cursor_version" in told or "conversation_id" in told else "claude"
+def host_of(payload: Question) -> str:
+    return "cursor" if "cursor_version" in payload or "conversation_id" in payload else "claude"
 
 
-def folder_of(told: Question, start: str) -> str:
-    roots = told.get("workspace_roots")
-    named = told.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+def folder_of(payload: Question, start: str) -> str:
+    roots = payload.get("workspace_roots")
+    named = payload.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
     folder = os.path.abspath(
         named if isinstance(named, str) and named and not start else start or os.curdir
     )
-    given = read_given(told)
+    given = read_given(payload)
     own = given.get("workdir") if read_command_of(given) else ""
     return os.path.abspath(os.path.join(folder, own)) if isinstance(own, str) and own else folder
 
 
-def root_of(told: Question, cwd: str) -> str:
-    """Return the folder whose rules hold: that of where the agent stands, else, where no team works
-    there, the first of a file that a tool names.
+def root_of(payload: Question, cwd: str) -> str:
+    """Return the folder whose rules apply: that of the agent's directory.
+
+    If no team works there, it is the first other one with a team that the tool names a path in.
     """
     root = find_root(cwd)
-    if root and has_tree(told, cwd, root):
+    if root and has_tree(payload, cwd, root):
         return root
-    given = read_given(told)
+    given = read_given(payload)
     named = [value for key in PATHS if isinstance(value := given.get(key), str)]
     named += re.findall(_WORD, read_command_of(given)[:_LONGEST_SEARCHED])
     for word in dict.fromkeys(named[:_MOST_WORDS]):
         path = os.path.abspath(os.path.join(cwd, os.path.expanduser(word)))
         other = find_root(path) if "\0" not in path and path.count("/") < _DEEPEST_PATH else ""
-        if other and has_tree(told, cwd, other):
+        if other and has_tree(payload, cwd, other):
             return other
     return root
 
 
 _WORD = r"[^\s'\"=;|&<>()`]+"
 _MOST_WORDS, _LONGEST_SEARCHED, _DEEPEST_PATH = 200, 1 << 16, 100
-"""Limits within which a command is searched for the folder of a team."""
+"""Limits for the search of a command for a team's folder."""
 
 
 def find_root(folder: str) -> str:
@@ -178,41 +180,45 @@ def find_root(folder: str) -> str:
         folder = above
 
 
-def is_hosts_own(told: Question) -> bool:
-    """Return whether a fork of the host's own asks, such as that of its compaction."""
-    return bool(told.get("agent_id")) and told.get("agent_type") == ""
+def is_hosts_own(payload: Question) -> bool:
+    """Return whether the request comes from an internal fork of the host, such as its
+    compaction.
+    """
+    return bool(payload.get("agent_id")) and payload.get("agent_type") == ""
 
 
-def with_role(told: Question) -> Question:
-    """Return an input that names the session's role, where its environment does and no host."""
+def with_role(payload: Question) -> Question:
+    """Return the input with the role from the environment, if the input has none."""
     role = os.environ.get(AGENT) or os.environ.get(ROLE, "")
-    return told if not role or agent_in(told) else {**told, "agent_type": role}
+    return payload if not role or agent_in(payload) else {**payload, "agent_type": role}
 
 
-def agent_in(told: Question) -> str:
-    return first_text(told, "agent_type", "subagent_type", "teammate_name")
+def agent_in(payload: Question) -> str:
+    return first_text(payload, "agent_type", "subagent_type", "teammate_name")
 
 
-def first_text(told: Question, *keys: str) -> str:
-    return next((value for key in keys if isinstance(value := told.get(key), str) and value), "")
+def first_text(payload: Question, *keys: str) -> str:
+    return next((value for key in keys if isinstance(value := payload.get(key), str) and value), "")
 
 
 def has_tree(_told: Question, folder_of: str, root: str) -> bool:
     return os.path.isdir(os.path.join(root, PLANNING))
 
 
-def read_given(told: Question) -> Question:
-    given = told.get("tool_input")
-    return given if isinstance(given, dict) else told
+def read_given(payload: Question) -> Question:
+    given = payload.get("tool_input")
+    return given if isinstance(given, dict) else payload
 
 
-def is_mcp(told: Question) -> bool:
-    name = told.get("tool_name")
+def is_mcp(payload: Question) -> bool:
+    name = payload.get("tool_name")
     return isinstance(name, str) and (name.startswith(MCP_PREFIXES) or name in RESOURCE_READERS)
 
 
 def texts_of(given: Question) -> list[str] | None:
-    """Return the texts among the arguments of a server's tool, however deep; None of very many."""
+    """Return all texts in the arguments of an MCP tool, at any depth; None if there are too
+    many.
+    """
     left, seen, texts = list(given.values()), 0, []
     while left:
         value = left.pop()
@@ -229,7 +235,7 @@ def texts_of(given: Question) -> list[str] | None:
 
 
 def may_destroy(given: Question) -> bool:
-    """Return whether a command has words by which one may destroy what no commit has."""
+    """Return whether a command has words that may destroy uncommitted work."""
     command = read_command_of(given)
     return bool(command) and re.search(_MAY_DESTROY, command) is not None
 
@@ -241,11 +247,13 @@ def read_command_of(given: Question) -> str:
     return command if isinstance(command, str) else ""
 
 
-def is_one_of_ours(told: Question, root: str) -> bool:
-    """Return whether an agent of the company asks, for whom rules hold everywhere."""
+def is_one_of_ours(payload: Question, root: str) -> bool:
+    """Return whether the request is from an agent of the company, for whom rules hold
+    everywhere.
+    """
     if not os.path.isdir(os.path.join(root, PLANNING)):
         return False
-    name = told.get("agent_type") or told.get("subagent_type")
+    name = payload.get("agent_type") or payload.get("subagent_type")
     if not isinstance(name, str) or not name:
         return os.path.exists(os.path.join(root, PLANNING, ".active-agent"))
     short = name.rpartition(":")[2].lower().removeprefix("yolo-").rstrip("0123456789").rstrip("-")

@@ -17,33 +17,35 @@ if TYPE_CHECKING:
 
 
 @verb("inbox", example="yolo-fs inbox --json")
-def inbox(asked: Invocation) -> Reply:
+def inbox(invocation: Invocation) -> Reply:
     """List everything that waits for a person, the most urgent first, with the command for each.
 
     Credentials in artifacts, a daemon that does not run, conflicts between clones, escalations that
     the user holds, decisions that only the user may take, deadlocks, and files that are held until
     somebody acts. Exit 0 when nothing waits, 1 otherwise.
     """
-    items = items_of(asked)
+    items = items_of(invocation)
     code = Exit.FINDINGS if items else Exit.DONE
-    return Reply([one.as_json() for one in items], (), code, lambda console: _show(console, items))
+    return Reply(
+        [item.as_json() for item in items], (), code, lambda console: _show(console, items)
+    )
 
 
-def items_of(asked: Invocation) -> tuple[InboxItem, ...]:
-    """Return everything that waits for a person, the most urgent first."""
+def items_of(invocation: Invocation) -> tuple[InboxItem, ...]:
+    """Return all items that wait for a person, the most urgent first."""
     with (
-        Repository(asked.start) as repository,
+        Repository(invocation.start) as repository,
         contextlib.closing(StatusObserver(repository)) as observer,
     ):
         return observer.look().inbox
 
 
 def lines_of(items: Sequence[InboxItem]) -> Iterator[tuple[str, str]]:
-    """Yield each item for people: its question with the options, then its command."""
-    for one in items:
-        since = f", since {one.since}" if one.since else ""
-        options = "".join(f" [{at} {each}]" for at, each in enumerate(one.options, 1))
-        yield safe(f"{one.kind}{since}: {one.question}{options}", 500), safe(one.command, 300)
+    """Yield each item as text: its question with the options, then its command."""
+    for item in items:
+        since = f", since {item.since}" if item.since else ""
+        options = "".join(f" [{at} {each}]" for at, each in enumerate(item.options, 1))
+        yield safe(f"{item.kind}{since}: {item.question}{options}", 500), safe(item.command, 300)
 
 
 def _show(console: Console, items: Sequence[InboxItem]) -> None:

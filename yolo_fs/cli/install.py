@@ -1,5 +1,5 @@
-"""`yolo-fs init`: make a repository ready for a team of agents; and `yolo-fs doctor`: what is
-wrong, and how to mend it.
+"""`yolo-fs init`: prepare a repository for a team of agents; and `yolo-fs doctor`: what is wrong,
+and how to repair it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _departments(
 @click.option("--commit", "is_committed", is_flag=True, help="Commit the files that it makes.")
 @click.option("--start", "is_started", is_flag=True, help="Start the daemon afterwards.")
 def init(
-    asked: Invocation,
+    invocation: Invocation,
     *,
     dry_run: bool,
     departments: tuple[Dept, ...],
@@ -90,12 +90,12 @@ def init(
     before it changes a hook that lies among the files of your team, as husky has it; elsewhere it
     leaves such a hook to 'yolo-fs hooks install'.
     """
-    repository = Repository(asked.start)
+    repository = Repository(invocation.start)
     try:
         deeds = plan(repository.root, departments, team or "")
         makes = any(isinstance(deed, Create) for deed in deeds)
-        if makes and not dry_run and can_ask(asked):
-            team, is_committed, is_started = _asked_for(team, is_committed, is_started)
+        if makes and not dry_run and can_ask(invocation):
+            team, is_committed, is_started = _ask_choices(team, is_committed, is_started)
             deeds = plan(repository.root, departments, team)
         commits = is_committed and makes and not dry_run
         if commits:  # what is made and not committed would be kept next time
@@ -105,10 +105,10 @@ def init(
         hooks = () if no_hooks else githooks.plan_install(repository)
         shared = githooks.shared(repository, hooks)
         unasked = []
-        if shared and not (not dry_run and can_ask(asked) and _may_change(shared)):
+        if shared and not (not dry_run and can_ask(invocation) and _may_change(shared)):
             unasked.append(_unasked(repository.root, shared))
             hooks = hooks if dry_run else ()
-        unmade = [] if dry_run else _hooks_unmade(repository, hooks)
+        unmade = [] if dry_run else _make_hooks(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
         commit = ""
@@ -120,9 +120,9 @@ def init(
     finally:
         repository.close()
     kept_config = not any(isinstance(deed, Create) and deed.path == CONFIG for deed in deeds)
-    refused = _disagreement(settings.config.departments, departments) if kept_config else []
+    refused = _compare_departments(settings.config.departments, departments) if kept_config else []
     if kept_config and team not in (None, settings.config.company.team):
-        refused.append(_other_team(settings.config.company.team, team))
+        refused.append(_finding_for_other_team(settings.config.company.team, team))
     next_ = _next(repository.root, is_committed=bool(commit), is_started=is_started)
     return Reply(
         {
@@ -140,7 +140,7 @@ def init(
     )
 
 
-def _asked_for(team: str | None, is_committed: bool, is_started: bool) -> tuple[str, bool, bool]:
+def _ask_choices(team: str | None, is_committed: bool, is_started: bool) -> tuple[str, bool, bool]:
     if team is None:
         for row in TEAM_SIZES:
             click.echo(f"  {row.name}: {row.does}")
@@ -172,7 +172,7 @@ def _unasked(root: str, paths: Sequence[str]) -> Finding:
 
 
 def _committed(repository: Repository, settings: Settings, deeds: Sequence[Deed]) -> str:
-    """Commit the files that were made, and nothing else; empty where there is none."""
+    """Commit the created files, and nothing else; empty if there are none."""
     files = {deed.path: deed.data for deed in deeds if isinstance(deed, Create)}
     if not files:
         return ""
@@ -185,7 +185,7 @@ def _committed(repository: Repository, settings: Settings, deeds: Sequence[Deed]
 _BEGINNING = "chore(repo): add yolo"
 
 
-def _other_team(kept: str, wanted: str | None) -> Finding:
+def _finding_for_other_team(kept: str, wanted: str | None) -> Finding:
     return Finding(
         Reason.STATE_CONFLICT,
         CONFIG,
@@ -197,20 +197,20 @@ def _other_team(kept: str, wanted: str | None) -> Finding:
 
 
 def _next(root: str, *, is_committed: bool, is_started: bool) -> list[str]:
-    """Return the commands that come next, with what each is for."""
-    found = [] if is_committed else ["git add .yolo-planning && git commit"]
+    """Return the next commands, each with its purpose."""
+    commands = [] if is_committed else ["git add .yolo-planning && git commit"]
     hosts = [
         row.name
         for row in HOSTS
         if shutil.which(row.name) or os.path.isdir(os.path.join(root, f".{row.name}"))
     ]
-    found += [f"yolo-fs setup {name}" for name in hosts]
-    found += [] if is_started else ["yolo-fs start"]
-    return [*found, 'yolo-fs go "…"' if hosts else "yolo-fs phase new SLUG"]
+    commands += [f"yolo-fs setup {name}" for name in hosts]
+    commands += [] if is_started else ["yolo-fs start"]
+    return [*commands, 'yolo-fs go "…"' if hosts else "yolo-fs phase new SLUG"]
 
 
-def _disagreement(config: Mapping[str, bool], departments: Sequence[Dept]) -> list[Finding]:
-    """Return a finding when departments were asked for that the kept configuration has not."""
+def _compare_departments(config: Mapping[str, bool], departments: Sequence[Dept]) -> list[Finding]:
+    """Return a finding if the requested departments differ from the existing configuration."""
     active = {name for name in _CHOICES if config.get(name)} | {DEFAULT_DEPARTMENT.value}
     wanted = {*departments, DEFAULT_DEPARTMENT.value}
     if not departments or active == wanted:
@@ -265,7 +265,7 @@ def _meaning(command: str) -> str:
     return next(text for words, text in _MEANINGS.items() if command.startswith(words))
 
 
-def _hooks_unmade(repository: Repository, hooks: Sequence[githooks.Deed]) -> list[Finding]:
+def _make_hooks(repository: Repository, hooks: Sequence[githooks.Deed]) -> list[Finding]:
     """Make the hooks, and return why they cannot be; the planning tree does not depend on them."""
     try:
         githooks.carry_out(repository, hooks)
@@ -299,13 +299,13 @@ def _show(
 @verb("doctor", example="yolo-fs doctor --fix --dry-run")
 @click.option("--fix", is_flag=True, help="Mend what can be mended without losing anything.")
 @click.option("--dry-run", is_flag=True, help="With --fix: only say what would be done.")
-def doctor(asked: Invocation, *, fix: bool, dry_run: bool) -> Reply:
+def doctor(invocation: Invocation, *, fix: bool, dry_run: bool) -> Reply:
     """Look at git, the planning tree, the locks, the index and the daemon, and say what is wrong.
 
     Nothing is ever deleted that is not provably ours, and no branch is ever moved.
     """
-    with Repository(asked.start) as repository:
-        hosts = map(Symptom, examine_hosts(repository, asked.start, looks_for_us=True))
+    with Repository(invocation.start) as repository:
+        hosts = map(Symptom, examine_hosts(repository, invocation.start, looks_for_us=True))
         symptoms = (*examine_repository(repository), *hosts)
         mended = [symptom for symptom in symptoms if fix and symptom.mend is not None]
         for symptom in mended:

@@ -1,4 +1,4 @@
-"""`yolo-fs kept`: contents that the branch does not have, kept safe in a private ref."""
+"""`yolo-fs kept`: contents that the branch does not have, stored in a private ref."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _ListedByDefault(click.Group):
-    """Takes `kept` alone, and options after it, for `kept list`."""
+    """Treats `kept` alone, or with options only, as `kept list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
@@ -41,9 +41,9 @@ def kept() -> None:
 
 
 @verb("list", example="yolo-fs kept list", parent=kept)
-def list_(asked: Invocation) -> Reply:
+def list_(invocation: Invocation) -> Reply:
     """List what is kept, newest last: number, moment, paths and why."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         entries = _keeper(repository).entries()
     data = {
         "entries": [_as_json(entry) for entry in entries],
@@ -55,9 +55,9 @@ def list_(asked: Invocation) -> Reply:
 
 @verb("show", example="yolo-fs kept show 3", parent=kept)
 @click.argument("number", type=int, metavar="N")
-def show(asked: Invocation, *, number: int) -> Reply:
+def show(invocation: Invocation, *, number: int) -> Reply:
     """Print the contents of an entry; what cannot be seen is escaped, but for --json."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         keeper = _keeper(repository)
         entry = keeper.entry(number)
         contents = {
@@ -72,14 +72,14 @@ def show(asked: Invocation, *, number: int) -> Reply:
 @verb("restore", example="yolo-fs kept restore 3 --to /tmp/plan.jsonl", parent=kept)
 @click.argument("number", type=int, metavar="N")
 @click.option("--to", "target", metavar="PATH", help="Write it there instead of where it was.")
-def restore_(asked: Invocation, *, number: int, target: str | None) -> Reply:
+def restore_(invocation: Invocation, *, number: int, target: str | None) -> Reply:
     """Write an entry back to where it was. What stands there uncommitted is kept first.
 
     Nothing is written into a git directory, through a link, or where git would run it as a hook.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         keeper = _keeper(repository)
-        done = restore(repository, keeper, keeper.entry(number), target, asked.start)
+        done = restore(repository, keeper, keeper.entry(number), target, invocation.start)
     code = Exit.FINDINGS if done.findings else Exit.DONE
     data = {"restored": done.written, "kept_first": done.kept_first}
     return Reply(data, done.findings, code, lambda console: _show_restored(console, done))
@@ -89,10 +89,10 @@ def restore_(asked: Invocation, *, number: int, target: str | None) -> Reply:
 @click.option(
     "--older", default="30d", metavar="AGE", help="Such as 12h, 30d or 8w; 30d unless given."
 )
-def prune(asked: Invocation, *, older: str) -> Reply:
+def prune(invocation: Invocation, *, older: str) -> Reply:
     """Drop what was kept longer ago. Git frees the room when it next collects garbage."""
-    with Repository(asked.start) as repository:
-        gone = _keeper(repository).prune(_age(older))
+    with Repository(invocation.start) as repository:
+        gone = _keeper(repository).prune(_parse_age(older))
     return Reply({"pruned": gone}, show=lambda console: console.print(f"{gone} entries dropped"))
 
 
@@ -103,11 +103,11 @@ def _keeper(repository: Repository) -> Keeper:
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-def _age(text: str) -> timedelta:
-    found = re.fullmatch(r"([0-9]{1,5})([hdw])", text)
-    if not found:
+def _parse_age(text: str) -> timedelta:
+    match = re.fullmatch(r"([0-9]{1,5})([hdw])", text)
+    if not match:
         raise click.UsageError(f"{safe(text)!r} is no age: a number and h, d or w, such as 30d.")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def _as_json(entry: KeptEntry) -> dict[str, Any]:
@@ -123,8 +123,8 @@ def _show(console: Console, entries: Sequence[KeptEntry]) -> None:
         why = ", ".join(entry.cause.reasons)
         by = " ".join(part for part in (entry.cause.agent, entry.cause.command) if part)
         named = "named only" if entry.files == 0 else f"{entry.size_bytes} bytes"
-        told = f"{safe(entry.paths[0])}{more}  {safe(why)}  {named}  {safe(by)}".rstrip()
-        console.print(f"{entry.number:>5}  {entry.at}  {told}")
+        line = f"{safe(entry.paths[0])}{more}  {safe(why)}  {named}  {safe(by)}".rstrip()
+        console.print(f"{entry.number:>5}  {entry.at}  {line}")
 
 
 def _show_contents(console: Console, contents: dict[str, str]) -> None:

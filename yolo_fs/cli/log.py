@@ -1,4 +1,4 @@
-"""`yolo-fs log`: the commits of the branch, without those of the team or those alone."""
+"""`yolo-fs log`: the commits of the branch, without the team's or only the team's."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     "-n", "count", type=click.IntRange(1, 100_000), default=30, show_default=True,
     help="So many at most.",
 )  # fmt: skip
-def log(asked: Invocation, *, kind: str | None, count: int) -> Reply:
+def log(invocation: Invocation, *, kind: str | None, count: int) -> Reply:
     """List the commits of the branch, newest first: all, the source alone, or the team's alone.
 
     Whose a commit is, its trailers tell, not its subject.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         team = Team(repository, load(repository.root))
         index = team.history_index
         if tip := repository.head().tip:
@@ -40,19 +40,19 @@ def log(asked: Invocation, *, kind: str | None, count: int) -> Reply:
         team.keep()
     data = [
         {
-            "commit": one.oid,
-            "at": iso(one.at_s),
-            "by": "team" if one.is_ours else "source",
-            "subject": one.subject,
+            "commit": commit.oid,
+            "at": iso(commit.at_s),
+            "by": "team" if commit.is_ours else "source",
+            "subject": commit.subject,
         }
-        for one in commits
+        for commit in commits
     ]
     return Reply(data, show=lambda console: _show(console, commits))
 
 
 def _show(console: Console, commits: tuple[IndexedCommit, ...]) -> None:
-    for one in commits:
-        sign = "·" if one.is_ours else "*"
-        console.print(safe(f"{sign} {one.oid[:9]}  {iso(one.at_s)}  {one.subject}", 300))
+    for commit in commits:
+        sign = "·" if commit.is_ours else "*"
+        console.print(safe(f"{sign} {commit.oid[:9]}  {iso(commit.at_s)}  {commit.subject}", 300))
     if not commits:
         console.print("no such commit on this branch")

@@ -1,6 +1,6 @@
-"""The table of verbs, and the one boundary where errors are printed.
+"""The table of verbs, and the only place where errors are printed.
 
-Each verb lives in the file of its subject, which is imported only when it is typed.
+Each verb is in the module of its topic, which is imported on demand.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 
 
 class Verb(NamedTuple):
-    """One command that people type."""
+    """One command of the command line."""
 
     name: str
     summary: str
     module: str = ""
-    """Module below `yolo_fs.cli`, where it is not named like the verb; dotted: one elsewhere."""
+    """Module below `yolo_fs.cli`, if not named like the verb; a dotted name is outside of it."""
     group: str = ""
-    """Title in `GROUPS` under which the first screen of help has it; empty: only `help --all`."""
+    """Title in `GROUPS` for the first screen of help; empty: only in `help --all`."""
 
     def load(self) -> click.Command:
-        """Import the verb's file and return its command."""
+        """Import the verb's module and return its command."""
         name = self.module or self.name
         module = importlib.import_module(name if "." in name else f"yolo_fs.cli.{name}")
         command: click.Command = getattr(module, self.name.replace("-", "_"))
@@ -115,7 +115,7 @@ VERBS = (
 
 GROUPS = ("Start", "Run", "Look", "Check", "Work")
 BEFORE = frozenset(("--json", "-q", "--quiet", "-v", "--verbose"))
-"""Options of every verb that may also stand before it, as `-C DIR` may."""
+"""Options of every verb that may also precede it, as `-C DIR` may."""
 
 
 class _Verbs(click.Group):
@@ -142,7 +142,7 @@ class _Verbs(click.Group):
 
 
 def _show_all() -> int:
-    """Print every command with what it does."""
+    """Print every command with its summary."""
     formatter = click.HelpFormatter(width=100)
     with formatter.section("Every command"):
         formatter.write_dl(sorted((row.name, row.summary) for row in VERBS))
@@ -151,8 +151,9 @@ def _show_all() -> int:
 
 
 def typed(arguments: Sequence[str]) -> list[str]:
-    """Return a command line as the verbs take it: what stands before the verb goes behind it, and
-    `help` and `version` are verbs too.
+    """Return a command line in the form that the verbs take.
+
+    Options before the verb move behind it; `help` and `version` become verbs.
     """
     front: list[str] = []
     rest = list(arguments)
@@ -183,7 +184,7 @@ def yolo_fs() -> None:
 
 
 def _nearest(error: click.ClickException) -> str:
-    """Return the command that was meant, as far as that can be told."""
+    """Return the command that was probably meant; empty if unclear."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     wrong = re.fullmatch(r"No such command '(.*)'\.", error.message)
     if context is None or wrong is None or not isinstance(context.command, _Verbs):
@@ -195,19 +196,19 @@ def _nearest(error: click.ClickException) -> str:
 
 
 def _show(error: click.ClickException) -> None:
-    """Print how a command is typed; what was typed may be a name that a shell completed."""
+    """Print a usage error; the input may be a name that a shell completed."""
     text = io.StringIO()
     error.show(text)
-    told = text.getvalue().rstrip("\n") + _nearest(error)
+    message = text.getvalue().rstrip("\n") + _nearest(error)
     print(
-        *(safe(line, 500) for line in told.split("\n")),
+        *(safe(line, 500) for line in message.split("\n")),
         sep="\n",
         file=sys.stderr,
     )
 
 
-def _told_by_the_system(defect: Exception) -> YoloError | None:
-    """Return the error for what the system refuses; None for a defect of ours."""
+def _system_error_of(defect: Exception) -> YoloError | None:
+    """Return the error for a failure of the operating system; None for a defect of ours."""
     number = defect.errno if isinstance(defect, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
         drop_output()
@@ -226,12 +227,12 @@ def _told_by_the_system(defect: Exception) -> YoloError | None:
 
 
 def _is_interrupt(defect: Exception) -> bool:
-    """Return whether pydantic tells of a Ctrl-C, while it built a shape, as an error of its own."""
+    """Return whether pydantic reports a Ctrl-C as its own error while it builds a shape."""
     return type(defect).__name__ == "SchemaError" and "KeyboardInterrupt" in str(defect)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; print whatever goes wrong, once; return the exit code."""
+    """Run one command, print any error once, and return the exit code."""
     if list(arguments) == ["help", "--all"]:
         return _show_all()
     arguments = typed(arguments)
@@ -258,9 +259,9 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as defect:
         if _is_interrupt(defect):
             return Exit.INTERRUPTED
-        if told := _told_by_the_system(defect):
-            complain(told, as_json=as_json and told.reason is not Reason.NO_SPACE)
-            return told.exit_code
+        if system_error := _system_error_of(defect):
+            complain(system_error, as_json=as_json and system_error.reason is not Reason.NO_SPACE)
+            return system_error.exit_code
         if "-v" in arguments or "--verbose" in arguments:
             raise
         hint = "This is a defect of yolo-fs. Run it again with -v and report what it prints."

@@ -47,7 +47,7 @@ _WORK = tuple(row.mode for row in SCOPES if row.mode)
     "--mode", "work", type=click.Choice(_WORK), help="What a Senior reads for; default: either."
 )
 def may(
-    asked: Invocation,
+    invocation: Invocation,
     *,
     role: str,
     action: str,
@@ -61,19 +61,19 @@ def may(
     SUBJECT is a path, a topic, a tool, whom to contact, or what to escalate: an occasion, or the
     role to go to. Exit 0 for yes, 1 for no.
     """
-    with repository_of(asked.start) as repository:
-        access = Access(repository, start=asked.start)
+    with repository_of(invocation.start) as repository:
+        access = Access(repository, start=invocation.start)
         actor = access.actor(role, find_department(dept) if dept else None)
         what = " ".join(subject)
         answer = (
             _ANSWERS[action](access, actor, what)
             if action in _ANSWERS
-            else _of_path(access, actor, action, what, plan, work or "")
+            else _decide_on_path(access, actor, action, what, plan, work or "")
         )
     return answered(f"{actor.name} {action} {what}", answer)
 
 
-def _of_path(
+def _decide_on_path(
     access: Access, actor: Actor, action: str, path: str, plan: str, work: str
 ) -> AccessDecision:
     return access.write(actor, path, plan) if action == "write" else access.read(actor, path, work)
@@ -97,7 +97,7 @@ _ANSWERS: Mapping[str, Callable[[Access, Actor, str], AccessDecision]] = {
 
 @contextmanager
 def repository_of(start: str) -> Iterator[Repository | None]:
-    """Lend the repository that a command is started in, or nothing: most rules need none."""
+    """Yield the repository of the start directory, or None: most rules need no repository."""
     try:
         repository = Repository(start)
     except YoloError as error:
@@ -110,7 +110,7 @@ def repository_of(start: str) -> Iterator[Repository | None]:
 
 
 def answered(question: str, answer: AccessDecision) -> Reply:
-    """Return an answer as a reply: 0 for yes, 1 for no."""
+    """Return a decision as a reply, with exit code 0 for yes and 1 for no."""
     data = {
         "question": question,
         "allowed": answer.allowed,

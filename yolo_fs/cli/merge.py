@@ -1,4 +1,4 @@
-"""`yolo-fs merge`: let the user's own git merge artifacts by records."""
+"""`yolo-fs merge`: lets the user's git merge artifacts record by record."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def merge() -> None:
 
 
 @verb("install", example="yolo-fs merge install", parent=merge)
-def install(asked: Invocation) -> Reply:
+def install(invocation: Invocation) -> Reply:
     """Write the driver into this repository's configuration, and its files into .gitattributes."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         changed = driver.install(repository)
     return _told(changed, "installed", "it is installed already")
 
 
 @verb("uninstall", example="yolo-fs merge uninstall", parent=merge)
-def uninstall(asked: Invocation) -> Reply:
+def uninstall(invocation: Invocation) -> Reply:
     """Remove what `install` wrote, and nothing else."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         changed = driver.uninstall(repository)
     return _told(changed, "removed", "there is nothing to remove")
 
 
 @verb("doctor", example="yolo-fs merge doctor", parent=merge)
-def doctor(asked: Invocation) -> Reply:
+def doctor(invocation: Invocation) -> Reply:
     """Say whether git would ask the driver, and why not. Exit 1 when it would not."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         findings = tuple(driver.examine(repository))
     text = (
         "not installed: git merges artifacts line by line here"
@@ -61,15 +61,15 @@ def doctor(asked: Invocation) -> Reply:
 @click.argument("ours", type=click.Path())
 @click.argument("theirs", type=click.Path())
 @click.argument("path")
-def merge_driver(asked: Invocation, *, base: str, ours: str, theirs: str, path: str) -> Reply:
+def merge_driver(invocation: Invocation, *, base: str, ours: str, theirs: str, path: str) -> Reply:
     """Merge two versions of a file into OURS, given the one that both began with. git calls this.
 
     PATH says which artifact it is. Exit 1: a conflict, with git's markers in OURS.
     """
-    top, target = output_place(ours, asked.start)
-    with Repository(asked.start) as repository:
+    top, target = output_place(ours, invocation.start)
+    with Repository(invocation.start) as repository:
         result = driver.merged(
-            load(repository.root), path, _bytes(base), _own_bytes(top, target), _bytes(theirs)
+            load(repository.root), path, _bytes(base), _read_own_file(top, target), _bytes(theirs)
         )
         if result is not None:
             write_atomic(target, result, root=top, durable=False, mode=0o644)
@@ -78,15 +78,17 @@ def merge_driver(asked: Invocation, *, base: str, ours: str, theirs: str, path: 
     return Reply({"conflicts": conflicts}, exit_code=Exit.FINDINGS if conflicts else Exit.DONE)
 
 
-def _own_bytes(top: str, path: str) -> bytes:
-    """Return what the file holds that is written to, to which no link of the repository leads."""
-    found = read(top, os.path.relpath(path, top), _MOST_BYTES)
-    if isinstance(found, Content):
-        return found.data
+def _read_own_file(top: str, path: str) -> bytes:
+    """Return the content of the file to be written, which no link of the repository may
+    redirect.
+    """
+    content = read(top, os.path.relpath(path, top), _MOST_BYTES)
+    if isinstance(content, Content):
+        return content.data
     raise YoloError(
-        found.reason,
-        f"{safe(path)}: {found.message}",
-        hint=found.hint,
+        content.reason,
+        f"{safe(path)}: {content.message}",
+        hint=content.hint,
         exit_code=Exit.UNREADABLE,
     )
 

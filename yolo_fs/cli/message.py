@@ -1,4 +1,4 @@
-"""`yolo-fs message`: what was sent, and who may send what to whom."""
+"""`yolo-fs message`: what a message says, and who may send what to whom."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ def message() -> None:
 
 @verb("check", example="yolo-fs message check - < reply.json", parent=message)
 @click.argument("file")
-def check(asked: Invocation, *, file: str) -> Reply:
+def check(invocation: Invocation, *, file: str) -> Reply:
     """Tell what was sent: a message of the protocol, or plain text and the reason why it is none.
 
     Exit 1 when it is plain text, when something is wrong with it, or when it was sent
     along a forbidden route.
     """
-    with repository_of(asked.start) as repository:
+    with repository_of(invocation.start) as repository:
         settings = load(repository.root) if repository else Settings(Config(), Policy())
-    heard = hear_message(asked.start, file, settings)
+    heard = hear_message(invocation.start, file, settings)
     code = Exit.FINDINGS if heard.reasons or errors(heard.findings) else Exit.DONE
-    found = {
+    summary = {
         "read_as": "message" if heard.type else "text",
         "type": heard.type or None,
         "reasons": [reason.value for reason in heard.reasons],
         "text": heard.text or None,
     }
-    return Reply(found, heard.findings, code, lambda console: _show(console, heard))
+    return Reply(summary, heard.findings, code, lambda console: _show(console, heard))
 
 
 @verb(
@@ -61,7 +61,7 @@ def check(asked: Invocation, *, file: str) -> Reply:
 @click.option("--dept", help="Department of the sender.")
 @click.option("--to-dept", help="Department of the receiver.")
 def route(
-    asked: Invocation, *, sender: str, receiver: str, kind: str, dept: str, to_dept: str
+    invocation: Invocation, *, sender: str, receiver: str, kind: str, dept: str, to_dept: str
 ) -> Reply:
     """Return whether a message may go there; 1 with the right route when it may not."""
     if kind not in MESSAGES:
@@ -72,7 +72,7 @@ def route(
             hint=hint,
             exit_code=Exit.USAGE,
         )
-    with repository_of(asked.start) as repository:
+    with repository_of(invocation.start) as repository:
         access = Access(repository)
     low = access.actor(sender, find_department(dept) if dept else None)
     high = access.actor(receiver, find_department(to_dept)) if to_dept else meant_by(low, receiver)
@@ -82,7 +82,7 @@ def route(
 
 
 def hear_message(start: str, file: str, settings: Settings) -> ParsedMessage:
-    """Return what a file holds, or stdin where it is `-`: a message, or plain text.
+    """Return the content of a file, or of stdin for `-`: a message, or plain text.
 
     Raises:
         YoloError: why the file cannot be read.
@@ -97,10 +97,12 @@ def _bytes(start: str, file: str, limit_bytes: int) -> bytes:
     if file == STDIN:
         return from_stdin(limit_bytes)
     folder, name = os.path.split(os.path.abspath(os.path.join(start, file)))
-    found = read(folder, name, limit_bytes)
-    if isinstance(found, Finding):
-        raise YoloError(found.reason, f"{safe(file)}: {found.message}", exit_code=Exit.UNREADABLE)
-    return found.data
+    content = read(folder, name, limit_bytes)
+    if isinstance(content, Finding):
+        raise YoloError(
+            content.reason, f"{safe(file)}: {content.message}", exit_code=Exit.UNREADABLE
+        )
+    return content.data
 
 
 def _show(console: Console, heard: ParsedMessage) -> None:

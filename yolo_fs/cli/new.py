@@ -1,4 +1,4 @@
-"""`yolo-fs new`: the skeleton of an artifact, in its place and under its name."""
+"""`yolo-fs new`: the skeleton of an artifact, under its prescribed path."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from yolo_fs.workspace import find_phase, load
 @PHASE
 @click.option("--plan", default="", metavar="NN-MM", help="The plan that it belongs to.")
 @click.option("--dept", type=click.Choice([str(one) for one in Dept]), help="The department.")
-def new(asked: Invocation, *, kind: str, phase: str, plan: str, dept: str | None) -> Reply:
+def new(invocation: Invocation, *, kind: str, phase: str, plan: str, dept: str | None) -> Reply:
     """Write the skeleton of an artifact: the right path, name and keys, and nothing in them.
 
     It is refused until its author has filled it in, and nothing that is there is overwritten.
     'yolo-fs schema example KIND' shows one that is valid.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         root = repository.root
         chosen = find_phase(root, phase) if phase else _at_work(repository)
         prefix = DEPARTMENT_BY_NAME[Dept(dept)].prefix if dept else ""
@@ -50,5 +50,5 @@ def new(asked: Invocation, *, kind: str, phase: str, plan: str, dept: str | None
 
 def _at_work(repository: Repository) -> PhaseId | None:
     settings = load(repository.root)
-    found = phase_at_work(repository, settings, Team(repository, settings))
-    return found.id if found else None
+    phase = phase_at_work(repository, settings, Team(repository, settings))
+    return phase.id if phase else None

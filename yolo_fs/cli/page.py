@@ -1,4 +1,4 @@
-"""What a browser shows: `yolo-fs board`, the team, live; `yolo-fs report`, a phase as one file."""
+"""Pages for a browser: `yolo-fs board`, the team, live; `yolo-fs report`, a phase as one file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from yolo_fs.workspace import load, output_place
     metavar="DIR",
     help="Show this repository; may be repeated. Default: this one.",
 )
-def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ...]) -> Reply:
+def board(invocation: Invocation, *, port: int, no_open: bool, folders: tuple[str, ...]) -> Reply:
     """Show the team in the browser, live and back in time, until interrupted. It changes nothing.
 
     The first line is the address. Only this machine and this user can open it: it holds a token
@@ -44,7 +44,7 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
     from yolo_fs.web.opening import told_to_end
     from yolo_fs.web.server import BoardServer
 
-    server = BoardServer(folders or (asked.start,), port)
+    server = BoardServer(folders or (invocation.start,), port)
     with told_to_end():
         print(server.url, flush=True)
         with nullcontext() if no_open else server.opened():
@@ -78,7 +78,7 @@ def board(asked: Invocation, *, port: int, no_open: bool, folders: tuple[str, ..
     show_default=True,
     help="markdown: the text of a pull request, without the process.",
 )
-def report(asked: Invocation, *, phase: str, revision: str, output: str, form: str) -> Reply:
+def report(invocation: Invocation, *, phase: str, revision: str, output: str, form: str) -> Reply:
     """Write one file with a whole phase for who reviews it.
 
     First its goal, what was built with each source commit and its size, decisions, deviations,
@@ -90,7 +90,7 @@ def report(asked: Invocation, *, phase: str, revision: str, output: str, form: s
     """
     if not output and form == "html":
         raise click.UsageError("Missing option '-o': an HTML report is a file.")
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         commit = find_commit(repository, revision)
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
         record = record_phase(repository, load(repository.root), commit, phase, journal.read())
@@ -105,8 +105,10 @@ def report(asked: Invocation, *, phase: str, revision: str, output: str, form: s
             printed, show=lambda console: console.print(text, markup=False, soft_wrap=True)
         )
     suffix = ".report.md" if form == "markdown" else ".html"
-    top, path = output_place(output, asked.start, suffix)
+    top, path = output_place(output, invocation.start, suffix)
     write_atomic(path, body, root=top, mode=SHARED)
     data = {"phase": str(record.phase.id), "commit": commit, "file": path, "bytes": len(body)}
-    told = f"{safe(path, 500)}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"
-    return Reply(data, show=lambda console: console.print(told, soft_wrap=True))
+    summary = (
+        f"{safe(path, 500)}: {record.phase.id} as of {commit[:12]}, {len(body) / 1_000:.0f} kB"
+    )
+    return Reply(data, show=lambda console: console.print(summary, soft_wrap=True))

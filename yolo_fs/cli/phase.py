@@ -1,4 +1,4 @@
-"""`yolo-fs phase`: make a new phase, list those there are, sign one off."""
+"""`yolo-fs phase`: create a phase, list the phases, sign one off."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _LONGEST = 64
 
 @verb("new", example="yolo-fs phase new login-page", parent=phase)
 @click.argument("slug", callback=_slug)
-def new(asked: Invocation, *, slug: str) -> Reply:
+def new(invocation: Invocation, *, slug: str) -> Reply:
     """Make the directory of the next phase and print its path.
 
     A phase that has this slug already is printed instead, and nothing is made.
     """
-    repository = Repository(asked.start)
+    repository = Repository(invocation.start)
     try:
         made = make_phase(repository, slug)
     finally:
@@ -62,7 +62,7 @@ def new(asked: Invocation, *, slug: str) -> Reply:
 
 
 def _taken(made: Made) -> tuple[Finding, ...]:
-    """Warn of a number that another work tree or branch has given, before anything is merged."""
+    """Warn of a number that another work tree or branch already uses, before anything is merged."""
     if not made.taken_by:
         return ()
     folder, _, name = made.path.rpartition("/")
@@ -80,11 +80,11 @@ def _taken(made: Made) -> tuple[Finding, ...]:
 
 
 @verb("list", example="yolo-fs phase list --json", parent=phase)
-def list_(asked: Invocation) -> Reply:
+def list_(invocation: Invocation) -> Reply:
     """List the phases with their plans and summaries."""
-    repository = Repository(asked.start)
+    repository = Repository(invocation.start)
     repository.close()
-    found = phases(repository.root)
+    directories = phases(repository.root)
     return Reply(
         [
             {
@@ -94,10 +94,10 @@ def list_(asked: Invocation) -> Reply:
                 "summaries": each.summaries,
                 "status": each.status,
             }
-            for each in found
+            for each in directories
         ],
         misnamed(repository.root),
-        show=lambda console: _show(console, found),
+        show=lambda console: _show(console, directories),
     )
 
 
@@ -111,13 +111,13 @@ def list_(asked: Invocation) -> Reply:
     help="Agent that signs off, such as lead; default: YOLO_FS_AGENT, then YOLO_FS_ROLE.",
 )
 @click.option("--dry-run", is_flag=True, help="Change nothing; say what would be committed.")
-def sign_off(asked: Invocation, *, number: str, agent: str, dry_run: bool) -> Reply:
+def sign_off(invocation: Invocation, *, number: str, agent: str, dry_run: bool) -> Reply:
     """Sign a phase off: commit state.json and ROADMAP.md together, if the evidence allows it.
 
     Without NUMBER, the phase that is worked on. Exit 0 when it is signed off, now or before; 1 with
     each piece that is missing.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         chosen = phase_named(repository, settings, team, number)
@@ -141,9 +141,9 @@ def _show_sign_off(console: Console, done: SignedOff) -> None:
             console.print(f"  as {safe(done.subject)}")
 
 
-def _show(console: Console, found: Sequence[PhaseDirectory]) -> None:
-    if not found:
+def _show(console: Console, directories: Sequence[PhaseDirectory]) -> None:
+    if not directories:
         console.print("There are no phases yet. Make one with 'yolo-fs phase new SLUG'.")
-    width = max((len(each.name) for each in found), default=0)
-    for each in found:
+    width = max((len(each.name) for each in directories), default=0)
+    for each in directories:
         console.print(f"{each.name:{width}}  {each.summaries}/{each.plans} plans  {each.status}")

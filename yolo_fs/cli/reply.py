@@ -1,8 +1,6 @@
-"""What a command is given to read, and how it answers: data to stdout, talk to stderr, and one
-envelope for machines.
+"""The input of a command and its reply: data to stdout, messages to stderr, and one JSON envelope.
 
-Nothing is read to its end that is longer than allowed: one byte more than the limit tells that
-there is more.
+Input is read up to one byte beyond its limit, which shows that it is too long.
 """
 
 from __future__ import annotations
@@ -37,14 +35,14 @@ class Invocation(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a command has to say."""
+    """The result of a command."""
 
     data: Any = None
-    """Goes into the envelope, as `to_json` writes it; a function makes it when it is wanted."""
+    """Data for the envelope, as `to_json` writes it; a function is called only if it is needed."""
     findings: Sequence[Finding] = ()
     exit_code: Exit = Exit.DONE
     show: Callable[[Console], None] | None = None
-    """Prints the data for people."""
+    """Prints the data as text."""
 
 
 PHASE = click.option(
@@ -54,14 +52,13 @@ PHASE = click.option(
     help="Number, slug or directory name; default: the phase at work.",
 )
 AS_ENV = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
-"""What names the agent where `--as` does not."""
+"""Variables that name the agent without `--as`."""
 
 
 def verb(
     name: str, *, example: str, parent: click.Group | None = None
 ) -> Callable[[Callable[..., Reply]], click.Command]:
-    """Make a function `(asked, **options) -> Reply` a command with the options that all commands
-    take.
+    """Make a function `(asked, **options) -> Reply` a command with the options common to all.
 
     `parent`: the group that it joins.
     """
@@ -69,10 +66,10 @@ def verb(
     def make(function: Callable[..., Reply]) -> click.Command:
         @functools.wraps(function)
         def answer(start: str, as_json: bool, quiet: bool, verbose: bool, **options: Any) -> int:
-            asked = Invocation(start, as_json, quiet, verbose)
+            invocation = Invocation(start, as_json, quiet, verbose)
             refuse_secrets(options)
             full_name = name if parent is None else f"{parent.name}-{name}"
-            return emit(full_name, function(asked, **options), asked)
+            return emit(full_name, function(invocation, **options), invocation)
 
         for option in _COMMON:
             option(answer)
@@ -84,8 +81,8 @@ def verb(
     return make
 
 
-def reply_of(command: click.Command, asked: Invocation, **options: Any) -> Reply:
-    """Return what a command has to say, for a caller that shows it in another way.
+def reply_of(command: click.Command, invocation: Invocation, **options: Any) -> Reply:
+    """Return the reply of a command, for a caller that displays it differently.
 
     Raises:
         YoloError: what the command raises; BAD_NAME where it could not be typed like this.
@@ -93,20 +90,20 @@ def reply_of(command: click.Command, asked: Invocation, **options: Any) -> Reply
     refuse_secrets(options)
     function: Callable[..., Reply] = command.callback.__wrapped__  # type: ignore[union-attr]
     try:
-        return function(asked, **options)
+        return function(invocation, **options)
     except click.UsageError as error:
         raise YoloError(Reason.BAD_NAME, error.format_message(), exit_code=Exit.USAGE) from error
 
 
-def can_ask(asked: Invocation) -> bool:
-    """Return whether a person reads what is printed, and can type an answer."""
-    if asked.as_json or asked.quiet or sys.stdin is None:
+def can_ask(invocation: Invocation) -> bool:
+    """Return whether a person reads the output and can type an answer."""
+    if invocation.as_json or invocation.quiet or sys.stdin is None:
         return False
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def text_of(reply: Reply) -> str:
-    """Return what people would read of a reply, without its findings."""
+    """Return the text of a reply as people see it, without its findings."""
     text = io.StringIO()
     if reply.show is not None:
         reply.show(console_for(text))
@@ -122,7 +119,7 @@ _COMMON = (
 
 
 def refuse_secrets(options: Mapping[str, Any]) -> None:
-    """Refuse options that look like credentials: they may be kept, and shown to agents."""
+    """Refuse options that look like credentials: they may be stored, and shown to agents."""
     from yolo_fs.core.credentials import is_secret
 
     for name, value in options.items():
@@ -138,12 +135,12 @@ def refuse_secrets(options: Mapping[str, Any]) -> None:
 _SHORTEST_SECRET = 12
 
 
-def emit(command: str, reply: Reply, asked: Invocation) -> int:
-    """Print a reply and return its exit code, also where the reader has closed the pipe."""
-    if asked.as_json:
+def emit(command: str, reply: Reply, invocation: Invocation) -> int:
+    """Print a reply and return its exit code, even if the reader has closed the pipe."""
+    if invocation.as_json:
         with without_reader():
             print(envelope(command, reply.data, reply.findings, ok=reply.exit_code is Exit.DONE))
-    elif not asked.quiet:
+    elif not invocation.quiet:
         if reply.show is not None:
             with without_reader():
                 reply.show(console_for(sys.stdout))
@@ -155,7 +152,7 @@ def emit(command: str, reply: Reply, asked: Invocation) -> int:
 
 @contextlib.contextmanager
 def without_reader() -> Iterator[None]:
-    """Go on where nobody reads what is printed meanwhile, as behind `| head`."""
+    """Ignore that the reader has closed the pipe, as `| head` does."""
     try:
         yield
     except (BrokenPipeError, SystemExit):  # rich exits
@@ -163,7 +160,7 @@ def without_reader() -> Iterator[None]:
 
 
 def drop_output() -> None:
-    """Send what is still to be written nowhere, so that Python's last flush cannot fail."""
+    """Redirect the remaining output to nowhere, so that Python's last flush cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -177,10 +174,10 @@ def complain(error: YoloError, *, as_json: bool) -> None:
 
 
 def print_text(console: Console, text: str, exact: str) -> None:
-    """Print an untrusted text of several lines: nothing in it speaks to a terminal, behind a pipe
-    either, since an agent's host or a pager may be what reads it.
+    """Print an untrusted text of several lines without control characters, even into a pipe.
 
-    `exact`: what to use where the text is wanted as it is.
+    The reader of the pipe may be an agent's host or a pager. `exact`: what to use to get the text
+    unchanged.
     """
     shown = safe_lines(text)
     console.file.write(shown)
@@ -196,12 +193,12 @@ def print_finding(finding: Finding) -> None:
 
 
 def console_for(stream: Any) -> Console:
-    """Return a console with colour only on a terminal, which reads no markup in what it prints."""
+    """Return a console that uses colour only on a terminal and interprets no markup."""
     drawn = stream.isatty() or any(map(os.environ.get, ("FORCE_COLOR", "TTY_COMPATIBLE")))
-    return _rich_console(stream) if drawn else cast("Console", _PlainConsole(stream))
+    return _build_rich_console(stream) if drawn else cast("Console", _PlainConsole(stream))
 
 
-def _rich_console(stream: Any) -> Console:
+def _build_rich_console(stream: Any) -> Console:
     from rich.console import Console
 
     return Console(
@@ -209,12 +206,12 @@ def _rich_console(stream: Any) -> Console:
     )
 
 
-def _is_plain(told: Any) -> bool:
-    return isinstance(told, str) and told.replace("\n", "").isprintable()
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and value.replace("\n", "").isprintable()
 
 
 class _PlainConsole:
-    """Prints lines where nobody sees colour; rich, which does the rest, takes long to import."""
+    """Prints lines where colour is not visible; otherwise rich is used, which is slow to import."""
 
     is_terminal = False
 
@@ -233,7 +230,7 @@ class _PlainConsole:
 
     @functools.cached_property
     def _rich(self) -> Console:
-        return _rich_console(self.file)
+        return _build_rich_console(self.file)
 
 
 Cell = tuple[str, str]
@@ -241,7 +238,7 @@ Cell = tuple[str, str]
 
 
 def draw_columns(console: Console, rows: Sequence[Sequence[Cell]], align: str) -> None:
-    """Draw cells below each other; where nobody sees colour as rich does, but without importing it.
+    """Draw cells in columns; without visible colour, as rich does but without importing it.
 
     `align`: of the columns but the first, as in a format.
     """
@@ -266,12 +263,12 @@ def draw_columns(console: Console, rows: Sequence[Sequence[Cell]], align: str) -
 
 
 _WIDTH = 80
-"""What rich takes for the width where there is no terminal."""
+"""Rich's default width without a terminal."""
 _JUSTIFY: Mapping[str, Any] = {"<": "left", "^": "center", ">": "right"}
 
 
 def require_libraries(*names: str) -> None:
-    """Refuse to go on without libraries that not everybody installs.
+    """Require optional libraries.
 
     Raises:
         YoloError: FILE_MISSING, with the command that installs them beside yolo_fs.
@@ -288,13 +285,13 @@ def require_libraries(*names: str) -> None:
 
 
 _PACKAGES = {"nats": "nats-py"}
-"""Name of a module → that of its package, where they differ."""
+"""Module name → package name, where they differ."""
 
 STDIN = "-"
 
 
 def from_stdin(limit_bytes: int) -> bytes:
-    """Return what stands on stdin, up to one byte more than the limit."""
+    """Return the content of stdin, up to one byte more than the limit."""
     return sys.stdin.buffer.read(limit_bytes + 1)
 
 

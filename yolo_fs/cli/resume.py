@@ -1,6 +1,6 @@
-"""`yolo-fs resume`: the exact point where the team stands, for a session that begins.
+"""`yolo-fs resume`: the exact state of the team, for a session that starts.
 
-It never fails a session: whatever goes wrong, it prints an answer and ends with 0, because agents'
+It never fails a session: after any error, it prints an answer and exits with 0, because agents'
 hosts take 2 for "block".
 """
 
@@ -21,7 +21,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.json_form import envelope
 from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, safe
-from yolo_fs.phase.report import BUDGET, Asker, Brief, as_data, as_text, cut
+from yolo_fs.phase.report import BUDGET, Audience, Brief, as_data, as_text, cut
 from yolo_fs.protocol.departments import WORKING
 from yolo_fs.protocol.roster import bare_name, department_said
 from yolo_fs.reports.resume import resume as resume_from
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _HOOK_TOKENS = 2400
-"""Hosts move what is longer than 10,000 characters out of the context."""
+"""Hosts move text beyond 10,000 characters out of the context."""
 _INPUT_BYTES = 1 << 20
 _INPUT_WAIT_S = 1.0
-"""A host that says nothing must not stop its own session."""
+"""A host that sends nothing must not block its own session."""
 
 
 def _as_json(brief: Brief) -> str:
@@ -47,7 +47,7 @@ def _as_toon(brief: Brief) -> str:
 
 
 def _shown(value: Any) -> Any:
-    """Return a value with its texts fit for a terminal: TOON leaves most controls as they are."""
+    """Return a value with terminal-safe texts: TOON leaves most control characters as they are."""
     if isinstance(value, dict):
         return {key: _shown(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -55,19 +55,19 @@ def _shown(value: Any) -> Any:
     return safe(value, 500) if isinstance(value, str) else value
 
 
-def _as_hook(wrap: Callable[[str], Any]) -> Callable[[Brief], str]:
+def _format_as_hook(wrap: Callable[[str], Any]) -> Callable[[Brief], str]:
     return lambda brief: json.dumps(wrap(as_text(brief)) if brief else {}) + "\n"
 
 
-def _of_claude(text: str) -> dict[str, Any]:
-    """Codex's closed schema takes exactly this as well."""
+def _wrap_for_claude(text: str) -> dict[str, Any]:
+    """Return the answer for Claude; Codex's closed schema accepts exactly this as well."""
     return {"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": text}}
 
 
 _HOOKS: Mapping[str, Callable[[Brief], str]] = {
-    "claude-hook": _as_hook(_of_claude),
-    "codex-hook": _as_hook(_of_claude),
-    "cursor-hook": _as_hook(lambda text: {"additional_context": text}),
+    "claude-hook": _format_as_hook(_wrap_for_claude),
+    "codex-hook": _format_as_hook(_wrap_for_claude),
+    "cursor-hook": _format_as_hook(lambda text: {"additional_context": text}),
 }
 _FORMS: Mapping[str, Callable[[Brief], str]] = {
     "text": as_text,
@@ -103,7 +103,7 @@ _FORMS: Mapping[str, Callable[[Brief], str]] = {
     help="Write nothing: no context is compiled anew, no reading is kept.",
 )
 def resume(
-    asked: Invocation, *, form: str, role: str, dept: str | None, budget: int, no_write: bool
+    invocation: Invocation, *, form: str, role: str, dept: str | None, budget: int, no_write: bool
 ) -> Reply:
     """Tell a new session exactly where the team stands and who does what next.
 
@@ -111,12 +111,14 @@ def resume(
     whole sections, the least weighty first. The same state gives the same bytes. Always ends with
     0; prints nothing in a repository without a planning tree.
     """
-    said = _said_by_host() if form in _HOOKS else {}
-    start = str(said.get("cwd") or asked.start) if asked.start == "." else asked.start
-    agent = role or bare_name(str(said.get("agent_type") or ""))
-    asker = Asker(agent, department_of(dept) if dept else department_said(agent))
+    payload = _said_by_host() if form in _HOOKS else {}
+    start = (
+        str(payload.get("cwd") or invocation.start) if invocation.start == "." else invocation.start
+    )
+    agent = role or bare_name(str(payload.get("agent_type") or ""))
+    asker = Audience(agent, department_of(dept) if dept else department_said(agent))
     brief, findings = _brief(start, asker, keep=not no_write)
-    form = "json" if asked.as_json else form
+    form = "json" if invocation.as_json else form
     budget = min(budget, _HOOK_TOKENS) if form in _HOOKS else budget
     brief = cut(brief, budget, as_text if form in _HOOKS else _FORMS[form])
     text = _FORMS[form](brief)
@@ -124,11 +126,11 @@ def resume(
 
 
 def _write(console: Console, text: str) -> None:
-    """Write the answer to the byte; what agents wrote in it has been escaped."""
+    """Write the answer unchanged; text of agents in it is already escaped."""
     console.file.write(text)
 
 
-def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Finding, ...]]:
+def _brief(start: str, asker: Audience, *, keep: bool) -> tuple[Brief, tuple[Finding, ...]]:
     try:
         return resume_from(start, asker, keep=keep), ()
     except YoloError as error:
@@ -142,16 +144,16 @@ def _brief(start: str, asker: Asker, *, keep: bool) -> tuple[Brief, tuple[Findin
 
 
 def _said_by_host() -> Mapping[str, Any]:
-    """Return the object that the host writes to stdin; nothing without one, or if late."""
+    """Return the object that the host writes to stdin; empty without one, or if it is late."""
     try:
-        said = parse(_input(), _INPUT_BYTES + (1 << 16))
+        payload = parse(_read_stdin(), _INPUT_BYTES + (1 << 16))
     except (ValueError, OSError):
         return {}
-    return said if isinstance(said, dict) else {}
+    return payload if isinstance(payload, dict) else {}
 
 
-def _input() -> bytes:
-    """Return what comes on stdin until its end, or until it has been silent for too long."""
+def _read_stdin() -> bytes:
+    """Return the content of stdin up to its end, or until it has been silent for too long."""
     if sys.stdin is None or sys.stdin.isatty():
         return b""
     source, data, ends_at = sys.stdin.fileno(), b"", time.monotonic() + _INPUT_WAIT_S

@@ -29,22 +29,23 @@ def schema() -> None:
 
 
 @verb("list", example="yolo-fs schema list", parent=schema)
-def list_(asked: Invocation) -> Reply:
+def list_(invocation: Invocation) -> Reply:
     """List every kind: how it is read, and its file name where the protocol gives one."""
     return Reply([_row(kind) for kind in all_kinds()], show=_show_list)
 
 
 @verb("show", example="yolo-fs schema show artifact/plan/task", parent=schema)
 @click.argument("kind")
-def show(asked: Invocation, *, kind: str) -> Reply:
+def show(invocation: Invocation, *, kind: str) -> Reply:
     """Print the JSON Schema of a kind, or of one of its lines.
 
     Several lines give one object, schema by name.
     """
-    found, schemas = _schemas(kind)
+    named_kind, schemas = _find_schemas(kind)
     if not schemas:
         return Reply(
-            _row(found), show=lambda console: console.print(_instead(found), soft_wrap=True)
+            _row(named_kind),
+            show=lambda console: console.print(_explain_no_schema(named_kind), soft_wrap=True),
         )
     data = next(iter(schemas.values())) if len(schemas) == 1 else schemas
     return Reply(data, show=lambda console: _write(console, written(data)))
@@ -52,17 +53,17 @@ def show(asked: Invocation, *, kind: str) -> Reply:
 
 @verb("example", example="yolo-fs schema example plan", parent=schema)
 @click.argument("kind", metavar="KIND|FILE")
-def example(asked: Invocation, *, kind: str) -> Reply:
+def example(invocation: Invocation, *, kind: str) -> Reply:
     """Print one valid artifact of a kind, or for the file of a name, such as 01-02.plan.jsonl.
 
     'yolo-fs new KIND' writes the skeleton of one.
     """
-    text = example_for(kind, _newest_commit(asked.start))
+    text = example_for(kind, _find_newest_commit(invocation.start))
     return Reply({"kind": kind, "text": text}, show=lambda console: _write(console, text))
 
 
-def _newest_commit(start: str) -> str:
-    """Return a hash for an example that names commits; empty where there is none."""
+def _find_newest_commit(start: str) -> str:
+    """Return a commit hash for an example that names commits; empty if there is none."""
     with suppress(YoloError), Repository(start) as repository:
         return (repository.head().tip or "")[:_ABBREVIATED]
     return ""
@@ -73,7 +74,7 @@ _ABBREVIATED = 12
 
 @verb("export", example="yolo-fs schema export schemas", parent=schema)
 @click.argument("folder", metavar="DIR")
-def export(asked: Invocation, *, folder: str) -> Reply:
+def export(invocation: Invocation, *, folder: str) -> Reply:
     """Write one file per schema below DIR.
 
     Files that are right already are left alone; none is removed.
@@ -82,7 +83,7 @@ def export(asked: Invocation, *, folder: str) -> Reply:
     fresh = [
         name
         for name, text in schemas.items()
-        if _is_written(os.path.join(folder, name), asked.start, text.encode())
+        if _is_written(os.path.join(folder, name), invocation.start, text.encode())
     ]
     data = {"written": fresh, "unchanged": len(schemas) - len(fresh)}
     return Reply(
@@ -93,9 +94,11 @@ def export(asked: Invocation, *, folder: str) -> Reply:
     )
 
 
-def _instead(kind: Kind) -> str:
+def _explain_no_schema(kind: Kind) -> str:
     """Return the message for a kind without a schema of its own."""
-    if members := [one.name for one in all_kinds() if one.name.startswith(f"{kind.name}/")]:
+    if members := [
+        member.name for member in all_kinds() if member.name.startswith(f"{kind.name}/")
+    ]:
         return f"{kind.name}: one of {', '.join(members)}"
     return (
         f"{kind.name}: {kind.format.value}, read as such; no JSON Schema describes it. "
@@ -117,34 +120,34 @@ def _row(kind: Kind) -> dict[str, Any]:
 def _show_list(console: Console) -> None:
     for kind in all_kinds():
         lines = ", ".join(line.name for line in kind.lines if line.name)
-        told = "; ".join(
+        description = "; ".join(
             filter(
                 None, (kind.file, kind.format.value, kind.how, f"lines {lines}" if lines else "")
             )
         )
-        console.print(f"{kind.name:34} {told}", soft_wrap=True)
+        console.print(f"{kind.name:34} {description}", soft_wrap=True)
 
 
 def _write(console: Console, text: str) -> None:
     console.file.write(text)
 
 
-def _schemas(name: str) -> tuple[Kind, Mapping[str, Any]]:
-    """Return a kind and its schemas; the name may end in one of its lines."""
+def _find_schemas(name: str) -> tuple[Kind, Mapping[str, Any]]:
+    """Return a kind and its schemas; the name may select one of its lines."""
     kind = find_kind(name)
     if kind is not None:
         return kind, schemas_of(kind)
     family, _, line = name.rpartition("/")
-    if (kind := find_kind(family)) and (found := schemas_of(kind).get(f"{kind.name}/{line}")):
-        return kind, {name: found}
+    if (kind := find_kind(family)) and (schema := schemas_of(kind).get(f"{kind.name}/{line}")):
+        return kind, {name: schema}
     return (kind := kind_named(name)), schemas_of(kind)
 
 
 def _is_written(path: str, start: str, data: bytes) -> bool:
-    """Write a file that is absent or differs, and tell whether it was."""
+    """Write a file that is absent or differs, and return whether it was written."""
     top, full = output_place(path, start)
-    found = read(os.path.dirname(full), os.path.basename(full), len(data))
-    if isinstance(found, Content) and found.data == data:
+    content = read(os.path.dirname(full), os.path.basename(full), len(data))
+    if isinstance(content, Content) and content.data == data:
         return False
     make_folders(os.path.dirname(full), root=top)
     write_atomic(full, data, root=top, durable=False, mode=SHARED)

@@ -1,8 +1,7 @@
-"""Draws `status` so that it fits the terminal: first what needs a person, then where the team
-stands.
+"""Draws `status` to fit the terminal: first what needs a person, then the state of the team.
 
-Signs and words carry everything; colour only repeats them. What does not fit is counted, and `-v`
-shows all of it.
+Symbols and words carry all information; colour only repeats it. What does not fit is counted, and
+`-v` shows everything.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
 
 
 LEAST_ROWS = 12
-"""On a smaller terminal than this, it scrolls."""
+"""A smaller terminal scrolls."""
 _WANTED = 8
-"""Lines for what needs a person."""
+"""Maximum number of lines for what needs a person."""
 _ASKED = ("credential", "conflict", "escalation", "decision")
-"""Kinds of the inbox that are told by their question; the others stand below in other words."""
+"""Kinds of the inbox that are shown by their question; the others appear below in other words."""
 _GATE_LACKS = 1
 
 
@@ -53,7 +52,7 @@ class ScreenLine(NamedTuple):
 
 
 def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -> None:
-    """Draw a moment within so many rows of the terminal; the last one stays free for the prompt."""
+    """Draw a state within `rows` rows of the terminal; the last row stays free for the prompt."""
     blocks = [list(block) for block in _blocks(seen)]
     left = max(LEAST_ROWS, rows) - 1
     for block in blocks:
@@ -67,7 +66,7 @@ def draw_screen(console: Console, seen: PresentMoment | PastMoment, rows: int) -
 
 
 def draw_wanted(console: Console, seen: PresentMoment) -> None:
-    """Print all that needs a person, for whoever reads a pipe: agents read the first lines."""
+    """Print all that needs a person, for the reader of a pipe: agents read the first lines."""
     wanted = list(_wanted(seen))
     if wanted:
         console.print("Needs a person", style="bold yellow")
@@ -78,9 +77,9 @@ def draw_wanted(console: Console, seen: PresentMoment) -> None:
 
 
 def _fitting(block: Sequence[ScreenLine], left: int) -> Iterator[ScreenLine]:
-    """Yield the lines of a block that fit; the last one of them says how many do not."""
+    """Yield the lines of a block that fit; the last one counts those that do not."""
     for at, line in enumerate(block):
-        others = sum(one.rows for one in block[at:])
+        others = sum(later_line.rows for later_line in block[at:])
         if line.rows > left or (line.rows == left and others > left):
             if left > 0:
                 yield ScreenLine(f"… {len(block) - at} more lines (-v shows them)", "dim")
@@ -96,11 +95,11 @@ def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
         if wanted:
             yield [ScreenLine("Needs a person", "bold yellow"), *wanted[:_WANTED], *_more(wanted)]
     phases = seen.team.phases if seen.team else ()
-    open_ = [one for one in phases if not one.is_complete]
-    for one in open_[:1] or phases[-1:]:
-        yield _phase(one)
+    open_ = [phase for phase in phases if not phase.is_complete]
+    for phase in open_[:1] or phases[-1:]:
+        yield _phase(phase)
     yield _others(phases, open_)
-    yield _foot(seen)
+    yield _draw_foot(seen)
 
 
 def _more(wanted: Sequence[ScreenLine]) -> Iterator[ScreenLine]:
@@ -119,29 +118,29 @@ def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
     for phase in seen.team.phases if seen.team else ():
         for escalation in phase.escalations:
             if escalation.is_open and escalation.holder is not Role.USER:
-                said = f"  ! {escalation.id}: {escalation.agent} holds it; {escalation.owed}"
-                yield ScreenLine(said, "yellow")
+                sentence = f"  ! {escalation.id}: {escalation.agent} holds it; {escalation.owed}"
+                yield ScreenLine(sentence, "yellow")
         for alarm in phase.alarms:
             yield ScreenLine(f"  ! {alarm}", "red")
     for aside in seen.beside:
         for name in aside.forged:
             yield ScreenLine(f"  ! forged: {name} was made by hand and opens nothing", "red")
-        for department, said in aside.blockers:
-            yield ScreenLine(f"  ! blocker: {department} says {said}", "yellow")
+        for department, sentence in aside.blockers:
+            yield ScreenLine(f"  ! blocker: {department} says {sentence}", "yellow")
         for late in aside.handoffs:
             yield ScreenLine(f"  ! overdue: {late}", "yellow")
         for drift in aside.drifts:
             yield ScreenLine(f"  ! drift: {drift}", "yellow")
     for stall in seen.crew.stalls if seen.crew else ():
         yield ScreenLine(f"  ! stalled: {stall}", "red")
-    for said in obstructions(seen.machines) if seen.machines else ():
-        yield ScreenLine(f"  ! {said}", "yellow")
+    for sentence in obstructions(seen.machines) if seen.machines else ():
+        yield ScreenLine(f"  ! {sentence}", "yellow")
     if seen.found.verification and not seen.found.verification.passed:
         yield ScreenLine(f"  ! {seen.found.verification.sentence}", "red")
     if seen.found.obstacle:
         yield ScreenLine(f"  ! held up: {seen.found.obstacle.sentence}", "yellow")
-    for one in seen.found.with_standing(CandidateState.REJECTED, CandidateState.HELD):
-        yield _refusal(one.path, one.verdict)
+    for candidate in seen.found.with_standing(CandidateState.REJECTED, CandidateState.HELD):
+        yield _refusal(candidate.path, candidate.verdict)
 
 
 def _refusal(path: str, verdict: object) -> ScreenLine:
@@ -158,8 +157,8 @@ def _refusal(path: str, verdict: object) -> ScreenLine:
     return ScreenLine(f"  = {name} held: {reason}", "yellow")
 
 
-def _phase(one: PhaseBoard) -> Iterator[ScreenLine]:
-    progress = one.progress
+def _phase(phase: PhaseBoard) -> Iterator[ScreenLine]:
+    progress = phase.progress
     yield ScreenLine(_headline(progress), "green" if progress.is_complete else "bold")
     height = len(progress.departments) + 2
     yield ScreenLine(draw=lambda console: draw_steps(console, progress), rows=height)
@@ -168,13 +167,13 @@ def _phase(one: PhaseBoard) -> Iterator[ScreenLine]:
     for department in progress.departments:
         if not department.is_complete:
             yield ScreenLine(f"  {_turn(department)}")
-    open_ = [gate.name for gate in one.gates if gate.is_open]
+    open_ = [gate.name for gate in phase.gates if gate.is_open]
     if open_:
         yield ScreenLine(f"  gates open: {', '.join(open_)}", "green")
-    for gate in one.gates:
+    for gate in phase.gates:
         if not gate.is_open:
             yield ScreenLine(f"  gate {gate.name} closed: {_lacks(gate)}", "yellow")
-    decision, why = one.sign_off
+    decision, why = phase.sign_off
     yield ScreenLine(f"  sign-off: {decision} ({why})")
     if progress.next and progress.next.command:
         yield ScreenLine(f"  {progress.next.agent} runs: {progress.next.command}")
@@ -187,14 +186,14 @@ def _headline(progress: PhaseStatus) -> str:
     return f"phase {progress.phase}: {at}, {progress.percent} %, {done} of {len(plans)} plans"
 
 
-def _turn(one: DepartmentStatus) -> str:
-    name = one.department.value
-    if one.blockers:
-        return f"{name} waits: {one.blockers[0]}"
-    if one.next is None:
+def _turn(status: DepartmentStatus) -> str:
+    name = status.department.value
+    if status.blockers:
+        return f"{name} waits: {status.blockers[0]}"
+    if status.next is None:
         return f"{name} waits"
-    why = f": {one.next.why}" if one.next.why else ""
-    return f"{name}: {one.next.sentence}{why}"
+    why = f": {status.next.why}" if status.next.why else ""
+    return f"{name}: {status.next.sentence}{why}"
 
 
 def _lacks(gate: GateStatus) -> str:
@@ -204,8 +203,8 @@ def _lacks(gate: GateStatus) -> str:
 
 
 def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterator[ScreenLine]:
-    for one in open_[1:]:
-        yield ScreenLine(_headline(one.progress))
+    for phase in open_[1:]:
+        yield ScreenLine(_headline(phase.progress))
     done = len(phases) - len(open_)
     if open_ and done:
         yield ScreenLine(f"{done} phases complete", "green")
@@ -213,14 +212,16 @@ def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterat
         yield ScreenLine(NO_PHASE)
 
 
-def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
+def _draw_foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
     if isinstance(seen, PresentMoment):
         counts = seen.found.counts
-        said = ", ".join(f"{counts[one]} {one.value}" for one in CandidateState if counts[one])
+        summary = ", ".join(
+            f"{counts[state]} {state.value}" for state in CandidateState if counts[state]
+        )
         pid = seen.found.health.pid
         daemon = f"daemon {pid}" if pid else "no daemon: yolo-fs start"
         branch = seen.found.head.branch or "detached HEAD"
-        yield ScreenLine(f"{said or 'no artifacts yet'} · {branch} · {daemon}", "dim")
+        yield ScreenLine(f"{summary or 'no artifacts yet'} · {branch} · {daemon}", "dim")
         last = seen.found.last
         if seen.machines:
             yield ScreenLine(headline(seen.machines), "dim")
@@ -231,14 +232,13 @@ def _foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:
 
 
 LOOK_EVERY_S = 1.0
-"""Between two looks at the stamps, for what no event tells: HEAD, a listing, the daemon's lock."""
+"""Interval of polling what sends no event: HEAD, a directory listing, the daemon's lock."""
 
 
 def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None:
-    """Show what `look` says, and again as soon as it says something else, until interrupted or
-    told to quit by `q`.
+    """Show the text of `look`, and again whenever it changes, until interrupted or `q` is typed.
 
-    `look`: returns a text, and whether time alone will change it; otherwise it is asked again when
+    `look`: returns a text, and whether time alone will change it; otherwise it is called again when
     HEAD, the planning tree, the daemon or the window changed.
     """
     import shutil  # brings four compressors along, and only a page has a width
@@ -260,7 +260,7 @@ def follow(repository: Repository, look: Callable[[], tuple[str, bool]]) -> None
 
 @contextlib.contextmanager
 def _keys() -> Iterator[int | None]:
-    """Lend the descriptor on which single keys are heard; None where nobody types."""
+    """Yield a descriptor that delivers single keys; None without a terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         yield None
         return
@@ -278,7 +278,7 @@ def _keys() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def _changes(repository: Repository) -> Iterator[int]:
-    """Lend a descriptor that can be read as soon as a planning file or a branch has changed."""
+    """Yield a descriptor that becomes readable when a planning file or a branch has changed."""
     from yolo_fs.system.watch import Watcher
 
     reader, writer = os.pipe()
@@ -303,7 +303,7 @@ def _changes(repository: Repository) -> Iterator[int]:
 
 
 def _is_told_to_quit(heard: int | None, change: int, within_s: float) -> bool:
-    """Wait for a change, and return whether `q` was typed meanwhile, or whoever typed is gone."""
+    """Wait for a change, and return whether `q` was typed or the terminal was closed."""
     sources = [change] if heard is None else [change, heard]
     ready = select.select(sources, [], [], within_s)[0]
     if change in ready:
@@ -316,7 +316,9 @@ def _is_told_to_quit(heard: int | None, change: int, within_s: float) -> bool:
 
 @contextlib.contextmanager
 def _page() -> Iterator[Callable[[str], None]]:
-    """Lend a page: what is put on it replaces what was there, or follows without a terminal."""
+    """Yield a function that shows a text in place of the last one, or below it without a
+    terminal.
+    """
     console = console_for(sys.stdout)
     if not console.is_terminal or console.is_dumb_terminal:  # which has no place to go back to
         yield _put_below
@@ -333,7 +335,7 @@ def _put_below(text: str) -> None:
 
 
 def drawn(reply: Reply) -> str:
-    """Return what a reply prints, in the colours and the width of the terminal if there is one."""
+    """Return the text of a reply, with the terminal's colours and width if there is one."""
     from rich.console import Console
 
     text = io.StringIO()

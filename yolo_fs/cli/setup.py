@@ -1,6 +1,6 @@
-"""`yolo-fs setup` lets the host of an agent ask us, beside whatever else it asks, and takes that
-back; `yolo-fs hooks` puts our sections into git's hooks, takes them out, and
-proves that they run.
+"""`yolo-fs setup` adds our hooks to the settings of an agent's host, beside its other hooks, or
+removes them; `yolo-fs hooks` adds our sections to git's hooks, removes them, and proves that they
+run.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ UNNAMED_SERVER = (
 @click.option("--check", is_flag=True, help="Change nothing; exit 1 when something is missing.")
 @click.option("--remove", is_flag=True, help="Take all that is ours out again, and nothing else.")
 def setup(
-    asked: Invocation,
+    invocation: Invocation,
     *,
     host: str,
     local: bool,
@@ -100,18 +100,18 @@ def setup(
         raise click.UsageError("--as goes with --mcp")
     check_agent(agent)
     if plugin is not None:
-        return _plugin(row, plugin, asked.start, check=check)
-    with Repository(asked.start) as repository:
+        return _set_up_plugin(row, plugin, invocation.start, check=check)
+    with Repository(invocation.start) as repository:
         if remove:
             gone = [part.file.name for part in parts_of(repository, row) if part.remove()]
-            gone += [files.name for files in _role_files(repository, row) if files.remove()]
+            gone += [files.name for files in _role_files_of(repository, row) if files.remove()]
             return _reply(
                 row, gone[0] if gone else row.settings, "removed" if gone else "not installed"
             )
         if roles:
             return _roles(repository, row, check=check)
         if mcp:
-            part = _registration(repository, row, roles=False, agent=agent)
+            part = _choose_registration(repository, row, roles=False, agent=agent)
             more = () if agent else (UNNAMED_SERVER.format(host=row.name),)
             return _register(row, part, (APPROVE_SERVER, *more), check=check)
         settings = HostSettings(repository, row, is_local=local)
@@ -122,7 +122,7 @@ def setup(
     return _reply(row, settings.file.name, state, approve=row.approve, findings=findings)
 
 
-def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
+def _set_up_plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
     from yolo_fs.definitions.plugin import is_plugin_complete, write_plugin
 
     folder = os.path.abspath(os.path.join(start, typed))
@@ -139,12 +139,14 @@ def _plugin(row: Host, typed: str, start: str, *, check: bool) -> Reply:
     return _reply(row, folder, state, approve=approve, findings=not_on_path())
 
 
-def _role_files(repository: Repository, row: Host) -> list[RoleFiles]:
+def _role_files_of(repository: Repository, row: Host) -> list[RoleFiles]:
     return [RoleFiles(repository, row)] if row.name in ROLE_FILES else []
 
 
 def _roles(repository: Repository, row: Host, *, check: bool) -> Reply:
-    """Give a host the agents of the company; one of them wants each named in its settings, too."""
+    """Install the agents of the company in a host; one host also needs each named in its
+    settings.
+    """
     files = RoleFiles(repository, row)
     parts: list[RoleFiles | TomlSection] = [files]
     name = files.name
@@ -167,16 +169,16 @@ def _roles(repository: Repository, row: Host, *, check: bool) -> Reply:
 def parts_of(
     repository: Repository, row: Host
 ) -> Iterator[HostSettings | ServerEntry | TomlSection]:
-    """Yield everything that we may have written for a host, the latest first."""
+    """Yield every part that may be installed in a host, the latest first."""
     if row.name == "codex":
-        yield _registration(repository, row, roles=True)
-    yield _registration(repository, row, roles=False)
+        yield _choose_registration(repository, row, roles=True)
+    yield _choose_registration(repository, row, roles=False)
     if row.local_settings:
         yield HostSettings(repository, row, is_local=True)
     yield HostSettings(repository, row)
 
 
-def _registration(
+def _choose_registration(
     repository: Repository, row: Host, *, roles: bool, agent: str = ""
 ) -> ServerEntry | TomlSection:
     if roles:
@@ -201,11 +203,13 @@ def _register(
 
 
 def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply:
-    found = settings.look()
-    if not found.is_complete and row.local_settings:
+    installation = settings.look()
+    if not installation.is_complete and row.local_settings:
         local = HostSettings(repository, row, is_local=True)
-        settings, found = (local, local.look()) if local.look().is_complete else (settings, found)
-    lacking = f"no hook of ours for {', '.join(found.missing)}"
+        settings, installation = (
+            (local, local.look()) if local.look().is_complete else (settings, installation)
+        )
+    lacking = f"no hook of ours for {', '.join(installation.missing)}"
     hint = f"run 'yolo-fs setup {row.name}'"
     missing = (
         Finding(
@@ -213,9 +217,9 @@ def _checked(repository: Repository, row: Host, settings: HostSettings) -> Reply
         ),
     )
     off = tuple(switched_off(repository, row))
-    findings = (*(() if found.is_complete else missing), *off, *not_on_path())
-    code = Exit.DONE if found.is_complete and not off else Exit.FINDINGS
-    state = "in place" if found.is_complete else "incomplete"
+    findings = (*(() if installation.is_complete else missing), *off, *not_on_path())
+    code = Exit.DONE if installation.is_complete and not off else Exit.FINDINGS
+    state = "in place" if installation.is_complete else "incomplete"
     return _reply(row, settings.file.name, state, approve=row.approve, findings=findings, code=code)
 
 
@@ -234,8 +238,8 @@ def _reply(
         console.print(f"{file}: {state}")
         if approve:
             console.print("You must still:")
-        for one in approve:
-            console.print(f"- {one}")
+        for approval in approve:
+            console.print(f"- {approval}")
 
     return Reply(data, findings, code, show)
 
@@ -250,14 +254,14 @@ def hooks() -> None:
 
 @verb("install", example="yolo-fs hooks install --dry-run", parent=hooks)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-def install(asked: Invocation, *, dry_run: bool) -> Reply:
+def install(invocation: Invocation, *, dry_run: bool) -> Reply:
     """Put a marked section into each hook, beside whatever is there, wherever git looks for hooks
     in any work tree.
 
     A second time it does nothing. Exit 1 when a foreign hook must not be touched; the others are
     installed.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         deeds = plan_install(repository)
         if not dry_run:
             carry_out(repository, deeds)
@@ -266,9 +270,9 @@ def install(asked: Invocation, *, dry_run: bool) -> Reply:
 
 @verb("uninstall", example="yolo-fs hooks uninstall", parent=hooks)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-def uninstall(asked: Invocation, *, dry_run: bool) -> Reply:
+def uninstall(invocation: Invocation, *, dry_run: bool) -> Reply:
     """Take our sections out again: every file is then, byte for byte, what it was without them."""
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         deeds = plan_uninstall(repository)
         if not dry_run and deeds:
             carry_out(repository, deeds)
@@ -276,13 +280,13 @@ def uninstall(asked: Invocation, *, dry_run: bool) -> Reply:
 
 
 @verb("doctor", example="yolo-fs hooks doctor", parent=hooks)
-def doctor(asked: Invocation) -> Reply:
+def doctor(invocation: Invocation) -> Reply:
     """Prove that each hook really runs in every work tree, and name the commits that went past
     them.
 
     Runs each hook through git, without your own part of it.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         broken = list(examine(repository))
         past = list(past_hooks(repository, load(repository.root)))
         roots = repository.work_trees()

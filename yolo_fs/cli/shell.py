@@ -1,5 +1,5 @@
-"""What shells need: `yolo-fs compat`, the drop-in scripts, each under the name that it has in
-`scripts/`; and `yolo-fs completion`, the script that makes a shell complete commands and options.
+"""`yolo-fs compat`, the drop-in scripts, each under its name in `scripts/`; and `yolo-fs
+completion`, the script that makes a shell complete commands and options.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from yolo_fs.compat.scripts import SCRIPTS, run
 
 
 class _Unparsed(click.Command):
-    """Leaves every argument to the script, `--` and `--help` among them."""
+    """Passes every argument to the script, including `--` and `--help`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.args = list(args)
@@ -45,7 +45,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 @verb("completion", example='eval "$(yolo-fs completion bash)"')
 @click.argument("shell", type=click.Choice(SHELLS))
-def completion(asked: Invocation, shell: str) -> Reply:
+def completion(invocation: Invocation, shell: str) -> Reply:
     """Print the script that completes yolo-fs in a shell.
 
     For every new shell, put the line of the example into ~/.bashrc or ~/.zshrc; for fish:

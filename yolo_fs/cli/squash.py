@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--write", is_flag=True, help="Make the branch; without it nothing is changed.")
 @click.option("--dry-run", is_flag=True, help="Change nothing, which is the default.")
 def squash(
-    asked: Invocation, *, phase: str, branch: str, subject: str, write: bool, dry_run: bool
+    invocation: Invocation, *, phase: str, branch: str, subject: str, write: bool, dry_run: bool
 ) -> Reply:
     """Make one commit of a phase, on a new branch, from what the branch has now.
 
@@ -34,7 +34,7 @@ def squash(
     HEAD; below it is what was there before the phase began. 'yolo-fs verify' accepts it, and the
     evidence of the phase holds on it. Merge it instead of the many commits.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         chosen = spelled_or_at_work(repository, settings, team, phase)
@@ -52,8 +52,8 @@ def squash(
         "message": planned.message,
         "squashed": {
             "team": planned.ours,
-            "source": [one.oid for one in planned.source],
-            "others": [one.oid for one in planned.others],
+            "source": [squashed_commit.oid for squashed_commit in planned.source],
+            "others": [squashed_commit.oid for squashed_commit in planned.others],
         },
     }
     return Reply(data, show=lambda console: _show(console, planned, commit))
@@ -66,7 +66,11 @@ def _show(console: Console, planned: Squash, commit: str) -> None:
     console.print(f"{made} on {safe(planned.branch)} of {what}", soft_wrap=True)
     console.print(safe(planned.message.partition("\n")[0]), soft_wrap=True)
     if planned.others:
-        named = shortened((one.subject for one in planned.others), 5, shown_by="'yolo-fs log'")
+        named = shortened(
+            (squashed_commit.subject for squashed_commit in planned.others),
+            5,
+            shown_by="'yolo-fs log'",
+        )
         console.print(f"not of the phase, and in it as well: {safe(named, 500)}", soft_wrap=True)
     branch = safe(planned.branch)
     console.print(f"Next: git diff HEAD {branch}" if commit else "To make it: add --write")

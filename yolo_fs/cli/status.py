@@ -45,7 +45,7 @@ _COLOUR = {
 @click.option(
     "--at", "revision", metavar="REV", help="Show the team as of a commit, from history alone."
 )
-def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
+def status(invocation: Invocation, *, watch: bool, revision: str | None) -> Reply:
     """Show where the team stands, then every artifact's standing, and why what is held or rejected
     is so.
 
@@ -59,93 +59,93 @@ def status(asked: Invocation, *, watch: bool, revision: str | None) -> Reply:
     """
     if watch and revision is not None:
         raise click.UsageError("--at never changes, so there is nothing to watch.")
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         if revision is not None:
-            return _as_of(repository, revision, asked)
+            return _report_past_state(repository, revision, invocation)
         with contextlib.closing(StatusObserver(repository)) as observer:
-            if watch and not asked.quiet:
-                _watch(repository, observer, asked)
+            if watch and not invocation.quiet:
+                _watch(repository, observer, invocation)
                 return Reply()
-            return _reply(observer.look(), asked)
+            return _reply(observer.look(), invocation)
 
 
-def _as_of(repository: Repository, revision: str, asked: Invocation) -> Reply:
+def _report_past_state(repository: Repository, revision: str, invocation: Invocation) -> Reply:
     seen = look_back(repository, find_commit(repository, revision))
 
     def show(console: Console) -> None:
-        if _is_short(console, asked):
+        if _is_short(console, invocation):
             draw_screen(console, seen, console.height)
             return
-        draw_board(console, seen.team, verbose=asked.verbose)
+        draw_board(console, seen.team, verbose=invocation.verbose)
         _show_last(console, seen.last)
 
     return Reply(seen.as_json, show=show)
 
 
-def _is_short(console: Console, asked: Invocation) -> bool:
-    """Return whether only a screen has room; `-v` and whoever reads a pipe get everything."""
-    return console.is_terminal and not asked.verbose
+def _is_short(console: Console, invocation: Invocation) -> bool:
+    """Return whether to show one screen only; `-v` and the reader of a pipe get everything."""
+    return console.is_terminal and not invocation.verbose
 
 
-def _reply(seen: PresentMoment, asked: Invocation) -> Reply:
+def _reply(seen: PresentMoment, invocation: Invocation) -> Reply:
     def draw(console: Console) -> None:
-        if _is_short(console, asked):
+        if _is_short(console, invocation):
             draw_screen(console, seen, console.height)
             return
         draw_wanted(console, seen)
         if seen.team:
-            draw_board(console, seen.team, verbose=asked.verbose)
-        draw_asides(console, seen.beside, verbose=asked.verbose)
+            draw_board(console, seen.team, verbose=invocation.verbose)
+        draw_asides(console, seen.beside, verbose=invocation.verbose)
         if seen.compliance:
             _show_compliance(console, seen.compliance)
         console.print()
         if seen.crew:
-            draw_crew(console, seen.crew, verbose=asked.verbose)
+            draw_crew(console, seen.crew, verbose=invocation.verbose)
         if seen.machines:
             draw_machines(console, seen.machines)
-        show(console, seen.found, verbose=asked.verbose)
+        show(console, seen.found, verbose=invocation.verbose)
 
     is_shown = (
         frozenset()
-        if asked.as_json
+        if invocation.as_json
         else frozenset((each.reason, each.path) for each in misnamed_in(seen.found.listing))
     )
     findings = [each for each in seen.findings if (each.reason, each.path) not in is_shown]
     return Reply(seen.as_json, findings, show=draw)
 
 
-def _watch(repository: Repository, observer: StatusObserver, asked: Invocation) -> None:
+def _watch(repository: Repository, observer: StatusObserver, invocation: Invocation) -> None:
     def look() -> tuple[str, bool]:
         try:
             seen = observer.look()
         except YoloError as error:  # a configuration being edited must not end the watch
-            return _text(Reply(None, [error.as_finding()], Exit.FINDINGS), asked), True
+            return _text(Reply(None, [error.as_finding()], Exit.FINDINGS), invocation), True
         timeless = replace(
             seen, found=replace(seen.found, health=replace(seen.found.health, scanned_s_ago=None))
         )
-        return _text(_reply(timeless, asked), asked), bool(
+        return _text(_reply(timeless, invocation), invocation), bool(
             seen.found.with_standing(CandidateState.PENDING)
         )
 
     follow(repository, look)
 
 
-def _text(reply: Reply, asked: Invocation) -> str:
-    if asked.as_json:
+def _text(reply: Reply, invocation: Invocation) -> str:
+    if invocation.as_json:
         return envelope("status", reply.data, reply.findings, ok=reply.exit_code is Exit.DONE)
     return drawn(reply)
 
 
-def show(console: Console, found: Report, *, verbose: bool) -> None:
-    """Print a report for people. `verbose`: each phase, also where all of it is committed."""
-    _show_head(console, found)
-    _show_phases(console, found, verbose=verbose)
+def show(console: Console, report: Report, *, verbose: bool) -> None:
+    """Print a report as text. `verbose`: every phase, even if all of it is committed."""
+    _show_head(console, report)
+    _show_phases(console, report, verbose=verbose)
     for standing in _UNSETTLED:
-        _show_candidates(console, found.root, standing, found.with_standing(standing))
-    _show_autofixed(console, found)
-    _show_kept(console, found.kept)
-    _show_warnings(console, found.warnings)
-    _show_last(console, found.last)
+        _show_candidates(console, report.root, standing, report.with_standing(standing))
+    _show_autofixed(console, report)
+    _show_kept(console, report.kept)
+    _show_warnings(console, report.warnings)
+    _show_last(console, report.last)
 
 
 def _show_autofixed(console: Console, found: Report) -> None:
@@ -160,20 +160,22 @@ def _show_kept(console: Console, kept: Sequence[KeptEntry]) -> None:
         return
     size_kib = sum(entry.size_bytes for entry in kept) / 1024
     gone = f"; {kept[-1].dropped} older ones are gone" if kept[-1].dropped else ""
-    told = f"\n{len(kept)} kept aside, {size_kib:.1f} KiB{gone}: 'yolo-fs kept' lists them"
-    console.print(told, style="yellow")
+    summary = f"\n{len(kept)} kept aside, {size_kib:.1f} KiB{gone}: 'yolo-fs kept' lists them"
+    console.print(summary, style="yellow")
 
 
 def _show_compliance(console: Console, read: Compliance) -> None:
     reasons = ", ".join(f"{count} {reason}" for reason, count in read.reasons)
-    told = f"handoffs: {read.percent} % of {read.reads} came as handoff.json"
-    console.print(f"{told}{f'; {reasons}' if reasons else ''}: 'yolo-fs handoff report' has each")
+    summary = f"handoffs: {read.percent} % of {read.reads} came as handoff.json"
+    console.print(
+        f"{summary}{f'; {reasons}' if reasons else ''}: 'yolo-fs handoff report' has each"
+    )
 
 
 def _show_warnings(console: Console, warnings: Mapping[str, int]) -> None:
     if warnings:
-        told = f"{sum(warnings.values())} in {len(warnings)} committed artifacts"
-        console.print(f"\nwarnings: {told}: 'yolo-fs validate' lists them", style="yellow")
+        summary = f"{sum(warnings.values())} in {len(warnings)} committed artifacts"
+        console.print(f"\nwarnings: {summary}: 'yolo-fs validate' lists them", style="yellow")
 
 
 def _show_last(console: Console, last: Sequence[IndexedCommit]) -> None:
@@ -183,19 +185,21 @@ def _show_last(console: Console, last: Sequence[IndexedCommit]) -> None:
         console.print(f"  {commit.oid[:7]}  {safe(commit.subject)}")
 
 
-def _show_head(console: Console, found: Report) -> None:
-    branch = found.head.branch or "detached HEAD"
-    console.print(f"{safe(found.root)} on {safe(branch)}", style="bold")
-    console.print(f"daemon: {_health(found)}")
-    if found.verification:
-        style = "" if found.verification.passed else "red"
-        console.print(safe(found.verification.sentence), style=style)
-    if found.obstacle:
-        console.print(f"held up: {found.obstacle.value}: {found.obstacle.sentence}", style="yellow")
+def _show_head(console: Console, report: Report) -> None:
+    branch = report.head.branch or "detached HEAD"
+    console.print(f"{safe(report.root)} on {safe(branch)}", style="bold")
+    console.print(f"daemon: {_health(report)}")
+    if report.verification:
+        style = "" if report.verification.passed else "red"
+        console.print(safe(report.verification.sentence), style=style)
+    if report.obstacle:
+        console.print(
+            f"held up: {report.obstacle.value}: {report.obstacle.sentence}", style="yellow"
+        )
 
 
-def _health(found: Report) -> str:
-    health = found.health
+def _health(report: Report) -> str:
+    health = report.health
     if health.pid is None:
         return "not running (start it with 'yolo-fs start')"
     scanned = (
@@ -208,9 +212,9 @@ def _health(found: Report) -> str:
     return f"process {health.pid}{scanned}{safe(degraded + troubles, 400)}"
 
 
-def _show_phases(console: Console, found: Report, *, verbose: bool) -> None:
+def _show_phases(console: Console, report: Report, *, verbose: bool) -> None:
     rows = [[("phase", "bold"), *((standing.value, "bold") for standing in CandidateState)]]
-    counted = dict(sorted(found.listing.by_phase.items()))
+    counted = dict(sorted(report.listing.by_phase.items()))
     done = [phase for phase, counts in counted.items() if counts.keys() == {_DONE}]
     if not verbose and len(done) > LARGE:
         folded = Counter({_DONE: sum(counted.pop(phase)[_DONE] for phase in done)})
@@ -251,7 +255,7 @@ def _show_candidates(
 
 
 @verb("statusline", example="yolo-fs statusline -C ~/shop")
-def statusline(asked: Invocation) -> Reply:
+def statusline(invocation: Invocation) -> Reply:
     """Show in one line where the team stands: phase, steps done, the next act, what is held or
     rejected.
 
@@ -261,5 +265,7 @@ def statusline(asked: Invocation) -> Reply:
     """
     from yolo_fs.cli.statusline_fast import line  # `status` can do without it
 
-    found = line(asked.start)
-    return Reply({"line": found}, show=lambda console: console.print(found, markup=False))
+    status_line = line(invocation.start)
+    return Reply(
+        {"line": status_line}, show=lambda console: console.print(status_line, markup=False)
+    )

@@ -1,8 +1,8 @@
-"""The status line of an agent's host, with the standard library alone: what the daemon last said,
+"""The status line of an agent's host, from the standard library alone: the daemon's last report,
 read from one file.
 
-A host runs this every few hundred milliseconds and shows the first line; an error would blank it,
-so that whatever goes wrong is an empty line and exit 0.
+A host runs this every few hundred milliseconds and shows the first line. An error would blank it,
+so any failure gives an empty line and exit 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LIMIT_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 LONGEST = 160
-"""Characters; a line of a host is not wrapped."""
+"""Maximum number of characters; a host does not wrap the line."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,34 +38,34 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def line(start: str) -> str:
-    """Return where the team of a work tree stands; nothing where yolo_fs is not at work."""
+    """Return the state of the team of a work tree; empty where yolo_fs is not in use."""
     root = _root(os.path.abspath(start))
     if not root:
         return ""
-    said = _health(root)
-    if not _is_alive(said):
+    health = _health(root)
+    if not _is_alive(health):
         return "yolo-fs: no daemon (yolo-fs start)"
-    troubles = [f"{said[key]} {key}" for key in ("held", "rejected") if said.get(key)]
-    if failing := len(said.get("troubles") or ()) + int(said.get("standing") or 0):
+    troubles = [f"{health[key]} {key}" for key in ("held", "rejected") if health.get(key)]
+    if failing := len(health.get("troubles") or ()) + int(health.get("standing") or 0):
         troubles.append(f"{failing} in the way (yolo-fs doctor)")
-    if _stands_still(said):
+    if _stands_still(health):
         troubles.append("the daemon stands still (yolo-fs restart)")
     parts = [
-        str(said.get("headline") or "no phase yet"),
+        str(health.get("headline") or "no phase yet"),
         *troubles,
-        *(["degraded"] if said.get("degraded") else []),
+        *(["degraded"] if health.get("degraded") else []),
     ]
     text = f"yolo-fs: {' | '.join(parts)}"
     return "".join(char if char.isprintable() else "?" for char in text)[:LONGEST]
 
 
 def _told() -> str:
-    """Return the directory that the host works in."""
+    """Return the host's working directory from its input."""
     if sys.stdin is None or sys.stdin.isatty():
         return ""
-    told = parse(sys.stdin.buffer.read(LIMIT_BYTES) or b"{}", LIMIT_BYTES)
-    place = told.get("workspace") if isinstance(told.get("workspace"), dict) else {}
-    return str(place.get("current_dir") or told.get("cwd") or "")
+    payload = parse(sys.stdin.buffer.read(LIMIT_BYTES) or b"{}", LIMIT_BYTES)
+    place = payload.get("workspace") if isinstance(payload.get("workspace"), dict) else {}
+    return str(place.get("current_dir") or payload.get("cwd") or "")
 
 
 def _root(folder: str) -> str:
@@ -86,30 +86,30 @@ def _health(root: str) -> dict[str, Any]:
         return {}
     with open(descriptor, "rb") as file:
         is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        said = parse(file.read(LIMIT_BYTES), LIMIT_BYTES) if is_file else {}
-    return said if isinstance(said, dict) else {}
+        health = parse(file.read(LIMIT_BYTES), LIMIT_BYTES) if is_file else {}
+    return health if isinstance(health, dict) else {}
 
 
-def _stands_still(said: dict[str, Any]) -> bool:
-    """Return whether the daemon has not looked for long, but for what this machine slept."""
-    late_s, awake_s = said.get("late_s"), said.get("awake_s")
+def _stands_still(health: dict[str, Any]) -> bool:
+    """Return whether the daemon's last scan is too old, without the time that the machine slept."""
+    late_s, awake_s = health.get("late_s"), health.get("awake_s")
     if not (isinstance(late_s, int | float) and isinstance(awake_s, int | float)):
         return False
-    return late_s > 0 and time.monotonic() - awake_s > late_s and _is_of_this_boot(said)
+    return late_s > 0 and time.monotonic() - awake_s > late_s and _is_of_this_boot(health)
 
 
-def _is_of_this_boot(said: dict[str, Any]) -> bool:
+def _is_of_this_boot(health: dict[str, Any]) -> bool:
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip() == said.get("boot")
+            return file.read().strip() == health.get("boot")
     except OSError:
         return False
 
 
-def _is_alive(said: dict[str, Any]) -> bool:
-    """Return whether the daemon that wrote this still runs, as far as a process number tells."""
+def _is_alive(health: dict[str, Any]) -> bool:
+    """Return whether the daemon that wrote this still runs, as far as its pid tells."""
     try:
-        os.kill(int(said["pid"]), 0)
+        os.kill(int(health["pid"]), 0)
     except (KeyError, ValueError, TypeError, OverflowError, OSError):
         return False
-    return said.get("running") is True
+    return health.get("running") is True

@@ -1,4 +1,4 @@
-"""`yolo-fs task`: who works on which task, who has which files, and whose turn comes next."""
+"""`yolo-fs task`: who works on which task, who holds which files, and which task is next."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def task() -> None:
 @click.option(
     "--file", "files", multiple=True, help="File that the task changes; default: those of its plan."
 )
-def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...]) -> Reply:
+def claim(invocation: Invocation, *, wanted: str, agent: str, files: tuple[str, ...]) -> Reply:
     """Claim a task and its files.
 
     Exit 1 with the holder and the file while another agent has one of them.
@@ -45,21 +45,23 @@ def claim(asked: Invocation, *, wanted: str, agent: str, files: tuple[str, ...])
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
     """
     ref = _task(wanted)
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        found = claim_task(repository, settings, agent, ref, files)
-        left = left_claims(repository, settings, [found.behind] if found.behind else [])
-    code = Exit.DONE if found.is_granted else Exit.FINDINGS
-    return Reply(found, left, code, lambda console: console.print(safe(str(found), 500)))
+        standing = claim_task(repository, settings, agent, ref, files)
+        left = left_claims(repository, settings, [standing.behind] if standing.behind else [])
+    code = Exit.DONE if standing.is_granted else Exit.FINDINGS
+    return Reply(standing, left, code, lambda console: console.print(safe(str(standing), 500)))
 
 
 @verb("claims", example="yolo-fs task claims", parent=task)
-def claims_(asked: Invocation) -> Reply:
+def claims_(invocation: Invocation) -> Reply:
     """List the open claims in the order in which they were made."""
-    with _claims(asked) as (repository, claims):
-        found = claims.standings()
-        left = left_claims(repository, load(repository.root), [one.claim for one in found])
-    return Reply(found, left, show=lambda console: _show_lines(console, found))
+    with _claims(invocation) as (repository, claims):
+        standings = claims.standings()
+        left = left_claims(
+            repository, load(repository.root), [standing.claim for standing in standings]
+        )
+    return Reply(standings, left, show=lambda console: _show_lines(console, standings))
 
 
 @verb("release", example="yolo-fs task release --as dev-1", parent=task)
@@ -67,26 +69,26 @@ def claims_(asked: Invocation) -> Reply:
 @click.option(
     "--as", "agent", required=True, envvar=AS_ENV, help="Agent instance whose claim it is."
 )
-def release(asked: Invocation, *, wanted: str | None, agent: str) -> Reply:
+def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
     """Give a task back, or without TASK all that an agent has claimed.
 
     A committed task is released automatically.
     """
-    with _claims(asked) as (_, claims):
-        found = claims.release(agent, _task(wanted) if wanted else None)
-    return Reply(found, show=lambda console: _show_lines(console, found))
+    with _claims(invocation) as (_, claims):
+        standings = claims.release(agent, _task(wanted) if wanted else None)
+    return Reply(standings, show=lambda console: _show_lines(console, standings))
 
 
 @contextmanager
-def _claims(asked: Invocation) -> Iterator[tuple[Repository, Claims]]:
-    with Repository(asked.start) as repository:
+def _claims(invocation: Invocation) -> Iterator[tuple[Repository, Claims]]:
+    with Repository(invocation.start) as repository:
         team = Team(repository, load(repository.root))
         yield repository, Claims(repository, team.tasks_done(repository.head().tip))
 
 
 def _task(spelled: str) -> TaskRef:
-    found = TaskRef.parse(spelled)
-    if found is None:
+    task_ref = TaskRef.parse(spelled)
+    if task_ref is None:
         message = f"{safe(spelled)!r} is not a task id"
         raise YoloError(
             Reason.BAD_NAME,
@@ -94,29 +96,29 @@ def _task(spelled: str) -> TaskRef:
             hint="Spell it NN-MM/Tk, such as 01-02/T3.",
             exit_code=Exit.USAGE,
         )
-    return found
+    return task_ref
 
 
-def _show_lines(console: Console, found: Collection[object]) -> None:
-    if not found:
+def _show_lines(console: Console, entries: Collection[object]) -> None:
+    if not entries:
         console.print("no task is claimed")
-    for one in found:
-        console.print(safe(str(one), 500))
+    for entry in entries:
+        console.print(safe(str(entry), 500))
 
 
 @verb("complete", example="yolo-fs task complete - --as dev-1 < task_complete.json", parent=task)
 @click.argument("file")
 @click.option("--as", "agent", required=True, envvar=AS_ENV, help="Agent instance, such as dev-1.")
-def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
+def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
     """Record a finished task (a task_complete message) after checking its commit, and print the
     totals of its plan.
 
     Exit 1 when its commit is not on the branch, does not name the task, or changed other files.
     A committed task is no longer claimed.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
-        heard = hear_message(asked.start, file, settings)
+        heard = hear_message(invocation.start, file, settings)
         if heard.type != "task_complete":
             message = f"{heard.type or 'plain text'} is not a task_complete"
             raise YoloError(
@@ -127,102 +129,117 @@ def complete(asked: Invocation, *, file: str, agent: str) -> Reply:
             )
         team = Team(repository, settings)
         facts = team.facts(repository.head().tip)
-        plans = [plan for one in facts for plan in plan_progress(one)]
+        plans = [plan for phase_facts in facts for plan in plan_progress(phase_facts)]
         commit = team.history_index.commit(str(heard.value["commit"]))
         findings = (*heard.findings, *completion_faults(heard.value, commit, plans, file))
         if errors(findings):
             return Reply({"noted": False}, findings, Exit.FINDINGS)
         noted = note_message(repository, settings, agent, heard.value)
-        (found,) = [
-            one
-            for one in _plans_of(repository, settings, team, facts)
-            if one.plan.id == PlanId.parse(str(heard.value.get("plan_id")))
+        (totals,) = [
+            plan_totals
+            for plan_totals in _plans_of(repository, settings, team, facts)
+            if plan_totals.plan.id == PlanId.parse(str(heard.value.get("plan_id")))
         ]
-    data = {"noted": True, "id": noted, "plan": found.as_message()}
-    return Reply(data, findings, show=lambda console: _show_plan(console, found))
+    data = {"noted": True, "id": noted, "plan": totals.as_message()}
+    return Reply(data, findings, show=lambda console: _show_plan(console, totals))
 
 
 @verb("summary", example="yolo-fs task summary 01-02", parent=task)
 @click.argument("plan", required=False)
 @click.option("--phase", help="Number or directory name of the phase; all without it.")
-def summary(asked: Invocation, *, plan: str | None, phase: str | None) -> Reply:
+def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> Reply:
     """Sum up plans and departments: tasks, commits, files, deviations, tests; from what the fold
     has proved.
 
     With --json: the summary_aggregation of each plan, the phase_progress of each department, and
     its department_result once the department is complete.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         wanted = find_phase(repository.root, phase) if phase else None
-        facts = [one for one in team.facts(repository.head().tip) if wanted in (None, one.phase)]
-        found = [each for one in facts for each in tally_of(repository, settings, team, one)]
+        facts = [
+            phase_facts
+            for phase_facts in team.facts(repository.head().tip)
+            if wanted in (None, phase_facts.phase)
+        ]
+        departments = [
+            each
+            for phase_facts in facts
+            for each in tally_of(repository, settings, team, phase_facts)
+        ]
     if plan is not None:
-        return _of_plan(plan, [one for each in found for one in each.plans])
+        return _report_plan(
+            plan, [plan_totals for each in departments for plan_totals in each.plans]
+        )
     return Reply(
-        [_department_as_json(one) for one in found],
-        show=lambda console: _show_tally(console, found),
+        [_department_as_json(department) for department in departments],
+        show=lambda console: _show_tally(console, departments),
     )
 
 
-def _of_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
-    one = next((each for each in plans if str(each.plan.id) == name), None)
-    if one is None:
+def _report_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
+    plan_totals = next((each for each in plans if str(each.plan.id) == name), None)
+    if plan_totals is None:
         hint = f"There are {', '.join(str(each.plan.id) for each in plans) or 'none'}."
         raise YoloError(
             Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
         )
-    return Reply(_plan_as_json(one), show=lambda console: _show_plan(console, one))
+    return Reply(_plan_as_json(plan_totals), show=lambda console: _show_plan(console, plan_totals))
 
 
 def _plans_of(
     repository: Repository, settings: Settings, team: Team, facts: Iterable[PhaseFacts]
 ) -> Iterator[PlanTotals]:
-    for one in facts:
-        for department in tally_of(repository, settings, team, one):
+    for phase_facts in facts:
+        for department in tally_of(repository, settings, team, phase_facts):
             yield from department.plans
 
 
-def _plan_as_json(one: PlanTotals) -> dict[str, Any]:
-    return {**one.as_message(), "tests": dict(one.tests), "tdd_coverage": one.coverage or None}
-
-
-def _department_as_json(one: DepartmentTotals) -> dict[str, Any]:
+def _plan_as_json(plan_totals: PlanTotals) -> dict[str, Any]:
     return {
-        "phase_progress": one.as_progress(),
-        "department_result": one.as_result(),
-        "lacks": list(one.lacks),
-        "plans": [_plan_as_json(plan) for plan in one.plans],
+        **plan_totals.as_message(),
+        "tests": dict(plan_totals.tests),
+        "tdd_coverage": plan_totals.coverage or None,
     }
 
 
-def _show_tally(console: Console, found: Collection[DepartmentTotals]) -> None:
-    if not found:
+def _department_as_json(department: DepartmentTotals) -> dict[str, Any]:
+    return {
+        "phase_progress": department.as_progress(),
+        "department_result": department.as_result(),
+        "lacks": list(department.lacks),
+        "plans": [_plan_as_json(plan) for plan in department.plans],
+    }
+
+
+def _show_tally(console: Console, departments: Collection[DepartmentTotals]) -> None:
+    if not departments:
         console.print("no plan is committed yet")
-    for one in found:
-        progress = one.as_progress()
+    for department in departments:
+        progress = department.as_progress()
         done = f"{progress['plans_complete']} of {progress['plans_total']} plans"
         console.print(
-            f"phase {one.phase} {progress['department']}: {done}, at {progress['step']}, "
-            f"{one.result}"
+            f"phase {department.phase} {progress['department']}: {done}, at {progress['step']}, "
+            f"{department.result}"
         )
-        for lack in one.lacks:
+        for lack in department.lacks:
             console.print(f"  lacks: {lack}")
-        for plan in one.plans:
+        for plan in department.plans:
             _show_plan(console, plan)
 
 
-def _show_plan(console: Console, one: PlanTotals) -> None:
+def _show_plan(console: Console, plan_totals: PlanTotals) -> None:
     tests = (
-        f", tests {one.tests.get('ps', 0)} passed {one.tests.get('fl', 0)} failed"
-        if one.tests
+        f", tests {plan_totals.tests.get('ps', 0)} passed {plan_totals.tests.get('fl', 0)} failed"
+        if plan_totals.tests
         else ""
     )
     done = (
-        f"{one.tasks_completed} of {len(one.plan.tasks)} tasks, {len(one.commits)} "
-        f"commits, {len(one.files)} files"
+        f"{plan_totals.tasks_completed} of {len(plan_totals.plan.tasks)} tasks, "
+        f"{len(plan_totals.commits)} "
+        f"commits, {len(plan_totals.files)} files"
     )
-    console.print(f"  plan {one.plan.id} {one.status}: {done}{tests}")
-    for said in one.deviations:
-        console.print(f"    deviation: {safe(said, 500)}")
+    console.print(f"  plan {plan_totals.plan.id} {plan_totals.status}: {done}{tests}")
+    for deviation in plan_totals.deviations:
+        console.print(f"    deviation: {safe(deviation, 500)}")

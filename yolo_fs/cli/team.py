@@ -67,7 +67,7 @@ def team() -> None:
 )
 @click.option("--no-source", is_flag=True, help="Push artifacts alone, and not this branch.")
 def join(
-    asked: Invocation, *, remote: str, yes: bool, name: str, lane: str, no_source: bool
+    invocation: Invocation, *, remote: str, yes: bool, name: str, lane: str, no_source: bool
 ) -> Reply:
     """Join a team with this work tree. A running daemon begins at once; `team sync` does one round.
 
@@ -78,7 +78,7 @@ def join(
     `team leave`.
     """
     _check_lane(lane, remote)
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         if remote:
             Remote(repository, remote).tip(f"refs/heads/yolo/team/{name}")
             places = addresses(repository, remote)
@@ -91,13 +91,13 @@ def join(
 
 @verb("leave", example="yolo-fs team leave", parent=team)
 @click.option("--delete-mine", is_flag=True, help="Delete this clone's own refs at the remote.")
-def leave(asked: Invocation, *, delete_mine: bool) -> Reply:
+def leave(invocation: Invocation, *, delete_mine: bool) -> Reply:
     """Leave the team. What was received stays on the branch, what was published stays there.
 
     With --delete-mine the leases that this clone holds are given back, and its own branch is taken
     away from the remote. The team's branch stays: it is everybody's.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         if delete_mine:
             membership_of(repository)  # what is not agreed is not called
         left = leave_team(repository)
@@ -112,13 +112,13 @@ def leave(asked: Invocation, *, delete_mine: bool) -> Reply:
 
 
 @verb("status", example="yolo-fs team status --json", parent=team)
-def status(asked: Invocation) -> Reply:
+def status(invocation: Invocation) -> Reply:
     """Show what is still to receive and to publish, why it waits, who holds what, how the others
     stand, and what only a person can decide.
 
     Exit 1 while there are conflicts.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         membership = membership_of(repository)
         if membership is None:
             text = "this work tree is in no team; 'yolo-fs team join' joins one"
@@ -131,19 +131,19 @@ def status(asked: Invocation) -> Reply:
 
 
 @verb("sync", example="yolo-fs team sync", parent=team)
-def sync(asked: Invocation) -> Reply:
+def sync(invocation: Invocation) -> Reply:
     """Receive and publish once, now. Not needed while a daemon runs: then it only reports.
 
     Exit 1 while something is left.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         membership = _required(repository)
     try:
-        repository, lock = acquire(asked.start)
+        repository, lock = acquire(invocation.start)
     except YoloError as error:
         if error.reason is not Reason.ALREADY_RUNNING:
             raise
-        with Repository(asked.start) as repository, _coordinator(repository) as coordinator:
+        with Repository(invocation.start) as repository, _coordinator(repository) as coordinator:
             standing = _meeting(repository, coordinator, membership).standing()
         return _reply(membership, standing)
     with lock, repository, _coordinator(repository) as coordinator:
@@ -169,11 +169,11 @@ def sync(asked: Invocation) -> Reply:
 @click.option(
     "--theirs", "side", flag_value="theirs", help="The team's version replaces this branch's."
 )
-def resolve(asked: Invocation, *, path: str, side: str | None) -> Reply:
+def resolve(invocation: Invocation, *, path: str, side: str | None) -> Reply:
     """Decide a conflict: which version of a file goes on. The other stays in its history."""
     if side is None:
         raise click.UsageError("say --ours or --theirs")
-    repository, lock = acquire(asked.start)
+    repository, lock = acquire(invocation.start)
     with lock, repository:
         membership = _required(repository)
         with _coordinator(repository) as coordinator:
@@ -201,11 +201,11 @@ team.add_command(lease)
 
 
 @verb("list", example="yolo-fs team lease list --json", parent=lease)
-def lease_list(asked: Invocation) -> Reply:
+def lease_list(invocation: Invocation) -> Reply:
     """Show the holder of each department's lease, and how often it has changed hands."""
-    with _in_lane(asked) as (lane, _):
-        found = lane.leases()
-    return Reply(found, show=lambda console: _show_leases(console, found))
+    with _open_lane(invocation) as (lane, _):
+        leases = lane.leases()
+    return Reply(leases, show=lambda console: _show_leases(console, leases))
 
 
 @verb("take", example="yolo-fs team lease take backend", parent=lease)
@@ -217,19 +217,19 @@ def lease_list(asked: Invocation) -> Reply:
     metavar="SECONDS",
     help=f"How long its holder may be silent; {TTL_S} at first.",
 )
-def lease_take(asked: Invocation, *, department: str, ttl_s: int | None) -> Reply:
+def lease_take(invocation: Invocation, *, department: str, ttl_s: int | None) -> Reply:
     """Take the lease of a department. One that is held is watched until its time is over.
 
     A daemon whose artifacts wait for the lease does the same by itself.
 
     Exit 1 while its holder gives signs of life.
     """
-    with _in_lane(asked) as (lane, membership):
+    with _open_lane(invocation) as (lane, membership):
         before = next(each for each in lane.leases() if each.dept == department)
         if before.holder == membership.clone and not before.lent_by:
             return Reply(before, show=lambda console: _show_leases(console, (before,)))
         if before.holder not in ("", membership.clone):
-            if not asked.quiet:
+            if not invocation.quiet:
                 text = f"held by {safe(before.holder)}: watching it for {before.ttl_s} s"
                 print(text, file=sys.stderr, flush=True)
             if not lane.is_silent(before):
@@ -242,9 +242,9 @@ def lease_take(asked: Invocation, *, department: str, ttl_s: int | None) -> Repl
 
 @verb("release", example="yolo-fs team lease release backend", parent=lease)
 @click.argument("department", type=click.Choice([name.value for name in WORKING_NAMES]))
-def lease_release(asked: Invocation, *, department: str) -> Reply:
+def lease_release(invocation: Invocation, *, department: str) -> Reply:
     """Give back a lease that this clone holds: everybody may publish for the department again."""
-    with _in_lane(asked) as (lane, membership):
+    with _open_lane(invocation) as (lane, membership):
         before = next(each for each in lane.leases() if each.dept == department)
         if before.holder != membership.clone:
             finding = Finding(Reason.LEASE_HELD, message=f"it is not held by {membership.clone}")
@@ -254,8 +254,8 @@ def lease_release(asked: Invocation, *, department: str) -> Reply:
 
 
 @contextmanager
-def _in_lane(asked: Invocation) -> Iterator[tuple[Lane, Membership]]:
-    with Repository(asked.start) as repository:
+def _open_lane(invocation: Invocation) -> Iterator[tuple[Lane, Membership]]:
+    with Repository(invocation.start) as repository:
         membership = _required(repository)
         if not membership.remote:
             raise YoloError(
@@ -298,7 +298,7 @@ def _lane(repository: Repository, membership: Membership) -> Lane:
 
 
 def _check_lane(lane: str, remote: str) -> None:
-    """Refuse addresses that no bell can ring at."""
+    """Refuse a lane without a remote, or with addresses of an unknown scheme."""
     if not lane:
         return
     if not remote:
@@ -309,7 +309,7 @@ def _check_lane(lane: str, remote: str) -> None:
 
 
 def _ask(remote: str, places: Sequence[str], name: str, *, yes: bool, with_source: bool) -> None:
-    """Say what will be pushed, and go on only when the user agrees."""
+    """Show what will be pushed, and continue only if the user agrees."""
     others = [place for place in places if place != remote]
     where = f"{remote} ({', '.join(others)})" if others else remote
     more = ", and the branch itself to refs/yolo/lines/ there" if with_source else ""
@@ -352,7 +352,7 @@ def _reply(
             {"path": each.path, "ours": each.ours, "theirs": each.theirs}
             for each in standing.conflicts
         ],
-        "held": [{"path": one.path, "reason": one.reason.value} for one in standing.held],
+        "held": [{"path": held.path, "reason": held.reason.value} for held in standing.held],
         "done": standing.done,
         "machines": to_json(seen),
     }
@@ -360,8 +360,8 @@ def _reply(
     if seen and seen.lane and seen.lane.reason:
         findings.append(Finding(seen.lane.reason, message=seen.lane.what, level=Level.WARNING))
     findings += [
-        Finding(one.reason, one.path, message=one.what, level=Level.WARNING)
-        for one in standing.held
+        Finding(held.reason, held.path, message=held.what, level=Level.WARNING)
+        for held in standing.held
     ]
     code = Exit.DONE if standing.is_agreed else Exit.FINDINGS
 
@@ -395,29 +395,31 @@ def _show(console: Console, membership: Membership, standing: TeamStanding) -> N
 
 
 @verb("forecast", example="yolo-fs forecast --json")
-def forecast(asked: Invocation) -> Reply:
+def forecast(invocation: Invocation) -> Reply:
     """Name the files in which the branches of this repository's work trees will conflict.
 
     Each pair of branches is merged in git's object store alone; no branch and no file changes. Exit
     1 when there is a conflict.
     """
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         lines = lines_of(repository)
-        found = tuple(conflicts_of(repository, lines))
-    code = Exit.FINDINGS if found else Exit.DONE
-    data = {"branches": lines, "conflicts": found}
-    return Reply(data, exit_code=code, show=lambda console: _show_conflicts(console, lines, found))
+        conflicts = tuple(conflicts_of(repository, lines))
+    code = Exit.FINDINGS if conflicts else Exit.DONE
+    data = {"branches": lines, "conflicts": conflicts}
+    return Reply(
+        data, exit_code=code, show=lambda console: _show_conflicts(console, lines, conflicts)
+    )
 
 
 def _show_conflicts(
-    console: Console, lines: tuple[str, ...], found: tuple[ExpectedConflict, ...]
+    console: Console, lines: tuple[str, ...], conflicts: tuple[ExpectedConflict, ...]
 ) -> None:
-    if not found:
+    if not conflicts:
         console.print(
             f"{len(lines)} branches merge with each other without a conflict"
             if len(lines) > 1
             else "there is only one branch: nothing can conflict"
         )
-    for each in found:
+    for each in conflicts:
         names = ", ".join(safe(path) for path in each.paths)
         console.print(f"{safe(each.one)} and {safe(each.other)}: {names}")

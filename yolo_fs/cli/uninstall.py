@@ -1,4 +1,4 @@
-"""`yolo-fs uninstall`: leaves a repository, so that nothing of ours is left but its history."""
+"""`yolo-fs uninstall`: removes everything of ours from a repository except its history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from yolo_fs.protocol.hooks import HOST_BY_NAME
 @click.option(
     "--purge", is_flag=True, help="Take away the planning tree and what 'yolo-fs kept' has, too."
 )
-def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
+def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
     """Take away all that is ours in this repository: daemons, hooks, entries in the settings of
     agents' hosts, merge driver, service, refs and locks, in every work tree.
 
@@ -39,7 +39,7 @@ def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
         if dry_run or part.remove() is not False:
             gone.append(part)
 
-    with Repository(asked.start) as repository:
+    with Repository(invocation.start) as repository:
         check_leaving(repository, purge=purge)
         for root in repository.work_trees():
             with Repository(root) as tree:
@@ -66,14 +66,14 @@ def uninstall(asked: Invocation, *, dry_run: bool, purge: bool) -> Reply:
 
 
 def _hosts(repository: Repository) -> list[Part]:
-    found = []
+    host_parts = []
     for row in HOST_BY_NAME.values():
         parts = parts_of(repository, row)
-        found += [
+        host_parts += [
             Part("host", part.file.path, part.remove)
             for part in parts
             if "yolo-fs" in (part.file.text() or "")
         ]
         if row.name in ROLE_FILES and (files := RoleFiles(repository, row)).is_there():
-            found.append(Part("host", files.path, files.remove))
-    return found
+            host_parts.append(Part("host", files.path, files.remove))
+    return host_parts

@@ -1,5 +1,5 @@
-"""`yolo-fs validate`: check files against the protocol. On a terminal it is shown how far long work
-is; elsewhere, and where it is soon over, nothing.
+"""`yolo-fs validate`: check files against the protocol. On a terminal, long work shows its
+progress.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Result:
-    """What a run found."""
+    """The result of a run."""
 
     checked: int = 0
     findings: list[Finding] = field(default_factory=list)
     files: list[CheckedFile] = field(default_factory=list)
-    """Those of which something was found."""
+    """The files with findings."""
     fixable: Fixable = field(default_factory=Fixable)
 
     @property
@@ -75,7 +75,7 @@ class _Result:
     help="How to answer.",
 )
 def validate(
-    asked: Invocation, *, paths: Sequence[str], staged: bool, kind: str | None, form: str
+    invocation: Invocation, *, paths: Sequence[str], staged: bool, kind: str | None, form: str
 ) -> Reply:
     """Check artifacts, messages, handoffs, state and configuration against the protocol.
 
@@ -84,16 +84,16 @@ def validate(
     """
     if staged and STDIN in paths:
         raise click.UsageError("--staged reads the index, not stdin")
-    validator = Validator(asked.start, kind_named(kind) if kind else None)
+    validator = Validator(invocation.start, kind_named(kind) if kind else None)
     try:
-        files = watched(_checked(validator, paths, staged=staged), "files", quiet=asked.quiet)
-        result = _collected(files)
+        files = watched(_checked(validator, paths, staged=staged), "files", quiet=invocation.quiet)
+        result = _collect_result(files)
         is_whole = staged or not paths
         result.fixable = fixable_of(validator, result.files, of_tree=is_whole)
     finally:
         validator.close()
-    # Where another program's words fill stdout, or people read it, findings are not printed twice.
-    goes_with = result.findings if asked.as_json else ()
+    # Findings must not be printed twice where another format fills stdout, or people read it.
+    goes_with = result.findings if invocation.as_json else ()
     show = _FORMS[form]
     return Reply(result.data(), goes_with, result.exit_code, lambda console: show(console, result))
 
@@ -110,7 +110,7 @@ def _checked(validator: Validator, paths: Sequence[str], *, staged: bool) -> Ite
             yield from validator.paths((path,))
 
 
-def _collected(files: Iterable[CheckedFile]) -> _Result:
+def _collect_result(files: Iterable[CheckedFile]) -> _Result:
     result = _Result()
     for file in files:
         result.checked += 1
@@ -217,7 +217,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
 
 
 def said(finding: Finding) -> str:
-    """Return what a finding says beside its place, fit for a terminal."""
+    """Return the text of a finding without its place, safe for a terminal."""
     at = f"at {finding.at}: " if finding.at else ""
     expected = f"; expected {finding.expected}" if finding.expected else ""
     hint = f". {finding.hint}" if finding.hint else ""
@@ -225,11 +225,11 @@ def said(finding: Finding) -> str:
 
 
 PATIENCE_S = 0.5
-"""How long work may take before anything is shown."""
+"""Seconds of work before progress is shown."""
 _EVERY_S = 0.1
 _CELLS = 24
 CLEARED = "\r\x1b[K"
-"""Takes away what stands on the line of a terminal."""
+"""Clears the current line of a terminal."""
 _Item = TypeVar("_Item")
 
 
@@ -240,7 +240,10 @@ def watched(
     *,
     quiet: bool = False,
 ) -> Iterator[_Item]:
-    """Yield the items, and show on stderr how many there were; `total_of` one: how many in all."""
+    """Yield the items, and show progress on stderr.
+
+    `total_of`: returns the total number from an item.
+    """
     if quiet or not sys.stderr.isatty():
         yield from items
         return
@@ -259,7 +262,7 @@ def watched(
 
 
 def bar(number: int, total: int) -> str:
-    """Return how far it is, as a bar where the total is known."""
+    """Return the progress, as a bar if the total is known."""
     if total <= 0:
         return str(number)
     full = _CELLS * min(number, total) // total

@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 @verb("verify", example="yolo-fs verify main..feature/login")
 @click.argument("revisions", nargs=-1, metavar="[REV-RANGE]")
-def verify(asked: Invocation, *, revisions: Sequence[str]) -> Reply:
+def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
     """Check every commit that a coordinator made: one artifact each, its content, its references,
     subject, trailers.
 
     Needs no daemon and no network. Without REV-RANGE: everything that HEAD contains, and what
     people committed past the git hooks since those are installed.
     """
-    repository = Repository(asked.start)
+    repository = Repository(invocation.start)
     settings = load(repository.root)
     verifier = Verifier(repository, settings)
     faults: list[CommitFault] = []
     count = unknown = 0
     try:
         commits = verifier.verify(*(revisions or (HEAD,)))
-        for one in watched(commits, "commits", lambda each: each.of, quiet=asked.quiet):
-            count = one.number
-            faults += one.faults
-            unknown += not one.is_whole
+        for commit in watched(commits, "commits", lambda each: each.of, quiet=invocation.quiet):
+            count = commit.number
+            faults += commit.faults
+            unknown += not commit.is_whole
         past = [] if revisions else list(past_hooks(repository, settings))
     finally:
         repository.close()

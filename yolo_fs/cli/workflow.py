@@ -1,4 +1,4 @@
-"""`yolo-fs workflow`: who is next, what a step lacks, and where the team's loops stand."""
+"""`yolo-fs workflow`: who is next, what a step lacks, and the state of the team's loops."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def workflow() -> None:
 
 
 class _PhaseLook(NamedTuple):
-    """One phase of one repository, as the branch has it."""
+    """One phase of one repository, as of the branch."""
 
     repository: Repository
     team: Team
@@ -57,8 +57,8 @@ class _PhaseLook(NamedTuple):
 
 
 @contextmanager
-def _scene(asked: Invocation, phase: str) -> Iterator[_PhaseLook]:
-    with Repository(asked.start) as repository:
+def _scene(invocation: Invocation, phase: str) -> Iterator[_PhaseLook]:
+    with Repository(invocation.start) as repository:
         settings = load(repository.root)
         team = Team(repository, settings)
         chosen = spelled_or_at_work(repository, settings, team, phase)
@@ -68,17 +68,17 @@ def _scene(asked: Invocation, phase: str) -> Iterator[_PhaseLook]:
 
 @verb("next", example="yolo-fs workflow next --phase 1", parent=workflow)
 @PHASE
-def next_(asked: Invocation, *, phase: str) -> Reply:
+def next_(invocation: Invocation, *, phase: str) -> Reply:
     """Name the next agent of the phase and each department, its inputs, and what its step lacks."""
-    with _scene(asked, phase) as scene:
-        progress, found = scene.phase.progress, scene.looks
-        loops = [one for one in scene.loops if not one.is_over]
-    turns = [(one.department.value, one.next) for one in progress.departments]
+    with _scene(invocation, phase) as scene:
+        progress, step_looks = scene.phase.progress, scene.looks
+        loops = [loop for loop in scene.loops if not loop.is_over]
+    turns = [(status.department.value, status.next) for status in progress.departments]
     data = {
         "phase": str(progress.phase),
-        "next": _turn_as_json(scene.phase, progress.next, found),
+        "next": _turn_as_json(scene.phase, progress.next, step_looks),
         "departments": {
-            name: _turn_as_json(scene.phase, turn, found, name) for name, turn in turns
+            name: _turn_as_json(scene.phase, turn, step_looks, name) for name, turn in turns
         },
         "waits": {name: needs for name, _ in turns if (needs := _needs_of(scene.phase, name))},
         "loops": loops,
@@ -88,13 +88,13 @@ def next_(asked: Invocation, *, phase: str) -> Reply:
 
 @verb("show", example="yolo-fs workflow show --phase 1", parent=workflow)
 @PHASE
-def show(asked: Invocation, *, phase: str) -> Reply:
+def show(invocation: Invocation, *, phase: str) -> Reply:
     """Show every step with its gates, every loop with its metrics, and what left its lane."""
-    with _scene(asked, phase) as scene:
-        found, loops = scene.looks, scene.loops
+    with _scene(invocation, phase) as scene:
+        step_looks, loops = scene.looks, scene.loops
         findings = out_of_lane(scene.phase.facts)
-    data = {"phase": str(scene.phase.id), "steps": found, "loops": loops}
-    return Reply(data, findings, Exit.DONE, lambda console: _show_all(console, found, loops))
+    data = {"phase": str(scene.phase.id), "steps": step_looks, "loops": loops}
+    return Reply(data, findings, Exit.DONE, lambda console: _show_all(console, step_looks, loops))
 
 
 @verb(
@@ -105,33 +105,33 @@ def show(asked: Invocation, *, phase: str) -> Reply:
 @click.argument("step")
 @PHASE
 @click.option("--reason", "because", required=True, help="Why the step is not needed.")
-def skip_(asked: Invocation, *, step: str, phase: str, because: str) -> Reply:
+def skip_(invocation: Invocation, *, step: str, phase: str, because: str) -> Reply:
     """Declare that a step is skipped, in the phase's execution state; it counts once that file is
     committed.
 
     A mandatory step cannot be skipped, nor one that is complete.
     """
     chosen = find_step(step)
-    with _scene(asked, phase) as scene:
+    with _scene(invocation, phase) as scene:
         settings, now_s = load(scene.repository.root), time.time()
         is_new = skip(scene.repository, settings, scene.phase, chosen, because, now_s)
-    said = "declared skipped" if is_new else "declared skipped already"
+    outcome = "declared skipped" if is_new else "declared skipped already"
     data = {"step": chosen.key, "status": "skipped", "reason": because, "is_new": is_new}
-    return Reply(data, show=lambda console: console.print(f"{chosen.key}: {said}"))
+    return Reply(data, show=lambda console: console.print(f"{chosen.key}: {outcome}"))
 
 
 @verb("check", example="yolo-fs workflow check planning --phase 1", parent=workflow)
 @click.argument("step")
 @PHASE
-def check(asked: Invocation, *, step: str, phase: str) -> Reply:
+def check(invocation: Invocation, *, step: str, phase: str) -> Reply:
     """Check whether evidence shows a step as complete. Exit 1 with what is missing."""
     chosen = find_step(step)
-    with _scene(asked, phase) as scene:
-        found = [one for one in scene.looks if one.progress.step == chosen]
-    is_done = all(one.progress.is_passed for one in found)
-    data = {"step": chosen.key, "complete": is_done, "departments": found}
+    with _scene(invocation, phase) as scene:
+        step_looks = [step_look for step_look in scene.looks if step_look.progress.step == chosen]
+    is_done = all(step_look.progress.is_passed for step_look in step_looks)
+    data = {"step": chosen.key, "complete": is_done, "departments": step_looks}
     code = Exit.DONE if is_done else Exit.FINDINGS
-    return Reply(data, (), code, lambda console: _show_steps(console, found))
+    return Reply(data, (), code, lambda console: _show_steps(console, step_looks))
 
 
 workflow.add_command(check, "complete")  # its name in earlier versions
@@ -139,14 +139,14 @@ workflow.add_command(check, "complete")  # its name in earlier versions
 
 @verb("routes", example="yolo-fs workflow routes /yolo:fix", parent=workflow)
 @click.argument("command", required=False)
-def routes(asked: Invocation, *, command: str | None) -> Reply:
+def routes(invocation: Invocation, *, command: str | None) -> Reply:
     """Tell where a command enters, whom it spawns, how it escalates; of all without COMMAND."""
-    found = [
+    rows = [
         row
         for row in ROUTES
         if command is None or command in (row.command, row.command.split(" ")[0])
     ]
-    if not found:
+    if not rows:
         hint = f"The commands are {', '.join(row.command for row in ROUTES)}."
         raise YoloError(
             Reason.UNKNOWN_NAME,
@@ -155,30 +155,37 @@ def routes(asked: Invocation, *, command: str | None) -> Reply:
             exit_code=Exit.USAGE,
         )
     rules = [row.text for row in ROUTING_RULES]
-    data = {"routes": found, "rules": rules}
-    return Reply(data, show=lambda console: _show_routes(console, found, rules))
+    data = {"routes": rows, "rules": rules}
+    return Reply(data, show=lambda console: _show_routes(console, rows, rules))
 
 
 def _needs_of(phase: Phase, department: str) -> list[str]:
-    """Return what a department waits for that has nobody to go on, or what its gate lacks."""
+    """Return what a department waits for if no step of it can go on, or what its gate lacks."""
     gates = {f"gate:{gate.name}": gate for gate in phase.gates}
-    waits = [one for one in phase.waits if one.waiter == department]
-    at_gate = [one for one in waits if one.on.startswith("gate:")]
-    status = next(one for one in phase.progress.departments if one.department == department)
+    waits = [wait for wait in phase.waits if wait.waiter == department]
+    at_gate = [wait for wait in waits if wait.on.startswith("gate:")]
+    status = next(
+        department_status
+        for department_status in phase.progress.departments
+        if department_status.department == department
+    )
     needs = at_gate or ([] if status.next or status.is_complete else waits)
     return [
-        f"{one.need}: {gates[one.on].missing[0]}" if one.on in gates else one.need for one in needs
+        f"{wait.need}: {gates[wait.on].missing[0]}" if wait.on in gates else wait.need
+        for wait in needs
     ]
 
 
 def _turn_as_json(
-    phase: Phase, turn: Next | None, found: Iterable[StepLook], department: str | None = None
+    phase: Phase, turn: Next | None, step_looks: Iterable[StepLook], department: str | None = None
 ) -> dict[str, Any] | None:
     if turn is None:
         return None
     act = act_for(phase, turn, Dept(department) if department else None)
-    own = [one for one in found if one.progress.step.key == turn.step]
-    look = next((one for one in own if department in (None, one.department)), own[0])
+    own = [step_look for step_look in step_looks if step_look.progress.step.key == turn.step]
+    look = next(
+        (step_look for step_look in own if department in (None, step_look.department)), own[0]
+    )
     gates = {"entry": look.entry, "exit": look.exit}
     return {**act.as_json(), **gates}
 
@@ -205,33 +212,37 @@ def _show_next(console: Console, data: dict[str, Any], loops: list[LoopProgress]
     _show_loops(console, loops)
 
 
-def _show_all(console: Console, found: Iterable[StepLook], loops: Iterable[LoopProgress]) -> None:
-    _show_steps(console, found)
+def _show_all(
+    console: Console, step_looks: Iterable[StepLook], loops: Iterable[LoopProgress]
+) -> None:
+    _show_steps(console, step_looks)
     _show_loops(console, loops)
 
 
-def _show_steps(console: Console, found: Iterable[StepLook]) -> None:
-    for one in found:
-        step = one.progress.step
-        where = one.department.value if one.department else "(phase)"
-        by = f" by {one.progress.by}" if one.progress.by else ""
+def _show_steps(console: Console, step_looks: Iterable[StepLook]) -> None:
+    for step_look in step_looks:
+        step = step_look.progress.step
+        where = step_look.department.value if step_look.department else "(phase)"
+        by = f" by {step_look.progress.by}" if step_look.progress.by else ""
         console.print(
-            safe(f"{step.number:>4} {step.key:16} {where:9} {one.progress.standing.value}{by}")
+            safe(
+                f"{step.number:>4} {step.key:16} {where:9} {step_look.progress.standing.value}{by}"
+            )
         )
-        for lack in one.missing:
+        for lack in step_look.missing:
             console.print(f"       lacks: {safe(lack)}")
 
 
 def _show_loops(console: Console, loops: Iterable[LoopProgress]) -> None:
-    for one in loops:
-        console.print(safe(str(one), 500))
-        if one.metrics:
-            listed = (f"{name} {value}" for name, value in to_json(one.metrics).items())
+    for loop in loops:
+        console.print(safe(str(loop), 500))
+        if loop.metrics:
+            listed = (f"{name} {value}" for name, value in to_json(loop.metrics).items())
             console.print(f"  {safe('; '.join(listed), 500)}")
 
 
-def _show_routes(console: Console, found: Iterable[Route], rules: Iterable[str]) -> None:
-    for row in found:
+def _show_routes(console: Console, rows: Iterable[Route], rules: Iterable[str]) -> None:
+    for row in rows:
         console.print(f"{row.command}: {' → '.join(row.chain)}")
         console.print(f"  escalation: {row.escalation}")
     for number, text in enumerate(rules, 1):

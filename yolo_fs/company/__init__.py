@@ -1,1 +1,1 @@
-"""The company that runs: agents that are started, watched and never lost."""
+"""Runs the company: starts, watches and tracks agents."""

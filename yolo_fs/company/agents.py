@@ -1,8 +1,8 @@
-"""Processes of agents: started in a group of their own, found again by pid and start time, asked to
-stop, and ended: their group alone, never by a name.
+"""Processes of agents: started in their own group, found again by pid and start time, asked to
+stop, and ended, by their group alone, never by a name.
 
-What a folder says of a process counts with a proof alone: one that came with the repository would
-have us end whom it likes.
+A folder's statement about a process needs a proof of origin: otherwise a folder that came with the
+repository could make us end any process.
 """
 
 from __future__ import annotations
@@ -35,22 +35,23 @@ _REQUEST = "shutdown_request.json"
 
 
 class Process(NamedTuple):
-    """One process of an agent, as it can be found again by another of ours."""
+    """One process of an agent, in a form by which another process of ours can find it again."""
 
     pid: int
     start: int | None
-    """In ticks since boot: pid and this name it."""
+    """In ticks since boot; with the pid, it identifies the process."""
     boot: str
 
     @property
     def is_alive(self) -> bool:
-        """Whether this very process still runs; one that only waits to be noticed does not."""
+        """Whether this very process still runs; a zombie does not."""
         return self.owns_its_number and is_running(self.pid)
 
     @property
     def owns_its_number(self) -> bool:
-        """Whether its number still means it, or what it left in its group: since another boot, or
-        once the system has given the number to another process, it means a stranger.
+        """Whether its pid still belongs to it or to what it left in its group.
+
+        After a reboot, or once the system has reused the pid, it belongs to a foreign process.
         """
         return self.boot == boot_id() and start_time(self.pid) in (None, self.start)
 
@@ -58,10 +59,10 @@ class Process(NamedTuple):
 def start(
     words: Sequence[str], root: str, folder: str, brief: str, more: Mapping[str, str]
 ) -> tuple[subprocess.Popen[bytes], Process]:
-    """Start an agent. `folder`: ours, new, for its brief, stream and number.
+    """Start an agent. `folder`: ours, new, for its brief, stream and pid.
 
-    The process writes its number itself before it becomes the program: whoever comes after a runner
-    that was killed finds each agent that there is.
+    The process writes its own pid before it executes the program, so that after a runner was
+    killed, the next one finds every agent.
 
     Raises:
         YoloError: FILE_MISSING for a program that is not there.
@@ -103,9 +104,9 @@ def start(
 
 
 def note_of(folder: str, process: Process) -> bytes:
-    """Return what the folder of an agent says of its process."""
-    said = {**process._asdict(), "proof": _proof(folder, process)}
-    return json.dumps(said).encode()
+    """Return the record of an agent's process for its folder."""
+    note = {**process._asdict(), "proof": _proof(folder, process)}
+    return json.dumps(note).encode()
 
 
 def _proof(folder: str, process: Process) -> str:
@@ -113,19 +114,19 @@ def _proof(folder: str, process: Process) -> str:
 
 
 def found_in(folder: str) -> Process | None:
-    """Return the process that an agent's folder names; None where none of ours was started."""
-    said = read_json(os.path.join(folder, _PID))
-    pid = said.get("pid") if isinstance(said, dict) else None
-    if not isinstance(said, dict) or not isinstance(pid, int) or pid <= 1:
+    """Return the process that an agent's folder records; None if none of ours was started."""
+    note = read_json(os.path.join(folder, _PID))
+    pid = note.get("pid") if isinstance(note, dict) else None
+    if not isinstance(note, dict) or not isinstance(pid, int) or pid <= 1:
         return None  # a signal to group 0 or 1 goes to others
-    process = Process(pid, said.get("start"), str(said.get("boot")))
+    process = Process(pid, note.get("start"), str(note.get("boot")))
     expected = _proof(folder, process).encode()
-    is_proved = expected and hmac.compare_digest(expected, str(said.get("proof")).encode())
+    is_proved = expected and hmac.compare_digest(expected, str(note.get("proof")).encode())
     return process if is_proved else None
 
 
 def printed(folder: str, name: str) -> BinaryIO:
-    """Open what an agent printed.
+    """Open the output of an agent.
 
     Raises:
         OSError: nothing did, or it is no file any more, such as a link or a pipe.
@@ -137,7 +138,9 @@ def printed(folder: str, name: str) -> BinaryIO:
 
 
 def ask_to_stop(process: Process, folder: str, deadline_s: int, reason: str) -> None:
-    """Send the request of the shutdown protocol: a file beside the brief, and TERM to the agent."""
+    """Send the request of the shutdown protocol: a file beside the brief, and SIGTERM to the
+    agent.
+    """
     request = {"type": "shutdown_request", "reason": reason, "deadline_seconds": deadline_s}
     write_text(os.path.join(folder, _REQUEST), json.dumps(request) + "\n", durable=False)
     if process.is_alive:
@@ -146,7 +149,7 @@ def ask_to_stop(process: Process, folder: str, deadline_s: int, reason: str) -> 
 
 
 def end_group(process: Process) -> None:
-    """End an agent and whatever it left in its group, which none but its children can join."""
+    """End an agent and everything left in its group, which only its descendants can join."""
     if process.owns_its_number:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""What an agent says in place of a tool that its role has not: the content of its file, a decision.
+"""The answer of an agent in place of a tool that its role lacks: the content of a file, a decision.
 
-The roster gives some roles nothing to write or to run with; whoever starts them writes what they
-found, word for word. It is judged like any other file.
+The roster gives some roles no tool to write or to run commands; the runner writes their answer for
+them, word for word. It is validated like any other file.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _FENCE = re.compile(r"(`{3,})[\w-]*[ \t]*\n?")
 _SAID = re.compile(r"^(Decision|Escalate): +(\S.*)$", re.MULTILINE)
 
 OPTION = " | "
-"""Before each option of what is handed up; the first is the one recommended."""
+"""Separates the options of an escalation; the first is the recommended one."""
 
 
 class Spoken(NamedTuple):
-    """What of an act its agent cannot do by itself."""
+    """The parts of an act that its agent has no tool for, and states in its answer."""
 
     files: tuple[str, ...] = ()
-    """Paths whose content it says."""
+    """Paths whose content the answer gives."""
     decides: bool = False
-    """It says what the act's command is to record."""
+    """The answer gives what the act's command is to record."""
 
 
 NOTHING_SPOKEN = Spoken()
@@ -49,8 +49,9 @@ def spoken_by(actor: Actor, writes: Sequence[str], command: str) -> Spoken:
 
 
 def contents_in(answer: str, files: Sequence[str]) -> Mapping[str, str]:
-    """Return path → content: the last fenced blocks of an answer, one for each file; nothing where
-    there are fewer.
+    """Return path → content: the last fenced blocks of an answer, one per file.
+
+    Return nothing if there are fewer blocks than files.
     """
     blocks = [*_blocks_in(answer.replace("\r\n", "\n"))]
     if not files or len(blocks) < len(files):
@@ -59,7 +60,7 @@ def contents_in(answer: str, files: Sequence[str]) -> Mapping[str, str]:
 
 
 def _blocks_in(text: str) -> Iterator[str]:
-    """Yield what stands between two fences of one length; what is not closed is no block."""
+    """Yield the text between two fences of the same length; an unclosed block does not count."""
     fence, lines = "", list[str]()
     for line in text.splitlines(keepends=True):
         if fence and line.rstrip() == fence:
@@ -72,11 +73,12 @@ def _blocks_in(text: str) -> Iterator[str]:
 
 
 def decision_in(answer: str) -> tuple[str, str]:
-    """Return `Decision` or `Escalate` and what was said after it, of the last such line; empty
-    texts where there is none.
+    """Return `Decision` or `Escalate` and the text after it, from the last such line.
+
+    Both are empty if there is no such line.
     """
-    found = _SAID.findall(answer)
-    return found[-1] if found else ("", "")
+    matches = _SAID.findall(answer)
+    return matches[-1] if matches else ("", "")
 
 
 def put(root: str, contents: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What an agent is given for one act: a text, and the variables of its environment."""
+"""The input of an agent for one act: a text, and environment variables."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _lines(
         yield f"Run: {act.turn.command}"
     yield from _task(phase, act)
     yield from _list("Read", _reads(phase, act))
-    yield from _list("Write", (_written(one) for one in act.writes if one not in spoken.files))
+    yield from _list("Write", (_written(path) for path in act.writes if path not in spoken.files))
     yield from _list("End with the whole content, each in one fenced block, of", spoken.files)
     if not can_commit and act.role in _WITH_SOURCE:
         yield "Commit nothing: your source is committed for you once you end."
@@ -69,7 +69,7 @@ def _lines(
     yield from _list("Your step still lacks", act.lacks)
     if any("is older than" in lack for lack in act.lacks):
         yield "Judge again, and say when: a file with the content that it had is no new verdict."
-    yield from _list("Your last try was not enough", (safe(one, _LONGEST) for one in reasons))
+    yield from _list("Your last try was not enough", (safe(reason, _LONGEST) for reason in reasons))
     if spoken.files or spoken.decides:
         yield "Whatever else you say is nobody's: the runner puts this into its place."
     elif act.turn.command and "escalate" in act.turn.command:
@@ -98,7 +98,8 @@ def _task(phase: Phase, act: Act) -> Iterator[str]:
 
 def _reads(phase: Phase, act: Act) -> Sequence[str]:
     own = next(
-        (one for one in phase.progress.departments if one.department == act.department), None
+        (status for status in phase.progress.departments if status.department == act.department),
+        None,
     )
     files = input_files(phase.facts, act.turn, own)
     return files or act.turn.inputs
@@ -118,16 +119,16 @@ def _written(path: str) -> str:
 
 
 def _list(title: str, items: Iterator[str] | Sequence[str]) -> Iterator[str]:
-    found = list(items)
-    if found:
+    entries = list(items)
+    if entries:
         yield f"{title}:"
-        yield from (f"- {one}" for one in found)
+        yield from (f"- {entry}" for entry in entries)
 
 
 def variables_of(
     phase: Phase, act: Act, run: str, brief_path: str, attempt: int
 ) -> Mapping[str, str]:
-    """Return the variables by which a process of any host knows its act."""
+    """Return the environment variables that describe an act to a process of any host."""
     department = act.department or SHARED_NAMES[0]
     return {
         "YOLO_FS_AGENT": f"yolo-{act.agent}",

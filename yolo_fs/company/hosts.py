@@ -1,7 +1,7 @@
-"""The programs that play an agent: a row for each, how it is started and how its stream is read.
+"""The programs that run an agent: a row for each, how it is started and how its stream is parsed.
 
-What is started is named by the user: on the command line, or in git's configuration of this user
-(`git config --global yolo-fs.host.claude …`). What a repository says of it never counts.
+The user names the program: on the command line, or in git's configuration of this user (`git config
+--global yolo-fs.host.claude …`). The repository's own configuration never counts.
 """
 
 from __future__ import annotations
@@ -17,36 +17,35 @@ from yolo_fs.git.repository import Repository
 
 _SECTION = "yolo-fs.host."
 _LINE_BYTES = 1 << 20
-"""Longest line of a stream that is read; whatever is longer says nothing."""
+"""Maximum length of a stream's line; a longer line is ignored."""
 _LIMIT_STATUS = 429
 _LARGEST = 10**9
-"""Of a number of a bill, so that many of them can be added."""
+"""Upper limit of a number in a bill, so that many can be added."""
 
 
 class StreamNote(NamedTuple):
-    """What one line of an agent's stream says."""
+    """The content of one line of an agent's stream."""
 
     tokens: int = 0
     cost_usd: float = 0.0
     is_limited: bool = False
-    """Its host has to wait: HTTP 429."""
+    """The host is rate-limited: HTTP 429."""
     tool: str = ""
     text: str = ""
     answer: str = ""
-    """Its last message, whole, where this line has it."""
+    """The full last message, if this line has it."""
 
 
-class Host(NamedTuple):
-    """One row."""
+class HostProgram(NamedTuple):
+    """One program that runs agents."""
 
     name: str
     command: str
-    """Split as a shell splits words; the gaps of `roles.gaps_of` are filled in."""
+    """Split like a shell command; the gaps of `roles.gaps_of` are filled in."""
     read: Callable[[Mapping[str, Any]], StreamNote]
     keeps_to_roster: bool = False
-    """It gives an agent the tools of the roster and no others: what a role has no tool for, it
-    says in its last message.
-    """
+    """It gives an agent exactly the tools of the roster. What a role has no tool for, it states in
+    its last message."""
     can_commit: bool = True
     """Whether `.git` can be written where its agents work; else their source is committed in their
     name once they have ended.
@@ -63,8 +62,8 @@ def _filled(word: str, names: Mapping[str, str]) -> str:
     return word
 
 
-def notes_in(host: Host, data: bytes) -> Iterator[StreamNote]:
-    """Yield what whole lines of a stream say; a line that is no JSON is text."""
+def notes_in(host: HostProgram, data: bytes) -> Iterator[StreamNote]:
+    """Yield the notes in the complete lines of a stream; a line that is not JSON is text."""
     for line in data.split(b"\n"):
         if not line.strip() or len(line) > _LINE_BYTES:
             continue
@@ -79,7 +78,7 @@ def notes_in(host: Host, data: bytes) -> Iterator[StreamNote]:
 
 
 def read_claude(line: Mapping[str, Any]) -> StreamNote:
-    """Read a line of `--output-format stream-json`; its last one has the bill."""
+    """Parse a line of `--output-format stream-json`; the last one has the bill."""
     if line.get("type") == "result":
         tokens, cost_usd = _bill_of_claude(line)
         return StreamNote(
@@ -119,7 +118,7 @@ def _bill_of_claude(line: Mapping[str, Any]) -> tuple[int, float]:
 
 
 def read_codex(line: Mapping[str, Any]) -> StreamNote:
-    """Read a line of `codex exec --json`; each turn that ends says what it used."""
+    """Parse a line of `codex exec --json`; the end of each turn has its usage."""
     item = line.get("item")
     item = item if isinstance(item, Mapping) else {}
     kind = _text(item.get("type"))
@@ -150,7 +149,7 @@ def _sum(usage: object, keys: Sequence[str] = _COUNTED) -> int:
 
 
 def _amount(value: object) -> int | float:
-    """Return a number of a bill, 0 for what is none: nobody earns a budget by a line."""
+    """Return a number of a bill, 0 if it is invalid: no line may increase the budget."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return min(max(value, 0), _LARGEST)
@@ -177,8 +176,8 @@ def _text(value: object) -> str:
 
 
 HOSTS = (
-    Host("command", "", read_claude),
-    Host(
+    HostProgram("command", "", read_claude),
+    HostProgram(
         "claude",
         "claude -p --plugin-dir {plugin} --agent yolo:yolo-{agent}"
         " --output-format stream-json --verbose --permission-mode acceptEdits"
@@ -186,7 +185,7 @@ HOSTS = (
         read_claude,
         keeps_to_roster=True,
     ),
-    Host(
+    HostProgram(
         "codex",
         "codex exec --json --sandbox {sandbox} -c developer_instructions={definition} -",
         read_codex,
@@ -194,22 +193,22 @@ HOSTS = (
         can_commit=False,  # its sandbox shows .git read-only, so that nobody plants a hook
     ),
 )
-"""What plays an agent. `command` is the row for everything else."""
+"""Programs that run an agent. `command` is the row for any other program."""
 
 HOST_BY_NAME = {row.name: row for row in HOSTS}
 
 
-def host_for(repository: Repository, name: str, given: str) -> Host:
+def host_for(repository: Repository, name: str, given: str) -> HostProgram:
     """Return the host that the user names, with its command line.
 
-    `given`: of the command line; empty for what the user's git configuration says, else the row's.
+    `given`: from the command line; empty for the user's git configuration, else the row's default.
 
     Raises:
         YoloError: EMPTY_VALUE where nothing says which program; BAD_FORMAT for a broken quote.
     """
     row = HOST_BY_NAME[name]
-    settings = (one for one in repository.settings() if not one.is_of_repository)
-    own = {one.key: one.value for one in settings}
+    settings = (setting for setting in repository.settings() if not setting.is_of_repository)
+    own = {setting.key: setting.value for setting in settings}
     command = given or own.get(f"{_SECTION}{name}", "") or row.command
     try:
         words: Sequence[str] = shlex.split(command)
@@ -240,8 +239,8 @@ def host_for(repository: Repository, name: str, given: str) -> Host:
 
 
 def chosen_name(repository: Repository) -> str:
-    """Return the host that the user prefers by `yolo-fs.host.default`; claude without one."""
-    settings = (one for one in repository.settings() if not one.is_of_repository)
-    own = {one.key: one.value for one in settings}
+    """Return the host set in `yolo-fs.host.default` by the user; claude by default."""
+    settings = (setting for setting in repository.settings() if not setting.is_of_repository)
+    own = {setting.key: setting.value for setting in settings}
     name = own.get(f"{_SECTION}default", "claude")
     return name if name in HOST_BY_NAME else "claude"

@@ -1,5 +1,5 @@
-"""Who of the company is at work, and what each run cost: `company runs`, `status`, the page and the
-report show the same.
+"""The agents at work and the cost of each run, for `company runs`, `status`, the page and the
+report alike.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 
 def overview(repository: Repository, phase: str = "") -> list[dict[str, Any]]:
-    """Return the runs that are remembered, oldest first: each with its acts and its bill.
+    """Return the stored runs, oldest first, each with its acts and its bill.
 
-    `phase`: name of the directory of the only one that is asked for.
+    `phase`: name of a phase directory to select; empty for all.
 
     Raises:
         YoloError: what keeps them is damaged.
@@ -36,13 +36,13 @@ def _as_json(repository: Repository, run: Run) -> dict[str, Any]:
 
 def _bill(run: Run, key: str) -> dict[str, dict[str, Any]]:
     """Return starts, tokens and cost for each value of a key; of a role its budget as well."""
-    found: dict[str, dict[str, Any]] = {}
+    bill: dict[str, dict[str, Any]] = {}
     for act in run.acts:
-        row = found.setdefault(getattr(act, key), _empty(act, key))
+        row = bill.setdefault(getattr(act, key), _empty(act, key))
         row["starts"] += 1
         row["tokens"] += act.tokens
         row["cost_usd"] = round(row["cost_usd"] + act.cost_usd, 6)
-    return found
+    return bill
 
 
 def _empty(act: RunAct, key: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which phase a run is about: the open one, or a new one that is named after an intent."""
+"""The phase of a run: the open one, or a new one named after an intent."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class ChosenPhase(NamedTuple):
 def chosen_phase(
     repository: Repository, settings: Settings, intent: str, spelled: str, *, make: bool
 ) -> ChosenPhase:
-    """Return the phase that is spelled, else the first that is open, else a new one for an intent.
+    """Return the given phase, else the first open one, else a new one for an intent.
 
-    `make`: make the folder of a new phase.
+    `make`: create the folder of a new phase.
 
     Raises:
         YoloError: NOT_INITIALISED; UNKNOWN_NAME for a phase that is not there; EMPTY_VALUE where
@@ -58,14 +58,14 @@ def chosen_phase(
     else:
         numbers = (int(phase.number) for phase in phases_in(repository.root))
         name = f"{max(numbers, default=0) + 1:02}-{slug}"
-    found = PhaseId.parse(name)
-    if found is None:
+    phase_id = PhaseId.parse(name)
+    if phase_id is None:
         raise YoloError(Reason.BAD_NAME, f"{safe(name)} is no phase", exit_code=Exit.USAGE)
-    return ChosenPhase(found, is_new=True)
+    return ChosenPhase(phase_id, is_new=True)
 
 
 def slug_of(intent: str) -> str:
-    """Return the name of a phase that an intent gives: its first words."""
+    """Return the phase name for an intent: its first words."""
     words = re.findall(r"[a-z0-9]+", intent.lower())
     slug = ""
     for word in words:

@@ -1,4 +1,4 @@
-"""What a host's command line says of one agent, so that it is started in its role."""
+"""The parts of a host's command line that depend on the agent, so that it starts in its role."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _PROGRAM = "yolo-fs"
 
 
 def gaps_of(repository: Repository, act: Act, command: str) -> Mapping[str, str]:
-    """Return the gaps of a command line and what fills them; only those that it has.
+    """Return the gaps of a command line with their values, without unused ones.
 
     `{plugin}`: the folder of our plugin; `{sandbox}` and `{definition}`: of the agent, the text
     quoted as TOML and JSON quote it.
     """
-    found = {
+    gaps = {
         "agent": act.agent,
         "role": act.role,
         "department": str(act.department or SHARED_NAMES[0]),
@@ -34,18 +34,18 @@ def gaps_of(repository: Repository, act: Act, command: str) -> Mapping[str, str]
         from yolo_fs.protocol.roster import agent
 
         own = Definition(agent(act.agent))
-        found["definition"] = json.dumps(text_of(own), ensure_ascii=False)
-        found["sandbox"] = sandbox_of(own)
-    return found
+        gaps["definition"] = json.dumps(text_of(own), ensure_ascii=False)
+        gaps["sandbox"] = sandbox_of(own)
+    return gaps
 
 
 def plugin_folder(repository: Repository) -> str:
-    """Return where the runner keeps our plugin for the hosts that it starts."""
+    """Return the folder of our plugin for the hosts that the runner starts."""
     return os.path.join(repository.own_dir, FOLDER, "plugin")
 
 
 def make_plugin(repository: Repository, command: str) -> None:
-    """Have the plugin there where a command line names it."""
+    """Create the plugin if a command line names it."""
     if "{plugin}" in command:
         from yolo_fs.definitions.plugin import write_own_plugin
 
@@ -53,7 +53,7 @@ def make_plugin(repository: Repository, command: str) -> None:
 
 
 def path_with_us() -> Mapping[str, str]:
-    """Return the PATH of an agent where it would not find `yolo-fs`, which it and its hooks run."""
+    """Return a PATH for an agent that would not find `yolo-fs`, which it and its hooks run."""
     folder = os.path.dirname(sys.executable)
     if shutil.which(_PROGRAM) or not os.access(os.path.join(folder, _PROGRAM), os.X_OK):
         return {}

@@ -1,9 +1,9 @@
-"""The runner: starts an agent for each act that the branch waits for, watches it, and believes only
+"""The runner: starts an agent for each act that the branch waits for, watches it, and trusts only
 the branch.
 
-It decides nothing: `phase.acts` names the acts, the tables say who reports to whom, and an
-act is done when the branch no longer waits for it. What a runner that is killed leaves is in
-`state.db` and in git; the next one goes on from there.
+It makes no decisions: `phase.acts` names the acts, the tables define who reports to whom, and an
+act is done when the branch no longer waits for it. The state of a killed runner is in `state.db`
+and in git; the next one continues from there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from yolo_fs.company.answers import (
     spoken_by,
 )
 from yolo_fs.company.brief import brief_of, variables_of
-from yolo_fs.company.hosts import Host, notes_in
+from yolo_fs.company.hosts import HostProgram, notes_in
 from yolo_fs.company.roles import gaps_of, make_plugin, path_with_us
 from yolo_fs.company.runs import FOLDER, Run, RunAct, new_run, runs, save
 from yolo_fs.company.source import source_of
@@ -64,34 +64,35 @@ from yolo_fs.tasks.service import commit_task
 from yolo_fs.workspace import Settings, company_lock_path, load
 
 TICK_S = 0.03
-"""Between two looks at the processes and the branch."""
+"""Seconds between two checks of the processes and the branch."""
 _SETTLE_S = 1.0
-"""How long the branch may take, beyond the daemon's quiet time, to have what an agent wrote."""
+"""Seconds, beyond the daemon's quiet time, until the branch must have an agent's files."""
 _FOLLOWS_S = 15.0
-"""How long the log of escalations may take to say that a task goes on, once a commit shows it."""
+"""Seconds until the escalation log must show that a task continues, once a commit shows it."""
 _PENDING_S = 40.0
-"""How long a file may be pending: longer than the daemon waits for the end of a last line."""
+"""Seconds that a file may be pending: longer than the daemon waits for the end of a last line."""
 _PATIENCE_S = {
     CandidateState.COMMITTED: 0.0,
     CandidateState.PENDING: _PENDING_S,
     CandidateState.HELD: 15.0,
     CandidateState.REJECTED: 0.0,
 }
-"""How long an agent's file may stand so: most that is held waits for another git to end."""
+"""Seconds that an agent's file may stay in a state: most held files wait for another git process.
+"""
 _GIVEN_UP = "agent"
 """Kind of the inbox for an act that was given up."""
 _ASKED = frozenset({"escalation", "decision", "deadlock"})
-"""Kinds of the inbox that hold up a run whose act is a person's."""
+"""Kinds of the inbox that block a run whose act is a person's."""
 _TRIES = 2
 """Times that an act is tried before the next level is asked, and again once that has decided."""
 _SHOWN = 5
-"""Findings of one file that the next try is told at once."""
+"""Findings of one file that are passed to the next try."""
 _MOST_STARTS = 8
-"""Times that an act is started in one run, whatever it moves: more is a circle."""
+"""Starts of an act in one run, whatever its effect; more would be a loop."""
 _LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
-"""How long nobody is started after a host was refused for its rate, the first time, the second …"""
+"""Seconds without new starts after a host's rate limit: the first time, the second …"""
 _STREAM_BYTES = 64 * 1024 * 1024
-"""Longest stream of an act; an agent that prints more is ended."""
+"""Maximum size of an act's stream; an agent that prints more is ended."""
 _LONGEST_TEXT = 60
 _DONE = "as specified"
 """What the subject of a commit says, where its agent says nothing that fits."""
@@ -100,12 +101,12 @@ _TAIL_BYTES = 4096
 _COMMITS_LOOKED_AT = 50
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """How a run ended."""
 
     SHIPPED = "shipped"
     DONE = "done"
-    """A chain that ships nothing has come to its end."""
+    """A chain that ships nothing is complete."""
     WAITS = "waits for a person"
     GIVEN_UP = "given up"
     BUDGET = "budget used up"
@@ -113,23 +114,23 @@ class Outcome(StrEnum):
 
 
 class RunOptions(NamedTuple):
-    """What whoever starts a run asks for."""
+    """Options of a run."""
 
     max_agents: int = 3
     budget_usd: float | None = None
     max_tokens: int | None = None
     approve: frozenset[str] = frozenset()
-    """`plan` and `ship`: where a person is asked though nobody has to decide."""
+    """`plan` and `ship`: points where a person is asked although no decision is required."""
     chain: str = ""
-    """The command of the routing table, where it is not go."""
+    """The command of the routing table, if it is not go."""
     team: str = ""
-    """The size of the team; empty for what the configuration says."""
+    """The size of the team; empty for the configured one."""
 
 
 class RunResult(NamedTuple):
-    """What became of a run."""
+    """The result of a run."""
 
-    outcome: Outcome
+    outcome: RunOutcome
     run: Run
     waiting: tuple[InboxItem, ...] = ()
     given_up: tuple[str, ...] = ()
@@ -137,9 +138,9 @@ class RunResult(NamedTuple):
 
 
 Listener = Callable[[str, Mapping[str, Any]], None]
-"""Is told of each event: its name, and what it is about."""
+"""Receives each event: its name and its data."""
 Ask = Callable[[Sequence[InboxItem]], Collection[str]]
-"""Asks a person, and returns the ids of what was settled."""
+"""Asks a person, and returns the ids of the settled items."""
 
 
 @dataclass
@@ -151,9 +152,9 @@ class _Working:
     folder: str
     process: agents.Process
     child: subprocess.Popen[bytes] | None
-    """None for one that a runner before us started."""
+    """None if an earlier runner started it."""
     read: int = 0
-    """Bytes of its stream that were read."""
+    """Bytes of its stream that are already parsed."""
     sign_at: float = field(default_factory=time.monotonic)
     stamps: tuple[object, ...] = ()
     asked_at: float | None = None
@@ -161,9 +162,9 @@ class _Working:
     ended_at: float | None = None
     is_limited: bool = False
     answer: str = ""
-    """Its last message, where its host tells it."""
+    """Its last message, if its host reports it."""
     why: str = ""
-    """Why it was asked to stop or ended."""
+    """Why it was asked to stop, or why it ended."""
 
     @property
     def exit_code(self) -> int | None:
@@ -178,13 +179,14 @@ class Runner:
         repository: Repository,
         settings: Settings,
         phase: PhaseId,
-        host: Host,
+        host: HostProgram,
         options: RunOptions,
         tell: Listener,
         ask: Ask = lambda _: (),
     ):
-        """`tell`: hears of everything that happens. `ask`: is asked where nobody can go on without
-        a person; by itself nobody is there.
+        """`tell`: receives every event.
+
+        `ask`: called when the run needs a person; by default nobody answers.
         """
         self._repository, self._settings, self._id = repository, settings, phase
         self._host, self._options, self._tell, self._ask = host, options, tell, ask
@@ -192,18 +194,18 @@ class Runner:
         self._team = Team(repository, settings)
         self._working: list[_Working] = []
         self._failures: dict[tuple[str, ...], tuple[tuple[object, ...], list[str]]] = {}
-        """Act → what it lacked when it was tried, and why each try was not enough."""
+        """Act → what it lacked when it was tried, and why each try failed."""
         self._starts: dict[tuple[str, ...], int] = {}
         self._given_up: dict[tuple[str, ...], tuple[tuple[object, ...], str]] = {}
         """Act → what it lacked when it was given up, and why."""
         self._asked: dict[tuple[str, ...], tuple[object, ...]] = {}
-        """Act that was handed up → what it lacked, until the branch has the escalation."""
+        """Escalated act → what it lacked, until the branch has the escalation."""
         self._advice: dict[tuple[str, ...], Advice] = {}
         """Act → the decision that its agent's report-to is asked for, until the branch has it."""
         self._advised: dict[tuple[str, ...], tuple[object, ...]] = {}
         """Act → what it lacked when its agent's report-to was asked."""
         self._approved: set[str] = set()
-        """What a person was asked before an act, and agreed to."""
+        """What a person has approved before an act."""
         self._limits = 0
         self._wait_until = 0.0
         self._interrupts = 0
@@ -214,25 +216,28 @@ class Runner:
         self._analysis_wanted = False
         self._quiet_from: float | None = None
         self._quiet_tip: str | None = None
-        """What the branch was since nobody could be started."""
+        """The tip of the branch since nothing could be started."""
 
     # --- the run ----------------------------------------------------------------------------------
 
     def interrupt(self) -> None:
-        """Start nobody any more; the second time: end who is at work."""
+        """Start no more agents; when called again, end those at work."""
         self._interrupts += 1
 
     @property
     def working(self) -> Sequence[RunAct]:
-        """Who is at work."""
-        return [one.record for one in self._working]
+        """The acts at work."""
+        return [worker.record for worker in self._working]
 
     @property
     def run_record(self) -> Run:
         return self._run
 
     def run(self, intent: str, *, analyze: bool) -> RunResult:
-        """Go on until the phase is shipped, or nobody can go on. `analyze`: classify first."""
+        """Run until the phase is shipped or the run is blocked.
+
+        `analyze`: classify the intent first.
+        """
         with self._alone():
             self._take_over(intent)
             self._tell("run.started", {"run": self._run.id, "phase": str(self._id)})
@@ -243,9 +248,9 @@ class Runner:
                 self._end_all("the runner failed")
                 self._end_run("failed")
                 raise
-            given_up = tuple(self._given_up[act.key][1] for act in self._hopeless)
-            if outcome is Outcome.GIVEN_UP and not given_up:
-                given_up = tuple(map(_without_end, self._open_acts)) or (_NOTHING_OPEN,)
+            given_up = tuple(self._given_up[act.key][1] for act in self._hopeless_acts)
+            if outcome is RunOutcome.GIVEN_UP and not given_up:
+                given_up = tuple(map(_describe_unfinished, self._open_acts)) or (_NOTHING_OPEN,)
             self._end_run(outcome.value, given_up)
             return RunResult(outcome, self._run, waiting, given_up)
 
@@ -276,8 +281,8 @@ class Runner:
             yield
 
     def _take_over(self, intent: str) -> None:
-        """Go on with a run that was not ended, and with the agents that it left."""
-        left = [one for one in runs(self._repository) if one.ended is None]
+        """Continue an unfinished run, with the agents that it left."""
+        left = [old_run for old_run in runs(self._repository) if old_run.ended is None]
         for run in left:
             if run.phase == str(self._id):
                 self._run = run
@@ -296,7 +301,7 @@ class Runner:
             process = agents.found_in(folder)
             turn = Next(record.step, record.agent, (), record.task)
             department = Dept(record.department) if record.department else None
-            act = self._same_act(record.key) or Act(turn, department)
+            act = self._find_same_act(record.key) or Act(turn, department)
             if process is None or not process.is_alive or run.phase != str(self._id):
                 if process is not None:
                     agents.end_group(process)
@@ -309,7 +314,7 @@ class Runner:
             self._tell("agent.found", self._about(record) | {"pid": process.pid})
 
     def _bill(self, left: _Working) -> None:
-        """Count what an agent used that ended while nobody watched it."""
+        """Add the usage of an agent that ended while no runner was watching."""
         left.record.tokens, left.record.cost_usd = 0, 0.0
         left.ended_at, left.is_limited = (
             time.monotonic(),
@@ -317,11 +322,11 @@ class Runner:
         )  # its host may be asked again by now
         self._read_to_end(left)
 
-    def _same_act(self, key: Sequence[str]) -> Act | None:
+    def _find_same_act(self, key: Sequence[str]) -> Act | None:
         self._look()
         return next((act for act in self._acts if list(act.key) == list(key)), None)
 
-    def _loop(self) -> tuple[Outcome, tuple[InboxItem, ...]]:
+    def _loop(self) -> tuple[RunOutcome, tuple[InboxItem, ...]]:
         while True:
             self._watch()
             self._look()
@@ -334,28 +339,28 @@ class Runner:
                 self._end_all("interrupted")
             if not self._working and not started:
                 if self._interrupts:
-                    return Outcome.INTERRUPTED, ()
+                    return RunOutcome.INTERRUPTED, ()
                 if self._is_over_budget:
-                    item = self._item_of_budget()
+                    item = self._build_budget_item()
                     if self._is_settled((item,)):
                         self._raise_budget()
                     elif not self._interrupts:
-                        return Outcome.BUDGET, (item,)
+                        return RunOutcome.BUDGET, (item,)
                 elif not self._may_start_later() and self._is_quiet():
                     waiting = tuple(self._waiting())
                     if self._is_settled(waiting) or self._interrupts:
                         continue
                     waits = any(one.kind != _GIVEN_UP for one in waiting)
-                    return (Outcome.WAITS if waits else Outcome.GIVEN_UP), waiting
+                    return (RunOutcome.WAITS if waits else RunOutcome.GIVEN_UP), waiting
             time.sleep(TICK_S)
 
     def _is_settled(self, items: Sequence[InboxItem]) -> bool:
-        """Return whether a person who was asked has settled any of it, so that the run goes on."""
+        """Ask a person, and return whether any item was settled, so that the run continues."""
         if not items or self._interrupts:
             return False
-        settled = {one for one in self._ask(items) if not self._interrupts}
+        settled = {name for name in self._ask(items) if not self._interrupts}
         self._approved |= settled
-        for act in self._hopeless:
+        for act in self._hopeless_acts:
             if _name_of_approval(act) in settled:
                 self._given_up.pop(act.key)
                 self._advised.pop(act.key, None)
@@ -363,7 +368,7 @@ class Runner:
         return bool(settled)
 
     def _raise_budget(self) -> None:
-        """Allow as much again as was asked for at first."""
+        """Raise the budget by its original amount."""
         money, tokens = self._budget
         if money is not None:
             money += self._run.cost_usd
@@ -371,13 +376,13 @@ class Runner:
             tokens += self._run.tokens
         self._options = self._options._replace(budget_usd=money, max_tokens=tokens)
 
-    def _ended(self, phase: Phase | None) -> Outcome | None:
-        """Return how a run ends that has nothing left to do."""
+    def _ended(self, phase: Phase | None) -> RunOutcome | None:
+        """Return the outcome of a run that has nothing left to do; None while it has."""
         if phase is None or self._stage() is not None:
             return None
         if self._ends_with_its_chain:
-            return Outcome.DONE
-        return Outcome.SHIPPED if phase.is_complete else None
+            return RunOutcome.DONE
+        return RunOutcome.SHIPPED if phase.is_complete else None
 
     # --- what the branch waits for ----------------------------------------------------------------
 
@@ -399,11 +404,16 @@ class Runner:
                 self._failures[key] = advice.about.basis, [*advice.tried, said]
 
     def _is_quiet(self) -> bool:
-        """Return whether the branch has all that was written, such as the answer of a person, or
-        has had the time for it: what is held waits for another git, mostly our own daemon's.
+        """Return whether the branch has everything that was written, such as a person's answer.
+
+        Also true once there was enough time for it: a held file waits for another git process,
+        mostly one of our own daemon.
         """
-        found = report(self._repository, self._settings)
-        patience_s = max((_PATIENCE_S[one.standing] for one in found.listing.unsettled), default=0)
+        status_report = report(self._repository, self._settings)
+        patience_s = max(
+            (_PATIENCE_S[candidate.standing] for candidate in status_report.listing.unsettled),
+            default=0,
+        )
         if self._asked:  # the branch is about to have what was handed up
             patience_s = _PENDING_S
         now = time.monotonic()
@@ -417,9 +427,9 @@ class Runner:
         first = self._stage() or self._analysis()
         if first is None and self._ends_with_its_chain:
             return ()  # its last agent may still be about to end
-        return tuple(map(self._or_advice, (first,) if first else self._acts))
+        return tuple(map(self._replace_by_advice, (first,) if first else self._acts))
 
-    def _or_advice(self, act: Act) -> Act:
+    def _replace_by_advice(self, act: Act) -> Act:
         """Return the act of whoever is asked how to go on with an act; else the act itself."""
         advice = self._advice.get(act.key)
         return advice.own if advice and advice.about.basis == act.basis else act
@@ -429,15 +439,15 @@ class Runner:
         return bool(self._options.chain) and self._options.chain not in GOES_ON
 
     def _stage(self) -> Act | None:
-        """Return the first act of the run's chain that is not done; None after the last one."""
+        """Return the first act of the run's chain that is not done; None if all are."""
         if self._phase is None:
             return None
         for stage in CHAINS.get(self._options.chain, ()):
             does = f"{stage.does}: {safe(self._run.intent, 300)}"
             act = act_of_stage(self._phase, stage.role, stage.kind, stage.step, does)
             now = self._blobs(act)
-            begun = [one for one in self._run.acts if one.key == list(act.key)]
-            if not any(one.before != now or one.outcome == "done" for one in begun):
+            begun = [run_act for run_act in self._run.acts if run_act.key == list(act.key)]
+            if not any(run_act.before != now or run_act.outcome == "done" for run_act in begun):
                 return act._replace(lacks=(f"{act.writes[0]} has nothing of it ({now[:12]})",))
         return None
 
@@ -446,7 +456,7 @@ class Runner:
         return ",".join(self._repository.blob_at(tip, path) or "-" for path in act.writes)
 
     def _analysis(self) -> Act | None:
-        """The first act of an intent: what it is, and how much of the company it needs."""
+        """Return the first act for an intent: what it is, and how much of the company it needs."""
         phase = self._phase
         if not self._analysis_wanted or phase is None or phase.facts.of_kind("analysis"):
             return None
@@ -455,41 +465,46 @@ class Runner:
         return None if self._is_hopeless(act) else act
 
     def _is_hopeless(self, act: Act) -> bool:
-        """Return whether an act was given up, and nothing of it has changed since."""
+        """Return whether an act was given up and nothing it depends on has changed since."""
         given_up, _ = self._given_up.get(act.key, (None, ""))
         return act.basis in (given_up, self._asked.get(act.key))
 
     @property
-    def _hopeless(self) -> Sequence[Act]:
+    def _hopeless_acts(self) -> Sequence[Act]:
         """The open acts that were given up."""
         acts = [act for act in self._open_acts if act.key in self._given_up]
         return [act for act in acts if self._is_hopeless(act)]
 
     def _waiting(self) -> Iterator[InboxItem]:
-        """Yield what a person has to do before the run can go on: of the inbox, and what the run
-        itself was told to ask.
+        """Yield what a person has to do before the run can continue.
+
+        That is in the inbox, or is a checkpoint from the options of the run.
         """
         acts = self._open_acts
         for act in acts:
-            if question := self._checkpoint(act):
+            if question := self._checkpoint_before(act):
                 name = _name_of_approval(act)
-                said = f"{question}: {act.turn.sentence}"
-                yield InboxItem(name, "approval", "", said, (), self._go_on)
-        for act in self._hopeless:
-            said = f"{self._given_up[act.key][1]}: try it again?"
-            yield InboxItem(_name_of_approval(act), _GIVEN_UP, "", said, (), self._go_on)
+                sentence = f"{question}: {act.turn.sentence}"
+                yield InboxItem(name, "approval", "", sentence, (), self._go_on)
+        for act in self._hopeless_acts:
+            sentence = f"{self._given_up[act.key][1]}: try it again?"
+            yield InboxItem(_name_of_approval(act), _GIVEN_UP, "", sentence, (), self._go_on)
         asks = any(act.is_of_person for act in acts)
         written = {path for act in acts for path in act.writes}
         with closing(StatusObserver(self._repository)) as observer:
             items = observer.look().inbox
-        yield from (one for one in items if one.id in written or (asks and one.kind in _ASKED))
+        yield from (
+            inbox_item
+            for inbox_item in items
+            if inbox_item.id in written or (asks and inbox_item.kind in _ASKED)
+        )
 
     @property
     def _go_on(self) -> str:
         return f"yolo-fs go --phase {int(self._id.number)}"
 
-    def _checkpoint(self, act: Act) -> str:
-        """Return what a person is to approve before an act; empty for nothing."""
+    def _checkpoint_before(self, act: Act) -> str:
+        """Return what a person has to approve before an act; empty if nothing."""
         step = act.turn.step
         if _name_of_approval(act) in self._approved:
             return ""
@@ -499,7 +514,7 @@ class Runner:
             return "approve the sign-off"
         return ""
 
-    def _item_of_budget(self) -> InboxItem:
+    def _build_budget_item(self) -> InboxItem:
         spent = f"{self._run.cost_usd:.2f} USD, {self._run.tokens} tokens"
         return InboxItem("budget", "budget", "", f"{spent} are used up: go on?", (), self._go_on)
 
@@ -513,30 +528,36 @@ class Runner:
     # --- starting ---------------------------------------------------------------------------------
 
     def _may_start_later(self) -> bool:
-        return time.monotonic() < self._wait_until and bool(list(self._startable()))
+        return time.monotonic() < self._wait_until and bool(list(self._find_startable_acts()))
 
-    def _startable(self) -> Iterator[Act]:
-        busy = {one.act.key for one in self._working}
-        occupied = {one.record.agent for one in self._working}
+    def _find_startable_acts(self) -> Iterator[Act]:
+        busy = {worker.act.key for worker in self._working}
+        occupied = {worker.record.agent for worker in self._working}
         for act in self._open_acts:
             is_free = act.key not in busy and act.agent not in occupied
             is_free = is_free and not self._is_hopeless(act) and not self._is_made_for(act)
-            if is_free and not act.is_of_person and not self._checkpoint(act):
+            if is_free and not act.is_of_person and not self._checkpoint_before(act):
                 yield act
 
     def _is_made_for(self, act: Act) -> bool:
-        """Return whether an agent still works on what an act follows from: it may write once more
-        what the branch has already.
+        """Return whether an agent still works on the input of an act.
+
+        It may still change files that the branch already has.
         """
-        open_ = {one.key for one in self._open_acts}
-        made = [one.act.department for one in self._working if one.act.key not in open_]
-        return any(act.department == one or None in (act.department, one) for one in made)
+        open_ = {open_act.key for open_act in self._open_acts}
+        made = [worker.act.department for worker in self._working if worker.act.key not in open_]
+        return any(
+            act.department == department or None in (act.department, department)
+            for department in made
+        )
 
     def _start_some(self) -> bool:
-        """Start who can go on, or do what needs no agent; return whether anything was begun."""
+        """Start one act that is ready, or do one that needs no agent; return whether there was
+        one.
+        """
         if time.monotonic() < self._wait_until:
             return False
-        for act in self._startable():
+        for act in self._find_startable_acts():
             if len(self._working) >= self._options.max_agents:
                 return False
             if act.turn.step == "signoff" and act.turn.command:
@@ -549,7 +570,7 @@ class Runner:
         return False
 
     def _sign_off(self, act: Act) -> None:
-        """Step 11 writes no file by hand: its command is run in the Lead's name."""
+        """Run the command of step 11 in the Lead's name: the step writes no file by hand."""
         assert self._phase is not None
         by = Access(self._repository, self._settings, self._team).actor(act.agent)
         try:
@@ -582,7 +603,7 @@ class Runner:
             act,
             self._run.intent,
             reasons,
-            self._spoken(act),
+            self._spoken_of(act),
             can_commit=self._host.can_commit,
         )
         path = os.path.join(folder, agents.BRIEF)
@@ -609,7 +630,7 @@ class Runner:
         assert self._phase is not None
         for act in self._open_acts:
             brief = brief_of(
-                self._phase, act, intent, (), self._spoken(act), can_commit=self._host.can_commit
+                self._phase, act, intent, (), self._spoken_of(act), can_commit=self._host.can_commit
             )
             yield act, self.words_of(act), brief
 
@@ -620,75 +641,78 @@ class Runner:
     # --- watching ---------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        for one in list(self._working):
-            self._read(one)
-            if one.ended_at is None and self._has_ended(one):
-                one.ended_at = time.monotonic()
-                agents.end_group(one.process)
-                self._read_to_end(one)
-                self._put_answer(one)
-                if not self._host.can_commit and not one.exit_code and not one.why:
-                    self._commit_source(one)
-            if one.ended_at is None:
-                self._hold_to_time(one)
-            elif self._is_judged(one):
-                self._working.remove(one)
+        for worker in list(self._working):
+            self._read(worker)
+            if worker.ended_at is None and self._has_ended(worker):
+                worker.ended_at = time.monotonic()
+                agents.end_group(worker.process)
+                self._read_to_end(worker)
+                self._put_answer(worker)
+                if not self._host.can_commit and not worker.exit_code and not worker.why:
+                    self._commit_source(worker)
+            if worker.ended_at is None:
+                self._hold_to_time(worker)
+            elif self._is_judged(worker):
+                self._working.remove(worker)
 
-    def _has_ended(self, one: _Working) -> bool:
-        if one.child is not None:
-            return one.child.poll() is not None
-        return not one.process.is_alive
+    def _has_ended(self, worker: _Working) -> bool:
+        if worker.child is not None:
+            return worker.child.poll() is not None
+        return not worker.process.is_alive
 
-    def _read(self, one: _Working) -> None:
-        """Read what is new in the stream of an agent."""
-        with suppress(OSError), agents.printed(one.folder, agents.STREAM) as file:
+    def _read(self, worker: _Working) -> None:
+        """Parse the new part of an agent's stream."""
+        with suppress(OSError), agents.printed(worker.folder, agents.STREAM) as file:
             size = os.fstat(file.fileno()).st_size
-            if size > _STREAM_BYTES and one.ended_at is None:
-                one.why = one.why or "it printed too much"
-                agents.end_group(one.process)
+            if size > _STREAM_BYTES and worker.ended_at is None:
+                worker.why = worker.why or "it printed too much"
+                agents.end_group(worker.process)
                 return
-            if size <= one.read:
+            if size <= worker.read:
                 return
-            file.seek(one.read)
+            file.seek(worker.read)
             data = file.read(_READ_BYTES)
         end = data.rfind(b"\n") + 1
-        if not end and len(data) < _READ_BYTES and one.ended_at is None:
+        if not end and len(data) < _READ_BYTES and worker.ended_at is None:
             return
-        one.read += end or len(data)
-        one.sign_at = time.monotonic()
+        worker.read += end or len(data)
+        worker.sign_at = time.monotonic()
         for note in notes_in(self._host, data[: end or len(data)]):
-            one.record.tokens += note.tokens
-            one.record.cost_usd += note.cost_usd
-            one.record.tool = note.tool or one.record.tool
-            one.answer = note.answer or one.answer
-            if note.is_limited and not one.is_limited:
-                one.is_limited = True
-                self._limit(one)
+            worker.record.tokens += note.tokens
+            worker.record.cost_usd += note.cost_usd
+            worker.record.tool = note.tool or worker.record.tool
+            worker.answer = note.answer or worker.answer
+            if note.is_limited and not worker.is_limited:
+                worker.is_limited = True
+                self._limit(worker)
 
-    def _read_to_end(self, one: _Working) -> None:
+    def _read_to_end(self, worker: _Working) -> None:
         before = -1
-        while one.read != before:
-            before = one.read
-            self._read(one)
+        while worker.read != before:
+            before = worker.read
+            self._read(worker)
 
-    def _spoken(self, act: Act) -> Spoken:
+    def _spoken_of(self, act: Act) -> Spoken:
         if not self._host.keeps_to_roster:
             return NOTHING_SPOKEN
         access = Access(self._repository, self._settings, self._team)
         return spoken_by(access.actor(act.agent), act.writes, act.turn.command)
 
-    def _put_answer(self, one: _Working) -> None:
-        """Do what an agent has said that it has no tool to do; files that are there anew stay."""
-        spoken = self._spoken(one.act)
-        if one.why or not one.answer or self._stamps(one.act) != one.stamps:
+    def _put_answer(self, worker: _Working) -> None:
+        """Carry out what an agent's answer contains for lack of a tool.
+
+        Files that the agent has changed itself stay.
+        """
+        spoken = self._spoken_of(worker.act)
+        if worker.why or not worker.answer or self._stamps(worker.act) != worker.stamps:
             return
         try:
-            if contents := contents_in(one.answer, spoken.files):
+            if contents := contents_in(worker.answer, spoken.files):
                 put(self._repository.root, contents)
-            if spoken.decides and (escalation := _escalation_of(one.act)):
-                self._record(escalation, one.act.agent, *decision_in(one.answer))
+            if spoken.decides and (escalation := _escalation_of(worker.act)):
+                self._record(escalation, worker.act.agent, *decision_in(worker.answer))
         except YoloError as error:
-            one.why = error.message
+            worker.why = error.message
 
     def _commit_source(self, one: _Working) -> None:
         """Commit what an agent has made whose host lets it commit nothing, in its name."""
@@ -703,143 +727,147 @@ class Runner:
                     one.why = error.message
 
     def _record(self, name: EscalationId, agent: str, move: str, text: str) -> None:
-        """Record a decision, or that the next level is asked, in an agent's name."""
+        """Record a decision or an escalation to the next level in an agent's name."""
         service = Escalations(self._repository, self._settings)
         why, *options = (safe(part.strip(), 1000) for part in text.split(OPTION))
-        said = EscalationRequest(agent=agent, reason=why)
+        request = EscalationRequest(agent=agent, reason=why)
         if move == "Decision":
-            service.resolve(name, said._replace(decision=safe(text, 1000)))
+            service.resolve(name, request._replace(decision=safe(text, 1000)))
         elif move:
             best = options[0] if options else why
-            asked = said._replace(evidence=(why,), options=tuple(options), recommendation=best)
-            service.raise_(name, asked)
+            full_request = request._replace(
+                evidence=(why,), options=tuple(options), recommendation=best
+            )
+            service.raise_(name, full_request)
 
-    def _limit(self, one: _Working) -> None:
+    def _limit(self, worker: _Working) -> None:
         wait_s = _LIMIT_WAITS_S[min(self._limits, len(_LIMIT_WAITS_S) - 1)]
         self._limits += 1
         self._wait_until = time.monotonic() + wait_s
-        self._tell("host.limited", self._about(one.record) | {"wait_s": wait_s})
+        self._tell("host.limited", self._about(worker.record) | {"wait_s": wait_s})
 
     def _stamps(self, act: Act) -> tuple[object, ...]:
-        found = []
+        stamps = []
         for path in act.writes:
             with suppress(OSError):
-                said = os.stat(os.path.join(self._repository.root, path))
-                found.append((path, said.st_mtime_ns, said.st_size))
-        return tuple(found)
+                status = os.stat(os.path.join(self._repository.root, path))
+                stamps.append((path, status.st_mtime_ns, status.st_size))
+        return tuple(stamps)
 
-    def _hold_to_time(self, one: _Working) -> None:
-        """Ask an agent to stop that is silent for too long; end it after the deadline."""
+    def _hold_to_time(self, worker: _Working) -> None:
+        """Ask an agent to stop after too long a silence; end it after the deadline."""
         now, rules = time.monotonic(), self._settings.config.company
-        if one.asked_at is not None:
-            if now - one.asked_at > rules.deadline_s:
-                self._tell("agent.ended", self._about(one.record) | {"why": "ignored the deadline"})
-                agents.end_group(one.process)
+        if worker.asked_at is not None:
+            if now - worker.asked_at > rules.deadline_s:
+                self._tell(
+                    "agent.ended", self._about(worker.record) | {"why": "ignored the deadline"}
+                )
+                agents.end_group(worker.process)
             return
-        if now - one.sign_at <= rules.silent_s:
+        if now - worker.sign_at <= rules.silent_s:
             return
-        stamps = self._stamps(one.act)
-        if stamps != one.stamps:
-            one.stamps, one.sign_at = stamps, now
+        stamps = self._stamps(worker.act)
+        if stamps != worker.stamps:
+            worker.stamps, worker.sign_at = stamps, now
             return
-        self._ask_to_stop(one, f"it was silent for {rules.silent_s} s")
+        self._ask_to_stop(worker, f"it was silent for {rules.silent_s} s")
 
-    def _ask_to_stop(self, one: _Working, why: str) -> None:
-        one.asked_at, one.why = time.monotonic(), why
+    def _ask_to_stop(self, worker: _Working, why: str) -> None:
+        worker.asked_at, worker.why = time.monotonic(), why
         deadline_s = self._settings.config.company.deadline_s
-        agents.ask_to_stop(one.process, one.folder, deadline_s, "timeout")
-        self._tell("agent.asked_to_stop", self._about(one.record) | {"why": why})
+        agents.ask_to_stop(worker.process, worker.folder, deadline_s, "timeout")
+        self._tell("agent.asked_to_stop", self._about(worker.record) | {"why": why})
 
     def _end_all(self, why: str) -> None:
-        for one in self._working:
-            one.why = one.why or why
-            agents.end_group(one.process)
+        for worker in self._working:
+            worker.why = worker.why or why
+            agents.end_group(worker.process)
 
     # --- judging ----------------------------------------------------------------------------------
 
-    def _is_judged(self, one: _Working) -> bool:
-        """Return whether it is known what an agent that has ended leaves."""
-        assert one.ended_at is not None
+    def _is_judged(self, worker: _Working) -> bool:
+        """Return whether the result of an ended agent is known."""
+        assert worker.ended_at is not None
         self._look()
-        waited_s = time.monotonic() - one.ended_at
-        settle_s = _FOLLOWS_S if self._is_carried_on(one) else _SETTLE_S
+        waited_s = time.monotonic() - worker.ended_at
+        settle_s = _FOLLOWS_S if self._is_carried_on(worker) else _SETTLE_S
         settle_s += self._settings.policy.settle_ms / 1000
-        same = next((act for act in self._open_acts if act.key == one.act.key), None)
-        if same is None or same.basis != one.act.basis:
-            if waited_s < settle_s and self._has_written_again(one.act):
+        same = next((act for act in self._open_acts if act.key == worker.act.key), None)
+        if same is None or same.basis != worker.act.basis:
+            if waited_s < settle_s and self._has_written_again(worker.act):
                 return False
-            if not self._host.can_commit and one.act.role == Role.TESTER:
-                self._commit_source(one)  # the branch has the plan of the tests now
-            self._close(one, "done")
-            self._failures.pop(one.act.key, None)
-            if same is not None and self._starts.get(one.act.key, 0) >= _MOST_STARTS:
+            if not self._host.can_commit and worker.act.role == Role.TESTER:
+                self._commit_source(worker)  # the branch has the plan of the tests now
+            self._close(worker, "done")
+            self._failures.pop(worker.act.key, None)
+            if same is not None and self._starts.get(worker.act.key, 0) >= _MOST_STARTS:
                 self._escalate(same, [f"it was started {_MOST_STARTS} times, and is not over"])
             return True
-        if waited_s < settle_s and self._is_unseen(one.act):
+        if waited_s < settle_s and self._is_unseen(worker.act):
             return False
-        mine = self._unsettled_of(one.act)
+        mine = self._unsettled_of(worker.act)
         patience_s = max((_PATIENCE_S[each.standing] for each in mine), default=0.0)
         if waited_s < patience_s:
             return False
         self._fail(
-            one, same, [reason for each in mine for reason in _refusals(each.path, each.verdict)]
+            worker, same, [reason for each in mine for reason in _refusals(each.path, each.verdict)]
         )
         return True
 
     def _unsettled_of(self, act: Act) -> Sequence[Candidate]:
-        """Return the files of an act that the branch does not have as they are."""
-        found = report(self._repository, self._settings)
-        return [each for each in found.listing.unsettled if each.path in act.writes]
+        """Return the files of an act that differ from the branch."""
+        status_report = report(self._repository, self._settings)
+        return [each for each in status_report.listing.unsettled if each.path in act.writes]
 
     def _has_written_again(self, act: Act) -> bool:
-        """Return whether the branch is about to have another version of an act's files."""
+        """Return whether another version of an act's files is about to be committed."""
         pending = CandidateState.PENDING
         return any(each.standing is pending for each in self._unsettled_of(act))
 
-    def _is_carried_on(self, one: _Working) -> bool:
-        """Return whether a commit since its start goes on with a task whose escalation is open."""
-        escalation, tip = _escalation_of(one.act), self._repository.head().tip
+    def _is_carried_on(self, worker: _Working) -> bool:
+        """Return whether a commit since its start continues a task whose escalation is open."""
+        escalation, tip = _escalation_of(worker.act), self._repository.head().tip
         if escalation is None or tip is None:
             return False
         return any(
-            commit.at_s >= int(one.record.started)
+            commit.at_s >= int(worker.record.started)
             and resumes(escalation, commit.subject, is_only=True)
             for commit in log(self._repository, tip, limit=_COMMITS_LOOKED_AT)
         )
 
     def _is_unseen(self, act: Act) -> bool:
-        """Return whether the branch may still get something of an act."""
+        """Return whether something of an act may still arrive on the branch."""
         for path in act.writes:
             full = os.path.join(self._repository.root, path)
             if os.path.lexists(full) and self._stamps(act):
                 return True
         return bool(act.turn.command)
 
-    def _fail(self, one: _Working, act: Act, refused: Sequence[str]) -> None:
+    def _fail(self, worker: _Working, act: Act, refused: Sequence[str]) -> None:
         reasons = list(refused)
-        if one.why:
-            reasons.append(one.why)
-        if one.exit_code:
-            said = f", saying: {safe(one.answer.strip(), 300)}" if one.answer.strip() else ""
-            reasons.append(f"its process ended with {_ending(one.exit_code)}{said}")
+        if worker.why:
+            reasons.append(worker.why)
+        if worker.exit_code:
+            said = f", saying: {safe(worker.answer.strip(), 300)}" if worker.answer.strip() else ""
+            reasons.append(f"its process ended with {_ending(worker.exit_code)}{said}")
         missing = [path for path in act.writes if not self._is_there(path)]
         if missing:
             reasons.append(f"not written: {', '.join(missing)}")
-        reasons += self._refused_source(act)
+        reasons += self._explain_refused_source(act)
         lacks = shortened(act.lacks, 3, shown_by="'yolo-fs workflow next'", between="; ")
         reasons += [lacks or act.turn.why] if lacks or act.turn.why else []
         if act.writes and not refused and not missing:
-            had = one.record.before
+            had = worker.record.before
             is_same = "-" not in had and self._blobs(act) == had
-            if is_same or self._stamps(act) == one.stamps:
+            if is_same or self._stamps(act) == worker.stamps:
                 reasons.append("its files have nothing new")
-        if last := _last_line(one.folder):
+        if last := _read_last_error(worker.folder):
             reasons.append(f"it said: {last}")
         reasons = reasons or ["nothing of it is on the branch"]
-        if one.is_limited:  # the host was refused, not the agent
-            self._close(one, "limited by its host")
+        if worker.is_limited:  # the host was refused, not the agent
+            self._close(worker, "limited by its host")
             return
-        self._close(one, f"not enough: {reasons[0]}")
+        self._close(worker, f"not enough: {reasons[0]}")
         basis, before = self._failures.get(act.key, (act.basis, []))
         tried = [*(before if basis == act.basis else []), "; ".join(reasons)]
         self._failures[act.key] = (act.basis, tried)
@@ -847,32 +875,32 @@ class Runner:
         if len(tried) >= most or self._starts.get(act.key, 0) >= _MOST_STARTS:
             self._escalate(act, tried)
 
-    def _refused_source(self, act: Act) -> list[str]:
-        """Return what keeps the source of a task from being committed."""
+    def _explain_refused_source(self, act: Act) -> list[str]:
+        """Return what prevents the source of a task from being committed."""
         sources = [path for path in act.writes if not path.startswith(f"{PLANNING_ROOT}/")]
         if not act.task or not sources:
             return []
         access = Access(self._repository, self._settings, self._team)
         with suppress(YoloError):
             actor = access.actor(act.agent)
-            refused = [access.write(actor, f"{self._repository.root}/{one}") for one in sources]
-            said = [
-                f"{path} is not {act.agent}'s: {one.rule}"
-                for path, one in zip(sources, refused, strict=True)
-                if not one.allowed
+            refused = [access.write(actor, f"{self._repository.root}/{path}") for path in sources]
+            reasons = [
+                f"{path} is not {act.agent}'s: {decision.rule}"
+                for path, decision in zip(sources, refused, strict=True)
+                if not decision.allowed
             ]
-            return said or [f"no commit of {act.task} is on the branch"]
+            return reasons or [f"no commit of {act.task} is on the branch"]
         return []
 
     def _is_there(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self._repository.root, path))
 
-    def _close(self, one: _Working, outcome: str) -> None:
-        one.record.ended, one.record.outcome = time.time(), outcome
+    def _close(self, worker: _Working, outcome: str) -> None:
+        worker.record.ended, worker.record.outcome = time.time(), outcome
         save(self._repository, self._run)
-        spent = {"tokens": one.record.tokens, "cost_usd": one.record.cost_usd}
-        told = self._about(one.record) | {"outcome": outcome} | spent
-        self._tell("agent.done" if outcome == "done" else "agent.failed", told)
+        spent = {"tokens": worker.record.tokens, "cost_usd": worker.record.cost_usd}
+        details = self._about(worker.record) | {"outcome": outcome} | spent
+        self._tell("agent.done" if outcome == "done" else "agent.failed", details)
 
     # --- up the chain -----------------------------------------------------------------------------
 
@@ -884,7 +912,7 @@ class Runner:
         self._failures.pop(act.key, None)
         self._starts.pop(act.key, None)
         try:
-            moved = self._moved_up(act, tried)
+            moved = self._move_up(act, tried)
         except YoloError as error:
             moved = ""
             tried = [*tried, error.message]
@@ -914,23 +942,23 @@ class Runner:
         self._tell("act.escalated", {"agent": act.agent, "to": above, "why": tried[-1]})
         return True
 
-    def _moved_up(self, act: Act, tried: Sequence[str]) -> str:
-        """Return who holds it now; empty where the log of escalations has no place for it."""
+    def _move_up(self, act: Act, tried: Sequence[str]) -> str:
+        """Return who holds it now; empty if the escalation log cannot hold it."""
         service = Escalations(self._repository, self._settings)
-        said = EscalationRequest(
+        request = EscalationRequest(
             agent=act.agent,
             reason=f"{act.turn.sentence}: not done after {len(tried)} tries",
             boundary="The runner starts an agent twice, then the next level decides",
-            evidence=tuple(safe(one, 500) for one in tried),
+            evidence=tuple(safe(attempt, 500) for attempt in tried),
             recommendation="Say what is to be done otherwise, or do without it",
             options=("try again", "do without it"),
             severity="blocking",
         )
         escalation = _escalation_of(act)
         if act.turn.command and escalation:
-            done = service.raise_(escalation, said)
+            done = service.raise_(escalation, request)
         elif task := self._task_of(act):
-            done = service.open(said._replace(task=task))
+            done = service.open(request._replace(task=task))
         else:
             return ""
         if done.is_refused or done.progress is None:
@@ -938,22 +966,24 @@ class Runner:
         return done.progress.agent
 
     def _task_of(self, act: Act) -> str:
-        """Return the task that an act is about; of one that sums a plan up, its last one."""
+        """Return the task of an act; for the summary of a plan, the plan's last task."""
         if act.task:
             return act.task
         is_summary = act.turn.step == "implementation" and act.turn.task
         if not is_summary or self._phase is None:
             return ""
         plans = plans_of(self._phase.facts, act.department)
-        tasks = [f"{one.id}/{line.get('id')}" for one in plans for line in one.tasks
-                 if str(one.id) == act.plan]  # fmt: skip
+        tasks = [f"{plan.id}/{line.get('id')}" for plan in plans for line in plan.tasks
+                 if str(plan.id) == act.plan]  # fmt: skip
         return tasks[-1] if tasks and TaskRef.parse(tasks[-1]) else ""
 
     def _report_to(self, agent: str) -> str:
         assert self._phase is not None
         with suppress(YoloError):
             access = Access(self._repository, self._settings, self._team)
-            return next((one.name for one in superiors(access.actor(agent))), Role.USER.value)
+            return next(
+                (superior.name for superior in superiors(access.actor(agent))), Role.USER.value
+            )
         return Role.USER.value
 
     def _about(self, record: RunAct) -> dict[str, Any]:
@@ -966,7 +996,7 @@ class Runner:
 _NOTHING_OPEN = "the phase is not complete, and no act of it is open: see 'yolo-fs workflow next'"
 
 
-def _without_end(act: Act) -> str:
+def _describe_unfinished(act: Act) -> str:
     lacks = shortened(act.lacks, 3, shown_by="'yolo-fs workflow next'", between="; ")
     return safe(f"{act.turn.sentence}: {lacks or 'it is not on the branch'}", 1000)
 
@@ -989,8 +1019,8 @@ def _refusals(path: str, verdict: object) -> Iterator[str]:
         yield f"{name} is held: {verdict.reason.value}: {verdict.reason.sentence}"
 
 
-def _last_line(folder: str) -> str:
-    """Return the last words that an agent printed on its standard error."""
+def _read_last_error(folder: str) -> str:
+    """Return the last line that an agent printed on its standard error."""
     with suppress(OSError), agents.printed(folder, agents.ERRORS) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
         lines = file.read().decode("utf-8", "replace").strip().splitlines()

@@ -1,6 +1,6 @@
-"""The runs of the company in one work tree: who ran, since when, what it cost, what became of it.
+"""The runs of the company in one work tree: who ran, since when, the cost and the outcome.
 
-They are one value in `state.db`. A run that never ended belongs to a runner that was killed.
+They are one value in `state.db`. An unfinished run belongs to a runner that was killed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from yolo_fs.system.store import Damaged
 from yolo_fs.workspace import COMPANY_RUNS
 
 MOST_RUNS = 20
-"""Runs that are remembered."""
+"""Number of runs that are stored."""
 FOLDER = "company"
 
 
@@ -34,15 +34,15 @@ class RunAct:
     """Seconds since the epoch."""
     ended: float | None = None
     outcome: str = ""
-    """`done`, or why it was not; empty while it runs."""
+    """`done`, or why it is not done; empty while it runs."""
     tokens: int = 0
     cost_usd: float = 0.0
     tool: str = ""
-    """The last one that its stream named."""
+    """The last tool that its stream named."""
     key: list[str] = field(default_factory=list)
-    """What names the act."""
+    """Key of the act."""
     before: str = ""
-    """What the branch had of its files when it began."""
+    """What the branch had of its files at its start."""
 
 
 @dataclass
@@ -69,17 +69,17 @@ class Run:
         return sum(act.cost_usd for act in self.acts)
 
     def folder(self, repository: Repository, act: RunAct) -> str:
-        """Return where the brief and the stream of an act lie."""
+        """Return the folder with the brief and the stream of an act."""
         name = f"{self.id}-{act.number:03}-{act.agent}"
         return os.path.join(repository.own_dir, FOLDER, name)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as it is kept and shown."""
+        """Return the run as it is stored and shown."""
         return asdict(self) | {"tokens": self.tokens, "cost_usd": round(self.cost_usd, 6)}
 
 
 def runs(repository: Repository) -> list[Run]:
-    """Return the runs that are remembered, oldest first.
+    """Return the stored runs, oldest first.
 
     Raises:
         YoloError: what keeps them is damaged.
@@ -88,17 +88,17 @@ def runs(repository: Repository) -> list[Run]:
 
 
 def save(repository: Repository, run: Run) -> None:
-    """Remember a run as it is now."""
+    """Store a run in its current state."""
 
     def with_run(before: dict[str, Any] | Damaged | None) -> dict[str, Any]:
-        others = [one for one in _runs(repository, before) if one.id != run.id]
-        return {"runs": [one.as_json() for one in (*others, run)][-MOST_RUNS:]}
+        others = [other for other in _runs(repository, before) if other.id != run.id]
+        return {"runs": [kept_run.as_json() for kept_run in (*others, run)][-MOST_RUNS:]}
 
     COMPANY_RUNS.update(repository, with_run)
 
 
 def new_run(phase: str, intent: str, host: str) -> Run:
-    """Return a run that begins now."""
+    """Return a run that starts now."""
     stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime())
     return Run(f"R{stamp}{os.urandom(2).hex()}", phase, intent, host, time.time())
 
@@ -106,11 +106,11 @@ def new_run(phase: str, intent: str, host: str) -> Run:
 def _runs(repository: Repository, content: dict[str, Any] | Damaged | None) -> list[Run]:
     if isinstance(content, Damaged):
         raise COMPANY_RUNS.refusal(repository, content)
-    return [_run(one) for one in content["runs"]] if content else []
+    return [_run(entry) for entry in content["runs"]] if content else []
 
 
 def _run(value: dict[str, Any]) -> Run:
-    acts = [RunAct(**_known(RunAct, one)) for one in value.get("acts", ())]
+    acts = [RunAct(**_known(RunAct, act)) for act in value.get("acts", ())]
     given_up = value.get("given_up") or []
     return Run(**{**_known(Run, value), "acts": acts, "given_up": given_up})
 

@@ -1,5 +1,5 @@
-"""How much of the company works in a repository: `company.team` of its `config.json`, the one place
-that says so. What counts is what the branch has, as for all of the configuration.
+"""The size of the team in a repository: `company.team` of its `config.json`, the only place that
+defines it. As for all of the configuration, the branch's version counts.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ _SECTION, _KEY = "company", "team"
 
 
 def said_team(root: str) -> str:
-    """Return the team that the configuration names; empty where it names none."""
+    """Return the configured team; empty if there is none."""
     section = _content(_bytes(root)).get(_SECTION)
-    said = section.get(_KEY) if isinstance(section, dict) else None
-    return said if isinstance(said, str) else ""
+    team = section.get(_KEY) if isinstance(section, dict) else None
+    return team if isinstance(team, str) else ""
 
 
 def set_team(repository: Repository, settings: Settings, name: str) -> bool:
-    """Have the configuration name a team, on the branch where it is there already; return whether
-    it did not before. Whatever else it says stays.
+    """Set the team in the configuration; return whether it changed.
+
+    If the branch has the file, the change is committed. All other settings stay.
 
     Raises:
         YoloError: STATE_CONFLICT for a file that has open changes of the user's; what stands in the
@@ -62,7 +63,7 @@ def set_team(repository: Repository, settings: Settings, name: str) -> bool:
 
 
 def with_team(settings: Settings, name: str) -> Settings:
-    """Return the settings as if the configuration named a team; empty for what it says."""
+    """Return the settings with another team; an empty name changes nothing."""
     if not name:
         return settings
     config = settings.config

@@ -1,1 +1,1 @@
-"""The drop-in scripts: each contract of the reference's shell scripts, kept by one module."""
+"""The drop-in scripts: one module for each contract of the reference's shell scripts."""

@@ -16,19 +16,19 @@ from yolo_fs.protocol.departments import WORKING
 
 
 def read_input() -> Mapping[str, Any]:
-    """Return what the host says; nothing when it is not a JSON object."""
+    """Return the host's input; empty if it is not a JSON object."""
     return object_of(sys.stdin.buffer.read(LIMIT_BYTES)) or {}
 
 
-def tool_input(said: Mapping[str, Any], key: str) -> str:
-    """Return a text of `tool_input`, or nothing."""
-    given = said.get("tool_input")
+def tool_input(payload: Mapping[str, Any], key: str) -> str:
+    """Return a text of `tool_input`, or an empty one."""
+    given = payload.get("tool_input")
     value = given.get(key) if isinstance(given, dict) else None
     return value if isinstance(value, str) else ""
 
 
 def advise(text: str) -> None:
-    """Give the agent advice."""
+    """Print advice for the agent."""
     print(
         json.dumps(
             {"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": text}},
@@ -38,10 +38,10 @@ def advise(text: str) -> None:
 
 
 def content(path: str) -> bytes | None:
-    """Return the bytes of a file that the input names, or None."""
+    """Return the bytes of a file named in the input, or None."""
     folder, name = os.path.split(path)
-    found = Folder(folder or ".").content(name) if name else None
-    return None if isinstance(found, Finding) else found
+    body = Folder(folder or ".").content(name) if name else None
+    return None if isinstance(body, Finding) else body
 
 
 _FLAG = r"(?:^|\s)(?:-[a-zA-Z]*m|--message)(?:\s+|=)?"
@@ -65,11 +65,11 @@ def validate_commit(_: Sequence[str]) -> int:
 
 
 def _subject(command: str) -> str:
-    """Return the first line of the message that a commit is given on its line, if any."""
+    """Return the first line of the commit message in a command, if any."""
     if "git commit" not in command or "cat <<" in command:
         return ""
-    found = next((texts for pattern in _TEXTS if (texts := pattern.findall(command))), [])
-    return str(found[-1]).lstrip("\n").partition("\n")[0] if found else ""
+    messages = next((texts for pattern in _TEXTS if (texts := pattern.findall(command))), [])
+    return str(messages[-1]).lstrip("\n").partition("\n")[0] if messages else ""
 
 
 _KEY = "description:"
@@ -81,16 +81,16 @@ def validate_frontmatter(_: Sequence[str]) -> int:
     """`validate-frontmatter`: whether the `description:` of a Markdown file is on one line."""
     path = tool_input(read_input(), "file_path")
     data = content(path) if path.endswith(".md") else None
-    lines = _front_matter(data.decode("utf-8", "replace")) if data is not None else ()
+    lines = _front_matter_of(data.decode("utf-8", "replace")) if data is not None else ()
     if fault := _fault(lines):
         advise(f"Frontmatter warning: description field in {safe(path)} {fault}")
     return 0
 
 
-def _front_matter(text: str) -> Sequence[str]:
-    """Return the lines between the fences; none when there is no front matter.
+def _front_matter_of(text: str) -> Sequence[str]:
+    """Return the lines between the fences; none without front matter.
 
-    The second may be missing.
+    The second fence may be missing.
     """
     first, *rest = [line.rstrip() for line in text.split("\n")]
     if not first.startswith("---"):
@@ -116,11 +116,11 @@ _TALKS_TO_ALL = ("shared", "owner")
 
 def validate_send_message(_: Sequence[str]) -> int:
     """`validate-send-message`: warns when an agent writes to one of another department."""
-    said = read_input()
-    recipient = tool_input(said, "recipient")
+    payload = read_input()
+    recipient = tool_input(payload, "recipient")
     sender = (content(ACTIVE_AGENT) or b"").decode("utf-8", "replace").strip()
     if (
-        said.get("tool_name") == "SendMessage"
+        payload.get("tool_name") == "SendMessage"
         and recipient
         and sender
         and not _may_write(sender, recipient)
@@ -161,23 +161,23 @@ _FILE = re.compile(r"(?<![^\s'\"<>|;&])[^\s'\"<>|;&]*(?:\.summary\.jsonl|SUMMARY
 
 def validate_summary(_: Sequence[str]) -> int:
     """`validate-summary`: advice for the writer of a summary; a torn line is advice as well."""
-    said = read_input()
-    path = tool_input(said, "file_path") or tool_input(said, "command")
-    found = _FILE.search(path)
-    if found is None:
+    payload = read_input()
+    path = tool_input(payload, "file_path") or tool_input(payload, "command")
+    match = _FILE.search(path)
+    if match is None:
         return 0
-    path = path if path.endswith(("SUMMARY.md", ".summary.jsonl")) else found[0]
+    path = path if path.endswith(("SUMMARY.md", ".summary.jsonl")) else match[0]
     if ".yolo-planning/" not in os.path.abspath(path):
         return 0
     data = content(path)
     if data is not None:
-        lacks = list(_of_markdown(data) if path.endswith(".md") else _of_lines(data))
+        lacks = list(_check_markdown(data) if path.endswith(".md") else _check_lines(data))
         if lacks:
             advise(f"SUMMARY validation: {' '.join(lacks)}")
     return 0
 
 
-def _of_lines(data: bytes) -> Iterator[str]:
+def _check_lines(data: bytes) -> Iterator[str]:
     rows = [object_of(line) for line in data.split(b"\n") if line.strip()]
     for number, row in enumerate(rows, 1):
         if row is None:
@@ -196,7 +196,7 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
 
 
-def _of_markdown(data: bytes) -> Iterator[str]:
+def _check_markdown(data: bytes) -> Iterator[str]:
     lines = [line.rstrip() for line in data.decode("utf-8", "replace").split("\n")]
     if lines[0] != "---" or "---" not in lines[1:]:
         yield "Missing YAML frontmatter."

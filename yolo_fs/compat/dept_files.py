@@ -1,6 +1,5 @@
-"""The files that departments coordinate by: `dept-status` reads or writes
-`.dept-status-{dept}.json`, under the lock that flock(1) knows; `dept-cleanup` is the reference's
-door to `progress.departments`, which removes all of them.
+"""The coordination files of departments: `dept-status` reads or writes `.dept-status-{dept}.json`,
+under the lock of flock(1); `dept-cleanup` wraps `progress.departments`, which removes all of them.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from yolo_fs.progress.departments import Cleaned
 
 STATUSES = ("pending", "running", "complete", "failed")
-"""As `schemas.state.DeptStatus` has them, which costs 100 ms to import."""
+"""A copy of `schemas.state.DeptStatus`, whose import costs 100 ms."""
 DECLARED = ("status", "step", "plans_complete", "plans_total")
-"""As `states.project.DECLARABLE` has them, which costs as much."""
+"""A copy of `states.project.DECLARABLE`, whose import costs as much."""
 LOCK_TIMEOUT_S = 10.0
 LOCKED = 2
 
@@ -62,8 +61,8 @@ def dept_status(arguments: Sequence[str]) -> int:
     return _write(folder, dept, given)
 
 
-def _without_hidden(data: bytes) -> bytes:
-    """Return JSON that means the same, and in which each character can be seen."""
+def _escape_hidden(data: bytes) -> bytes:
+    """Return equivalent JSON in which every character is visible."""
     text = data.decode("utf-8", "replace").replace("\r", "")  # means nothing between values
     plain = (
         char if char.isprintable() or char in "\n\t" else json.dumps(char)[1:-1] for char in text
@@ -76,7 +75,7 @@ def _read(folder: str, name: str) -> int:
 
     data = Folder(folder).content(name)
     if isinstance(data, bytes):
-        sys.stdout.buffer.write(_without_hidden(data))
+        sys.stdout.buffer.write(_escape_hidden(data))
         return 0
     if data.reason is Reason.FILE_MISSING:
         raise UsageError(f"ERROR: Status file not found: {folder}/{name}")
@@ -109,14 +108,14 @@ def _write(folder: str, dept: str, given: ScriptInput) -> int:
 
 
 def _step(step: str) -> str:
-    """Return the step as it is: a refused write would leave a stale status for all the others."""
+    """Return the step, with a warning if unknown: a refused write would leave a stale status."""
     if step not in STEP_BY_KEY:
         print(f"[warn] --step: not a step of the workflow: {safe(step)}", file=sys.stderr)
     return step
 
 
 def _count(given: ScriptInput, flag: str) -> int:
-    """Return a counter; 0 when it is omitted, whatever the file said before."""
+    """Return a counter; 0 if omitted, whatever the file had before."""
     text = given.values.get(flag, "0")
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)
@@ -126,7 +125,7 @@ def _count(given: ScriptInput, flag: str) -> int:
 def _merged(
     path: str, before: Mapping[str, Any] | Damaged | None, fresh: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the eight keys, then what others added to the file."""
+    """Return the eight keys, then the keys that others added to the file."""
     if isinstance(before, Damaged):
         hint = "look at what it is, then remove it; the next write makes it anew"
         raise YoloError(
@@ -135,14 +134,14 @@ def _merged(
     old = before or {}
     value = {**fresh, "started_at": _started(old, fresh["updated_at"])}
     others = {key: item for key, item in old.items() if key not in value}
-    return value | others | _declaration(value, others)
+    return value | others | _mark_declared(value, others)
 
 
-def _declaration(value: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Say in a file of the coordinator that a Lead wrote it, for the fold compares what was
-    declared with the evidence.
+def _mark_declared(value: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Mark a file of the coordinator as declared by a Lead.
 
-    A file without `seq` is none of the coordinator's and keeps the eight keys.
+    The fold compares the declaration with the evidence. A file without `seq` is not the
+    coordinator's and keeps the eight keys.
     """
     if not isinstance(number := others.get("seq"), int):
         return {}
@@ -150,7 +149,7 @@ def _declaration(value: Mapping[str, Any], others: Mapping[str, Any]) -> dict[st
 
 
 def _started(old: Mapping[str, Any], moment: str) -> str:
-    """Return the first write's time; now when the file gives none, or one that has not come yet."""
+    """Return the time of the first write; now if the file has none, or one in the future."""
     started = old.get("started_at")
     try:
         at = datetime.fromisoformat(started) if isinstance(started, str) else None
@@ -172,7 +171,7 @@ def dept_cleanup(arguments: Sequence[str]) -> int:
     if not os.path.isdir(folder):
         print(f"WARNING: Phase dir does not exist: {safe(folder, 500)}", file=sys.stderr)
         return 0
-    cleaned = _cleaned(*folder_to_write(folder), reason)
+    cleaned = _clean_phase(*folder_to_write(folder), reason)
     for name, why in cleaned.left:
         print(f"WARNING: not removed: {safe(name)}: {safe(why)}", file=sys.stderr)
     if not cleaned.removed:
@@ -184,11 +183,10 @@ def dept_cleanup(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _cleaned(root: str, folder: str, reason: str) -> Cleaned:
-    """Clean a phase; outside of a repository no branch could have an artifact, so the allow-list
-    alone decides.
+def _clean_phase(root: str, folder: str, reason: str) -> Cleaned:
+    """Clean a phase; outside of a repository, by the allow-list alone, since no branch exists.
 
-    Where git does not work, the one artifact of the list stays.
+    If git fails, the only artifact of the list stays.
     """
     from yolo_fs.progress.departments import clean, is_unique_in
 

@@ -1,6 +1,6 @@
 """`generate-execution-state`: writes `.execution-state.json` of a phase that was just planned, and
-prints its path; and `check-escalation-timeout`: which of the escalations pending there have waited
-too long at one level.
+prints its path; and `check-escalation-timeout`: which of its pending escalations have been at one
+level for too long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STEPS = (
     "critique", "architecture", "planning", "design_review", "test_authoring", "implementation",
     "code_review", "qa", "security", "signoff",
 )  # fmt: skip
-"""Those that the reference writes; readers accept any subset."""
+"""The steps that the reference writes; readers accept any subset."""
 _EARLIER = {"critique": "critique.jsonl", "architecture": "architecture.toon"}
 STATE_USAGE = "generate-execution-state.sh --phase-dir PATH --phase NN [--force]"
 _PLAN, _SUMMARY = ".plan.jsonl", ".summary.jsonl"
@@ -92,13 +92,13 @@ def _plans(folder: Folder) -> Iterator[dict[str, Any]]:
         yield {
             "id": plan,
             "title": str(header.get("t", "")),
-            "wave": _wave(file, header.get("w")),
+            "wave": _read_wave(file, header.get("w")),
             "status": "complete" if is_done else "pending",
         }
 
 
-def _wave(file: str, wave: object) -> int:
-    """Return the wave of a plan: 1 where the header gives none."""
+def _read_wave(file: str, wave: object) -> int:
+    """Return the wave of a plan: 1 if the header has none."""
     text = str(wave)
     if text.isascii() and text.isdigit() and 0 < len(text) < 10 and int(text) > 0:
         return int(text)
@@ -152,11 +152,11 @@ def check_escalation_timeout(arguments: Sequence[str]) -> int:
     entries = _entries(state)
     waiting = [_waiting(entry) for entry in entries if entry.get("status") == "pending"]
     timed_out = [
-        {**one, "recommended_action": ACTION}
-        for one in waiting
-        if one["elapsed_seconds"] > timeout_s
+        {**escalation, "recommended_action": ACTION}
+        for escalation in waiting
+        if escalation["elapsed_seconds"] > timeout_s
     ]
-    active = [one for one in waiting if one["elapsed_seconds"] <= timeout_s]
+    active = [escalation for escalation in waiting if escalation["elapsed_seconds"] <= timeout_s]
     resolved = sum(entry.get("status") == "resolved" for entry in entries)
     print_json({"timed_out": timed_out, "active": active, "resolved": resolved})
     return 1 if timed_out else 0
@@ -174,7 +174,7 @@ def _timeout(path: str) -> float:
 
 
 def _entries(path: str) -> Sequence[Mapping[str, Any]]:
-    """Return the escalations; none, with a warning, of an unreadable file: 1 is "timed out"."""
+    """Return the escalations; none, with a warning, if unreadable: exit 1 means "timed out"."""
     try:
         entries = (read_object(path) or {}).get("escalations") or []
     except YoloError as error:
@@ -188,21 +188,21 @@ def _entries(path: str) -> Sequence[Mapping[str, Any]]:
 
 def _waiting(entry: Mapping[str, Any]) -> dict[str, Any]:
     name = _text(entry, "id")
-    elapsed_s = int(time.time()) - _moment(entry, name)
+    elapsed_s = int(time.time()) - _read_escalation_time(entry, name)
     if elapsed_s < 0:
         warn(f"{name}: last_escalated_at lies in the future")
     return {"id": name, "task": _text(entry, "task"), "elapsed_seconds": max(elapsed_s, 0)}
 
 
-def _moment(entry: Mapping[str, Any], name: str) -> int:
-    """Return when it came to its level, seconds since the epoch; 0 when that cannot be read."""
-    said = entry.get("last_escalated_at") or ""
+def _read_escalation_time(entry: Mapping[str, Any], name: str) -> int:
+    """Return when it reached its level, in seconds since the epoch; 0 if unreadable."""
+    timestamp = entry.get("last_escalated_at") or ""
     try:
-        at = datetime.fromisoformat(said)
+        at = datetime.fromisoformat(timestamp)
         return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp())
     except (ValueError, TypeError, OverflowError):
-        if said:
-            warn(f"{name}: last_escalated_at is not a timestamp: {said}")
+        if timestamp:
+            warn(f"{name}: last_escalated_at is not a timestamp: {timestamp}")
         return 0
 
 

@@ -78,7 +78,7 @@ def resolve_departments(arguments: Sequence[str]) -> int:
 
 
 def active_departments(route: Routing) -> tuple[Dept, ...]:
-    """Return the default department and those whose flags are on, whatever the workflow says."""
+    """Return the default department and those whose flags are on, for any workflow."""
     return tuple(row.name for row in WORKING if row.is_default or row.name in route.active)
 
 
@@ -104,7 +104,7 @@ def dept_orchestrate(arguments: Sequence[str]) -> int:
     if len(arguments) < 2:
         raise UsageError("Usage: dept-orchestrate.sh CONFIG_PATH PHASE_DIR")
     config = read_object(arguments[0])
-    team_mode = _team_mode(config)
+    team_mode = _choose_team_mode(config)
     route = routing(config or {})
     warn(route.warning)
     print_json(
@@ -124,8 +124,10 @@ def dept_orchestrate(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _team_mode(config: Mapping[str, Any] | None) -> str:
-    """Return how agents are started: as teammates where the host can and nobody forbids it."""
+def _choose_team_mode(config: Mapping[str, Any] | None) -> str:
+    """Return how agents are started: as teammates if the host supports it and it is not
+    disabled.
+    """
     if config is None or config.get("team_mode", "auto") not in ("auto", "teammate"):
         return "task"
     is_able = os.environ.get("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "") != ""
@@ -200,17 +202,17 @@ def _wait(gate: Gate, folder: Folder, timeout_s: float, poll_s: float) -> int:
 
 
 def _lacking(gate: Gate, folder: Folder) -> Sequence[str]:
-    """Return what is missing; everything, when the directory itself went away while we waited."""
+    """Return what is missing; everything if the directory disappeared during the wait."""
     if not set(gate.needs) <= set(FILES_MEET):
-        return _lacking_in_history(gate, folder)
+        return _find_lacks_in_history(gate, folder)
     try:
         return [need for need in gate.needs if not FILES_MEET[need](folder)]
     except OSError:
         return gate.needs
 
 
-def _lacking_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
-    """Return what a gate that the reference does not know lacks: it is open by commits alone."""
+def _find_lacks_in_history(gate: Gate, folder: Folder) -> Sequence[str]:
+    """Return what is missing for a gate that the reference does not know: only commits open it."""
     from yolo_fs.git.repository import Repository
     from yolo_fs.history.team import Team
     from yolo_fs.progress.gates import gates_at
@@ -265,7 +267,7 @@ FILES_MEET: Mapping[Need, Callable[[Folder], bool]] = {
     Need.ALL_COMPLETE: _are_complete,
     Need.SOME_SUMMARY: lambda folder: bool(folder.names("", SUMMARY)),
 }
-"""What the reference script looks at: files, committed or not, and less than our gates ask."""
+"""The checks of the reference script: on files, committed or not, and weaker than our gates."""
 
 
 INTEGRATION_TIMEOUT_S = 300
@@ -280,13 +282,13 @@ def integration_gate(arguments: Sequence[str]) -> int:
     given = parse(arguments, INTEGRATION_GATE, valued=flags, names_flag=False)
     folder, path = Folder(given.need("--phase-dir")), given.need("--config")
     if not os.path.isdir(folder.path):
-        raise _json_error(f"Phase directory not found: {folder.path}")
+        raise _error_as_json(f"Phase directory not found: {folder.path}")
     try:
         config = read_object(path)
     except YoloError as error:
-        raise _json_error(error.message) from error
+        raise _error_as_json(error.message) from error
     if config is None:
-        raise _json_error(f"Config file not found: {path}")
+        raise _error_as_json(f"Config file not found: {path}")
     timeout_s = _timeout(given, section(config, "integration_gate"))
     route = routing(config)
     departments = active_departments(route)
@@ -295,8 +297,8 @@ def integration_gate(arguments: Sequence[str]) -> int:
             f"department_workflow={route.workflow}, and yet departments are enabled:"
             f" {', '.join(unscheduled)}; the gate waits for them"
         )
-    said = _statuses(folder, departments)
-    is_complete = all(status == "complete" for status in said.values())
+    statuses = _read_statuses(folder, departments)
+    is_complete = all(status == "complete" for status in statuses.values())
     checks = _checks(folder, departments, config) if is_complete else None
     gate = "timeout"
     if checks is not None:
@@ -305,7 +307,7 @@ def integration_gate(arguments: Sequence[str]) -> int:
     print_json(
         {
             "gate": gate,
-            "departments": said,
+            "departments": statuses,
             "cross_checks": checks,
             "timeout_remaining": timeout_s,
             "dt": today,
@@ -314,14 +316,14 @@ def integration_gate(arguments: Sequence[str]) -> int:
     return 1 if checks is None else 0
 
 
-def _json_error(text: str) -> UsageError:
+def _error_as_json(text: str) -> UsageError:
     return UsageError(json.dumps({"error": safe(text, 500)}))
 
 
-def _statuses(folder: Folder, departments: Sequence[Dept]) -> dict[str, str]:
-    """Return the status that each department gives itself.
+def _read_statuses(folder: Folder, departments: Sequence[Dept]) -> dict[str, str]:
+    """Return the status that each department reports.
 
-    It is `pending` without a file that can be read, and `unknown` when the file gives none.
+    It is `pending` without a readable file, and `unknown` if the file has none.
     """
     statuses: dict[str, str] = {}
     for dept in departments:
@@ -345,23 +347,23 @@ def _checks(
 
 
 def _result(key: str, folder: Folder, departments: Sequence[Dept]) -> str:
-    """Return pass, fail or skip, by what the reference script looks at."""
+    """Return pass, fail or skip, by the checks of the reference script."""
     if key == "api":
         rows = _rows(folder, "api-contracts")
-        # An unreadable line may be a contract that is still disputed.
+        # An unreadable line may be a disputed contract.
         is_met = not any(row is None or says(row, "status", "proposed", "disputed") for row in rows)
-        return _word_of(_has(folder, "api-contracts"), is_met)
+        return _word_for_result(_has(folder, "api-contracts"), is_met)
     if key == "design":
         is_ready = any(says(row, "status", "ready") for row in _rows(folder, "design-handoff"))
         is_met = not is_ready or bool(folder.names("", SUMMARY))
-        return _word_of(_has(folder, "design-handoff"), is_met)
+        return _word_for_result(_has(folder, "design-handoff"), is_met)
     if key == "handoffs":
-        return _word_of(True, all(has_handed_over(folder, each) for each in departments))
-    # The reference knows one file of results, and no department's own.
-    return _word_of(folder.has(RESULTS), not any(map(_fails, folder.rows(RESULTS))))
+        return _word_for_result(True, all(has_handed_over(folder, each) for each in departments))
+    # The reference knows a single file of results, none per department.
+    return _word_for_result(folder.has(RESULTS), not any(map(_fails, folder.rows(RESULTS))))
 
 
-def _word_of(applies: bool, is_met: bool) -> str:
+def _word_for_result(applies: bool, is_met: bool) -> str:
     if not applies:
         return "skip"
     return "pass" if is_met else "fail"
@@ -373,7 +375,7 @@ def _fails(row: Row) -> bool:
 
 
 def has_handed_over(folder: Folder, department: Dept) -> bool:
-    """Return whether the department's sentinel is there; of two spellings one is enough."""
+    """Return whether the department's sentinel exists; either of two spellings is enough."""
     return any(folder.stands(row.file) for row in SENTINELS if row.department is department)
 
 
@@ -395,15 +397,15 @@ def pre_integration_check(arguments: Sequence[str]) -> int:
         "Error: phase directory does not exist",
     )
     folder = Folder(path)
-    departments = _enabled(given.values.get("--config", CONFIG))
-    found = {dept: list(_issues(folder, dept, departments)) for dept in departments}
-    blocking = [f"{dept}: {issue}" for dept, listed in found.items() for issue in listed]
+    departments = _read_enabled_departments(given.values.get("--config", CONFIG))
+    issues = {dept: list(_find_issues(folder, dept, departments)) for dept in departments}
+    blocking = [f"{dept}: {issue}" for dept, listed in issues.items() for issue in listed]
     print_json(
         {
             "status": _status(blocking),
             "departments": [
                 {"department": dept, "status": _status(listed), "issues": listed}
-                for dept, listed in found.items()
+                for dept, listed in issues.items()
             ],
             "blocking_issues": blocking,
         }
@@ -411,8 +413,8 @@ def pre_integration_check(arguments: Sequence[str]) -> int:
     return 1 if blocking else 0
 
 
-def _enabled(path: str) -> Sequence[Dept]:
-    """Return the departments that a configuration turns on, in its order; else the default one."""
+def _read_enabled_departments(path: str) -> Sequence[Dept]:
+    """Return the departments that a configuration enables, in its order; else the default one."""
     try:
         flags = section(read_object(path) or {}, "departments")
     except YoloError as error:
@@ -422,12 +424,12 @@ def _enabled(path: str) -> Sequence[Dept]:
     return enabled or [DEFAULT_DEPARTMENT]
 
 
-def _status(found: Sequence[str]) -> str:
-    return "not_ready" if found else "ready"
+def _status(issues: Sequence[str]) -> str:
+    return "not_ready" if issues else "ready"
 
 
-def _issues(folder: Folder, department: Dept, departments: Sequence[Dept]) -> Iterator[str]:
-    """Yield what keeps a department from the integration gate."""
+def _find_issues(folder: Folder, department: Dept, departments: Sequence[Dept]) -> Iterator[str]:
+    """Yield what is missing for a department at the integration gate."""
     if not has_handed_over(folder, department):
         yield f"missing handoff sentinel: .handoff-{department}-complete"
     results = folder.rows("test-results.jsonl")
@@ -436,7 +438,7 @@ def _issues(folder: Folder, department: Dept, departments: Sequence[Dept]) -> It
     elif len(departments) > 1 and not any(says(row, "dept", department.value) for row in results):
         yield f"no test results for department: {department}"
     latest = {str(row.get("id")): row for row in folder.rows("escalation.jsonl") if row is not None}
-    # The reference looks for severity `critical`, which no escalation can have.
+    # The reference checks for severity `critical`, which no escalation can have.
     blocking = [
         name
         for name, row in latest.items()

@@ -1,7 +1,7 @@
 """`git-commit-serialized ARG…`: an ordinary `git commit ARG…` of what the caller staged, one at a
 time.
 
-Works in linked worktrees and below the top, for git says where the lock belongs.
+Works in linked worktrees and in subdirectories, because git gives the place of the lock.
 """
 
 from __future__ import annotations

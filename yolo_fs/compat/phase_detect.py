@@ -25,7 +25,8 @@ DEFAULTS: Mapping[str, object] = {
     "context_compiler": True,
     "security_audit": False,
 }
-"""As the reference answers; `schemas.config.Config` differs in a few, and costs 80 ms to import."""
+"""The reference's defaults. `schemas.config.Config` differs in a few, and its import costs 80 ms.
+"""
 _APPROVALS = ("qa_fail", "security_warn")
 _ROUTING: Mapping[str, tuple[str, str, object]] = {
     "config_complexity_routing": ("enabled", "enabled", True),
@@ -33,7 +34,7 @@ _ROUTING: Mapping[str, tuple[str, str, object]] = {
     "config_medium_threshold": ("medium_confidence_threshold", "medium", 0.7),
     "config_fallback_path": ("fallback_path", "fallback_path", "high"),
 }
-"""Line → its key, how earlier versions of yolo_fs called the key, and its default."""
+"""Line → its key, the key's name in earlier versions of yolo_fs, and its default."""
 _STATE = {
     "current_phase": ("ph", ""),
     "total_phases": ("tt", ""),
@@ -50,7 +51,7 @@ def run(_: Sequence[str]) -> int:
 
 
 def _word(value: object) -> str:
-    """Return a value on one line: what a file says must not become another line."""
+    """Return a value on one line, so that the content of a file cannot add a line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return safe(str(value))
@@ -59,7 +60,7 @@ def _word(value: object) -> str:
 def _lines() -> Iterator[tuple[str, object]]:
     there = os.path.isdir(ROOT)
     root = Folder(ROOT)
-    milestone, is_wrong = _milestone(root) if there else ("none", False)
+    milestone, is_wrong = _read_milestone(root) if there else ("none", False)
     home = ROOT if milestone == "none" else f"{ROOT}/milestones/{milestone}"
     yield "jq_available", shutil.which("jq") is not None
     yield "planning_dir_exists", there
@@ -68,10 +69,10 @@ def _lines() -> Iterator[tuple[str, object]]:
     if there:
         yield "active_milestone_error", is_wrong
     yield "phases_dir", f"{home}/phases" if there else "none"
-    yield from _next_phase(_phases(f"{home}/phases"))
+    yield from _describe_next_phase(_phases(f"{home}/phases"))
     yield from _config(root, there=there)
     yield "has_codebase_map", os.path.isfile(f"{ROOT}/codebase/META.md")
-    yield "brownfield", _tracks_files()
+    yield "brownfield", _has_tracked_files()
     if there:
         yield from _state({**root.object("state.json"), **Folder(home).object("state.json")})
     execution = root.object(".execution-state.json")
@@ -84,7 +85,7 @@ def _has_project(root: Folder) -> bool:
     return isinstance(project, bytes) and _PLACEHOLDER not in project
 
 
-def _next_phase(phases: Sequence[_Phase]) -> Iterator[tuple[str, object]]:
+def _describe_next_phase(phases: Sequence[_Phase]) -> Iterator[tuple[str, object]]:
     following = next((phase for phase in phases if not phase.is_done), None)
     yield "phase_count", len(phases)
     if following is None:
@@ -137,8 +138,8 @@ def _count(folder: str, endings: Sequence[str]) -> int:
     return sum(len(Folder(folder).names("", ending)) for ending in endings)
 
 
-def _milestone(root: Folder) -> tuple[str, bool]:
-    """Return the active milestone, and whether ACTIVE names one that is not there."""
+def _read_milestone(root: Folder) -> tuple[str, bool]:
+    """Return the active milestone, and whether ACTIVE names a missing one."""
     data = root.content("ACTIVE")
     name = (
         data.decode("utf-8", "replace").partition("\n")[0].strip()
@@ -176,7 +177,7 @@ def _state(state: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield key, _plain(state.get(name), default)
 
 
-def _tracks_files() -> bool:
+def _has_tracked_files() -> bool:
     try:
         from yolo_fs.git.runner import Git  # fails where git does not work
 

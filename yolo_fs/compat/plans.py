@@ -38,14 +38,14 @@ def validate_plan(arguments: Sequence[str]) -> int:
         empty = [wrong.text for wrong in lines.torn if wrong.text != "Empty file"]
         return print_verdict(empty or ["Empty plan file"], [])
     is_turbo = lines.header is not None and lines.header.get("eff") == "turbo"
-    of_lines = [*lines.torn, *_header(lines, is_turbo), *_tasks(lines, is_turbo)]
-    told = sorted(of_lines, key=lambda wrong: wrong.line)
-    told += _dependencies(path, lines)
+    of_lines = [*lines.torn, *_check_header(lines, is_turbo), *_tasks(lines, is_turbo)]
+    wrongs = sorted(of_lines, key=lambda wrong: wrong.line)
+    wrongs += _dependencies(path, lines)
     name = os.path.basename(path)
     naming = list(plan_naming(name, lines, is_turbo=is_turbo))
-    errors = [wrong.text for wrong in told] + [f"Naming: {wrong.text}" for wrong in naming]
-    beyond = beyond_the_contract("plan", name, lines, [*told, *naming], is_turbo=is_turbo)
-    return print_verdict(errors, [*beyond, *_references(path, lines, told)])
+    errors = [wrong.text for wrong in wrongs] + [f"Naming: {wrong.text}" for wrong in naming]
+    beyond = beyond_the_contract("plan", name, lines, [*wrongs, *naming], is_turbo=is_turbo)
+    return print_verdict(errors, [*beyond, *_check_references(path, lines, wrongs)])
 
 
 _HEADER = {
@@ -60,8 +60,8 @@ _HEADER = {
 _OPTIONAL = {"xd": "array", "sk": "array", "fm": "array", "auto": "boolean"}
 
 
-def _header(lines: Lines, is_turbo: bool) -> Iterator[Wrong]:
-    """A plan that says `turbo` may leave out what turbo plans leave out."""
+def _check_header(lines: Lines, is_turbo: bool) -> Iterator[Wrong]:
+    """Check the header; a plan with `turbo` may omit what turbo plans omit."""
     header = lines.header
     if header is None:
         return
@@ -90,7 +90,7 @@ def _tasks(lines: Lines, is_turbo: bool) -> Iterator[Wrong]:
 
 
 def _dependencies(path: str, lines: Lines) -> Iterator[Wrong]:
-    """The plans that come first are looked up by their file names, beside the plan."""
+    """Check the dependencies, by the file names of plans in the same folder."""
     header = lines.header
     if header is None or not isinstance(header.get("d"), list):
         return
@@ -110,8 +110,8 @@ def _dependencies(path: str, lines: Lines) -> Iterator[Wrong]:
         yield Wrong(line, "d", "Circular dependency: plan depends on itself")
 
 
-def _references(path: str, lines: Lines, told: Collection[Wrong]) -> Iterator[str]:
-    """What only the coordinator refuses: other plans are looked for in the same directory only."""
+def _check_references(path: str, lines: Lines, wrongs: Collection[Wrong]) -> Iterator[str]:
+    """Yield what only the coordinator rejects; other plans are only found in the same folder."""
     header: Mapping[str, Any] | None = lines.header
     if header is None:
         return
@@ -120,7 +120,7 @@ def _references(path: str, lines: Lines, told: Collection[Wrong]) -> Iterator[st
     settings = Settings(Config(), Policy())
     snapshot = WorkTree(folder or ".", settings.policy.max_file_bytes)
     around = Surroundings(Checker(settings).plans_beside(place, snapshot))
-    is_order_told = any(wrong.key == "d" for wrong in told)
+    is_order_told = any(wrong.key == "d" for wrong in wrongs)
     for rule in (Check.WAVES, Check.WAVE_ORDER, Check.TASK_IDS, Check.TASK_GRAPH):
         for line, fault in CHECKS[rule](place, lines.records, around):
             is_order = fault.reason in (Reason.WAVE_ORDER, Reason.SELF_REFERENCE)
@@ -133,7 +133,7 @@ NAMING_USAGE = (
     "[--turbo]"
 )
 DEPTH = 2
-"""Levels of directories that are looked at below the target."""
+"""Levels of directories below the target that are searched."""
 _MILESTONES = ("../../../milestones", "../../milestones", "milestones", "../milestones")
 _ANY_DEPTH = 64
 
@@ -156,19 +156,19 @@ def validate_naming(arguments: Sequence[str]) -> int:
         raise UsageError(f"Error: {target} is not a file or directory")
     is_turbo = "--turbo" in given.switches
     errors, warnings = [], []
-    for path, found in _files(target, kind):
-        wrong, odd = judge(path, found, is_turbo=is_turbo)
+    for path, file_kind in _files(target, kind):
+        wrong, odd = judge(path, file_kind, is_turbo=is_turbo)
         errors += [fault.text for fault in wrong]
         warnings += odd
     if given.values.get("--scope") == "all" and os.path.isdir(target):
-        for path, found in _milestones(target, kind):
-            wrong, odd = judge(path, found, is_turbo=is_turbo)
+        for path, file_kind in _find_milestone_files(target, kind):
+            wrong, odd = judge(path, file_kind, is_turbo=is_turbo)
             warnings += [f"Milestone: {text}" for text in (*(fault.text for fault in wrong), *odd)]
     return print_verdict(errors, warnings)
 
 
 def judge(path: str, kind: str, *, is_turbo: bool = False) -> tuple[list[Wrong], list[str]]:
-    """Return what the naming rules refuse in one file, and what only the coordinator refuses."""
+    """Return the violations of the naming rules in one file, and those of the coordinator only."""
     if kind not in _RULES:
         return [], [f"Unknown artifact type for {safe(path, 500)}"]
     name, lines = os.path.basename(path), read_artifact(path)
@@ -180,7 +180,7 @@ def judge(path: str, kind: str, *, is_turbo: bool = False) -> tuple[list[Wrong],
 
 
 def plan_naming(name: str, lines: Lines, *, is_turbo: bool = False) -> Iterator[Wrong]:
-    """Yield what the naming rules refuse in a plan."""
+    """Yield the violations of the naming rules in a plan."""
     header = lines.header
     is_turbo = is_turbo or TurboPlanHeader.matches(header or {})
     if header is not None:
@@ -189,13 +189,13 @@ def plan_naming(name: str, lines: Lines, *, is_turbo: bool = False) -> Iterator[
         if re.fullmatch("[0-9]+", str(title)):
             text = f"Header t field is a number '{title}' -- must be title string"
             yield Wrong(lines.records[0].line, "t", text)
-        yield from _file_name("File name", name, header, lines.records[0].line)
+        yield from _check_file_name("File name", name, header, lines.records[0].line)
     for record in lines.body:
         label = task_label(record.value)
         for key in TURBO_TASK_KEYS if is_turbo else TASK_KEYS:
             if key not in record.value:
                 yield Wrong(record.line, key, f"{label}: missing required key: {key}")
-        for old, new in _old_keys(TurboTask.renamed_keys, record.value):
+        for old, new in _find_old_keys(TurboTask.renamed_keys, record.value):
             yield Wrong(record.line, old, f"{label}: uses legacy key '{old}' instead of '{new}'")
         for path in paths_outside(record.value):
             yield Wrong(record.line, "f", f"{label}: absolute path in f: {safe(path)}")
@@ -206,12 +206,12 @@ TURBO_TASK_KEYS = ("id", "a")
 
 
 def task_label(task: Mapping[str, Any]) -> str:
-    """Return how messages call a task."""
+    """Return the label of a task in messages."""
     return f"Task {safe(str(task.get('id') or 'unknown'))}"
 
 
 def paths_outside(task: Mapping[str, Any]) -> Sequence[str]:
-    """Return the paths of a task that are absolute, or leave the repository."""
+    """Return the paths of a task that are absolute or lead out of the repository."""
     files = task.get("f")
     if not isinstance(files, list):
         return ()
@@ -225,7 +225,7 @@ def paths_outside(task: Mapping[str, Any]) -> Sequence[str]:
 _MEANINGS = {"ch": "commit hashes", "tc": "tasks completed", "dv": "deviations"}
 
 
-def _of_summary(name: str, lines: Lines) -> Iterator[Wrong]:
+def _check_summary(name: str, lines: Lines) -> Iterator[Wrong]:
     header = lines.header
     if header is None:
         return
@@ -233,28 +233,28 @@ def _of_summary(name: str, lines: Lines) -> Iterator[Wrong]:
     for key, field in Summary.model_fields.items():
         if field.is_required() and key not in header:
             yield Wrong(line, key, f"Summary {safe(name)}: missing required key: {key}")
-    for old, new in _old_keys(Summary.renamed_keys, header):
+    for old, new in _find_old_keys(Summary.renamed_keys, header):
         meaning = f" ({_MEANINGS[new]})" if new in _MEANINGS else " (not canonical)"
         yield Wrong(line, old, f"Summary uses legacy key '{old}' -- use '{new}'{meaning}")
     yield from _numbers("Summary", header, line)
     yield from _choice("Summary", header, "tst", ("red_green", "green_only", "no_tests"), line)
     yield from _choice("Summary", header, "s", ("complete", "partial", "failed"), line)
-    yield from _file_name("Summary file name", name, header, line)
+    yield from _check_file_name("Summary file name", name, header, line)
 
 
-def _of_reqs(_: str, lines: Lines) -> Iterator[Wrong]:
+def _check_requirements(_: str, lines: Lines) -> Iterator[Wrong]:
     for line, value in lines.records:
         label = f"Reqs {safe(str(value.get('id') or 'unknown'))}"
         for key, field in Requirement.model_fields.items():
             if field.is_required() and key not in value:
                 yield Wrong(line, key, f"{label}: missing required key: {key}")
-        for old, new in _old_keys(Requirement.renamed_keys, value):
+        for old, new in _find_old_keys(Requirement.renamed_keys, value):
             yield Wrong(line, old, f"{label}: uses legacy key '{old}' -- use '{new}'")
         yield from _choice(f"{label}:", value, "pri", ("must", "should", "nice"), line)
         yield from _choice(f"{label}:", value, "st", ("open", "done"), line)
 
 
-_RULES = {"plan": plan_naming, "summary": _of_summary, "reqs": _of_reqs}
+_RULES = {"plan": plan_naming, "summary": _check_summary, "reqs": _check_requirements}
 
 
 def _numbers(what: str, header: Mapping[str, Any], line: int) -> Iterator[Wrong]:
@@ -277,8 +277,8 @@ def _is_number(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch("[0-9]{2}", value) is not None
 
 
-def _file_name(what: str, name: str, header: Mapping[str, Any], line: int) -> Iterator[Wrong]:
-    """Yield that a file `NN-MM.plan.jsonl` is named unlike its header; other names are free."""
+def _check_file_name(what: str, name: str, header: Mapping[str, Any], line: int) -> Iterator[Wrong]:
+    """Yield a mismatch of the file name `NN-MM.plan.jsonl` and its header; other names are free."""
     phase, plan = header.get("p"), header.get("n")
     match = re.fullmatch(r"([0-9]{2})-([0-9]{2})\.(?:plan|summary)\.jsonl", name)
     if match and None not in (phase, plan) and match.groups() != (phase, plan):
@@ -294,23 +294,25 @@ def _choice(
         yield Wrong(line, key, f"{text} -- must be {'|'.join(choices)}")
 
 
-def _old_keys(renamed: Mapping[str, str], value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the old keys that stand where the new one is missing."""
+def _find_old_keys(
+    renamed: Mapping[str, str], value: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the old keys whose new key is missing."""
     for old, new in renamed.items():
         if old in value and new not in value:
             yield old, new
 
 
 def _files(target: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield files with their kinds; of a directory those of a known kind, a single file always."""
+    """Yield files with their kinds: a given file, or those of a known kind in a directory."""
     if os.path.isdir(target) and kind in ("", *ROWS):
         yield from _below(target, kind, DEPTH)
     else:
         yield target, kind or _kind_of(os.path.basename(target))
 
 
-def _milestones(target: str, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of the milestones: the first place that exists counts."""
+def _find_milestone_files(target: str, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the files of the milestones, from the first of the possible places that exists."""
     places = [os.path.join(os.path.abspath(target), place) for place in _MILESTONES]
     root = next((place for place in places if os.path.isdir(place)), None)
     if root is not None:
@@ -321,12 +323,12 @@ def _below(root: str, kind: str, depth: int) -> Iterator[tuple[str, str]]:
     with os.scandir(root) as entries:
         listed = sorted(entries, key=lambda entry: entry.name)
     for entry in listed:
-        found = _kind_of(entry.name)
+        file_kind = _kind_of(entry.name)
         if entry.is_dir(follow_symlinks=False):
             if depth > 1 and entry.name != "milestones":
                 yield from _below(entry.path, kind, depth - 1)
-        elif found and kind in ("", found):
-            yield entry.path, found
+        elif file_kind and kind in ("", file_kind):
+            yield entry.path, file_kind
 
 
 def _kind_of(name: str) -> str:

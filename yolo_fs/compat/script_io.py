@@ -1,9 +1,9 @@
-"""What all drop-in scripts share: how they are asked, what they read, and how they answer.
+"""The common parts of all drop-in scripts: arguments, input and output.
 
 The command line is `--name value`, without abbreviations and without `=`. A directory is read
-leniently, as the reference scripts read it: each line for itself, no shape asked for; links, pipes
-and other people's files are not read. JSON is printed as they print it: pretty, and in ASCII
-whatever the locale.
+leniently, as the reference scripts read it: each line on its own, without a shape; links, pipes and
+files of other users are not read. JSON is printed as they print it: indented, and in ASCII whatever
+the locale.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = Mapping[str, Any] | None
 
 
 class UsageError(YoloError):
-    """The arguments are not what the script takes. The message is printed as it is."""
+    """The arguments are wrong for the script. The message is printed unchanged."""
 
     def __init__(self, message: str, *, more: str = ""):
         super().__init__(Reason.BAD_NAME, message, hint=more, exit_code=Exit.USAGE)
@@ -34,7 +34,7 @@ class ScriptInput(NamedTuple):
     """The arguments of one call."""
 
     usage: str
-    """The script's name and what it takes."""
+    """The script's name and its arguments."""
     values: Mapping[str, str]
     """Flag → its value; the last one counts."""
     switches: frozenset[str]
@@ -43,7 +43,7 @@ class ScriptInput(NamedTuple):
     """Arguments that are not flags, in order."""
 
     def need(self, flag: str, message: str = "") -> str:
-        """Return the value of a flag that must say something.
+        """Return the value of a required flag.
 
         Raises:
             UsageError: it is absent or empty; `message` replaces the line with the usage.
@@ -78,8 +78,10 @@ def require_folder(path: str, message: str) -> str:
 
 
 def folder_to_write(path: str) -> tuple[str, str]:
-    """Return what a folder that is written to lies below, and its absolute path. In a work tree,
-    the outermost around it, no link leads to it; elsewhere a person's own links may.
+    """Return the directory from which a folder to write is reached safely, and its absolute path.
+
+    In a work tree, the outermost around it, no link may lead to it; elsewhere a person's own links
+    may.
 
     Raises:
         YoloError: NOT_REGULAR, PATH_ESCAPES.
@@ -105,11 +107,11 @@ def parse(
     most: int = 0,
     names_flag: bool = True,
 ) -> ScriptInput:
-    """Return the arguments by their meaning.
+    """Return the parsed arguments.
 
-    `joined`: those of `valued` that may be written `--name=value` as well. `most`: how many
-    arguments that are no flags are taken. `names_flag`: an unknown flag is answered by its name,
-    and not by the usage.
+    `joined`: those of `valued` that may also be written `--name=value`. `most`: the maximum number
+    of arguments that are not flags. `names_flag`: report an unknown flag by its name, not with the
+    usage.
 
     Raises:
         UsageError: an unknown flag, a flag without its value, too many other arguments.
@@ -139,12 +141,13 @@ def parse(
 
 
 _unsaid: list[str] = []
-"""Warnings of the script that runs."""
+"""Pending warnings of the running script."""
 
 
 def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """Print one JSON value. An object takes the warnings along, under `warnings`: on stderr they
-    would stand in the middle of it for every caller that joins the two streams.
+    """Print one JSON value. An object gets the warnings, under `warnings`.
+
+    On stderr they would end up inside it for every caller that joins the two streams.
     """
     if isinstance(value, Mapping) and _unsaid:
         value = {**value, "warnings": [*value.get("warnings", ()), *_unsaid]}
@@ -153,14 +156,14 @@ def print_json(value: Mapping[str, Any] | Sequence[Any]) -> None:
 
 
 def say_warnings() -> None:
-    """Print on stderr what no JSON has taken along."""
+    """Print the warnings on stderr that no JSON output has included."""
     for text in _unsaid:
         print(f"[warn] {text}", file=sys.stderr)
     _unsaid.clear()
 
 
 def print_verdict(errors: Sequence[str], warnings: Sequence[str]) -> int:
-    """Print what a validator says, and return its exit code."""
+    """Print the result of a validator, and return its exit code."""
     print_json({"valid": not errors, "errors": errors, "warnings": warnings})
     return 1 if errors else 0
 
@@ -181,13 +184,13 @@ def json_type(value: object) -> str:
 
 
 def warn(text: str) -> None:
-    """Keep a warning for the end, or the JSON that is printed; nothing for an empty text."""
+    """Keep a warning for the end or for the JSON output; ignore an empty text."""
     if text:
         _unsaid.append(safe(text, 500))
 
 
 def now() -> str:
-    """Return this moment, UTC, to the second."""
+    """Return the current time, UTC, to the second."""
     return iso(time.time())
 
 
@@ -206,7 +209,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 class Folder:
-    """One directory, whether or not it lies in a repository.
+    """One directory, inside or outside of a repository.
 
     A file "is there" when it is regular; a sentinel is an empty file and only has to be there.
     """
@@ -215,9 +218,9 @@ class Folder:
         self.path = path
 
     def content(self, name: str) -> bytes | Finding:
-        """Return the bytes of a file, or what takes its place."""
-        found = read(self.path, name, LIMIT_BYTES)
-        return found if isinstance(found, Finding) else found.data
+        """Return the bytes of a file, or a finding in their place."""
+        content = read(self.path, name, LIMIT_BYTES)
+        return content if isinstance(content, Finding) else content.data
 
     def stands(self, name: str) -> bool:
         """Return whether a regular file has this name."""
@@ -229,12 +232,12 @@ class Folder:
         return isinstance(data, bytes) and bool(data)
 
     def is_json(self, name: str) -> bool:
-        """Return whether all of it parses, on as many lines as it likes."""
+        """Return whether the whole file parses as JSON, on any number of lines."""
         data = self.content(name)
         return isinstance(data, bytes) and bool(data) and _is_stream(data)
 
     def names(self, beginning: str, ending: str) -> Sequence[str]:
-        """Return the names of files that begin and end so, sorted."""
+        """Return the names of files with that prefix and suffix, sorted."""
         if not os.path.isdir(self.path):
             return ()
         matching = sorted(
@@ -252,23 +255,23 @@ class Folder:
         return [object_of(line) for line in data.split(b"\n") if line.strip()]
 
     def object(self, name: str) -> Mapping[str, Any]:
-        """Return the one JSON object of a file; empty when there is none."""
+        """Return the single JSON object of a file; empty if there is none."""
         data = self.content(name)
         return (object_of(data) or {}) if isinstance(data, bytes) else {}
 
 
 def first(rows: Sequence[Row]) -> Mapping[str, Any]:
-    """Return the first line; empty when there is none, or when it is not a JSON object."""
+    """Return the first line; empty if there is none, or if it is not a JSON object."""
     return (rows[0] if rows else None) or {}
 
 
 def says(row: Row, key: str, *values: object) -> bool:
-    """Return whether a line has one of the values under a key."""
+    """Return whether a key of a line has one of the values."""
     return row is not None and row.get(key) in values
 
 
 def object_of(data: bytes) -> dict[str, Any] | None:
-    """Return the JSON object that the bytes spell, or None."""
+    """Return the JSON object in the bytes, or None."""
     try:
         value = _DECODER.decode(data.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -277,7 +280,7 @@ def object_of(data: bytes) -> dict[str, Any] | None:
 
 
 def _is_stream(data: bytes) -> bool:
-    """Return whether the bytes are JSON values one after the other, as `jq empty` asks."""
+    """Return whether the bytes are a sequence of JSON values, as `jq empty` checks."""
     try:
         text = data.decode("utf-8").strip(_BLANKS)
         at = 0
@@ -298,7 +301,7 @@ def read_object(path: str) -> dict[str, Any] | None:
     """
     from yolo_fs.system.store import Damaged, read_json
 
-    found = read_json(path)
-    if isinstance(found, Damaged):
-        raise YoloError(found.reason, f"{path}: {found.reason.sentence}: {found.detail}")
-    return found
+    content = read_json(path)
+    if isinstance(content, Damaged):
+        raise YoloError(content.reason, f"{path}: {content.reason.sentence}: {content.detail}")
+    return content

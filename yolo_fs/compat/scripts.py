@@ -1,7 +1,7 @@
-"""The table of drop-in scripts, and the boundary where what goes wrong is said once.
+"""The table of drop-in scripts, and the only place where their errors are printed.
 
-A script is a function `(arguments) -> exit code` that prints what its contract says. Its module
-is imported only when it is called.
+A script is a function `(arguments) -> exit code` that prints what its contract requires. Its module
+is imported on demand.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ SCRIPTS: Mapping[str, str] = {
     "git-commit-serialized": "git_commit_serialized.run",
     "phase-detect": "phase_detect.run",
 }
-"""Name of the script → its function, `module.function` in this room."""
+"""Name of the script → its function, `module.function` in this package."""
 
 _LONGEST_USAGE = 5_000
-"""It may be JSON, which is nothing when it is cut."""
+"""The usage may be JSON, which is useless when cut."""
 
 Script = Callable[[Sequence[str]], int]
 
@@ -72,7 +72,7 @@ def run(name: str, arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a script from the shell, past click: agents call these in loops."""
+    """Run a script from the shell, without click: agents call these in loops."""
     name, *rest = arguments
     try:
         return run(name, rest)
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def complain(error: YoloError) -> None:
-    """Say what went wrong, in the reference's form."""
+    """Print an error in the reference's form."""
     is_usage = isinstance(error, UsageError)
     limit = _LONGEST_USAGE if is_usage else 500
     print(f"{'' if is_usage else 'ERROR: '}{safe(error.message, limit)}", file=sys.stderr)

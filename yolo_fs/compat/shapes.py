@@ -1,10 +1,10 @@
-"""Reads an artifact for the validators, and says what the schemas say beyond the contract; and
+"""Reads an artifact for the validators, and lists what the schemas require beyond the contract; and
 `validate-config F [DEFAULTS]`.
 
-The contract's rules are errors and come first. Everything else that the coordinator would refuse
-is a warning, so that no file becomes invalid by the change of validator. Of a configuration, faults
-in the five sections of the reference are errors, and faults elsewhere warnings; any model may be
-named in `force_analyze_model`: the reference's list rejects its own defaults.
+The contract's rules are errors and come first. Everything else that the coordinator would reject is
+a warning, so that no file becomes invalid by the change of validator. In a configuration, faults in
+the five sections of the reference are errors, and faults elsewhere warnings. `force_analyze_model`
+may name any model, because the reference's list rejects its own defaults.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ ROWS = {row.kind: row for row in ARTIFACTS if row.kind in ("plan", "summary", "r
 
 
 class Wrong(NamedTuple):
-    """One thing that the contract refuses."""
+    """One violation of the contract."""
 
     line: int
     key: str
-    """Key that it is about; empty for the line itself."""
+    """The key concerned; empty for the line itself."""
     text: str
 
 
@@ -40,7 +40,7 @@ class Lines(NamedTuple):
 
     records: tuple[Record, ...] = ()
     torn: tuple[Wrong, ...] = ()
-    """Lines that are not JSON objects, or what keeps the whole file from being read, as line 0."""
+    """Lines that are not JSON objects; line 0 if the whole file is unreadable."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -58,7 +58,7 @@ class Lines(NamedTuple):
 def read_artifact(path: str) -> Lines:
     """Return the lines of a file.
 
-    Neither a missing last newline nor CRLF keeps them from being read.
+    A missing last newline and CRLF are accepted.
     """
     folder, name = os.path.split(path)
     data = Folder(folder or ".").content(name)
@@ -71,7 +71,9 @@ def read_artifact(path: str) -> Lines:
         data = data.replace(b"\r\n", b"\n")
         warnings = (f"{safe(name)}: lines end in CRLF; the coordinator refuses that",)
     reading = read_lines(data if data.endswith(b"\n") or not data else data + b"\n", path)
-    torn = tuple(_unreadable(found) for found in reading.findings if found.level is Level.ERROR)
+    torn = tuple(
+        _unreadable(finding) for finding in reading.findings if finding.level is Level.ERROR
+    )
     return Lines(reading.records, torn, warnings)
 
 
@@ -84,16 +86,16 @@ def _unreadable(finding: Finding) -> Wrong:
 
 
 def beyond_the_contract(
-    kind: str, name: str, lines: Lines, told: Collection[Wrong], *, is_turbo: bool = False
+    kind: str, name: str, lines: Lines, wrongs: Collection[Wrong], *, is_turbo: bool = False
 ) -> Iterator[str]:
-    """Yield what the schemas refuse and the contract does not, as warnings."""
+    """Yield what the schemas reject and the contract accepts, as warnings."""
     yield from lines.warnings
     if lines.header is None:
         return
     records = lines.records
     if is_turbo:
         records = (Record(records[0].line, {**lines.header, "eff": "turbo"}), *records[1:])
-    known = {(wrong.line, wrong.key) for wrong in told}
+    known = {(wrong.line, wrong.key) for wrong in wrongs}
     for line, fault in shape_faults(ROWS[kind], records, Strictness()):
         is_wrong = fault.level is Level.ERROR or fault.reason is Reason.WRONG_LINE_COUNT
         key = fault.at.split("/")[1] if fault.at else ""
@@ -146,7 +148,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _boolean(value: object) -> str:
+def _check_boolean(value: object) -> str:
     return "" if isinstance(value, bool) else f"must be boolean, got {json_type(value)}"
 
 
@@ -158,62 +160,62 @@ def _within(low: float, high: float, words: str) -> Rule:
     return rule
 
 
-def _positive(value: object) -> str:
+def _check_positive(value: object) -> str:
     is_positive = isinstance(value, int | float) and _is_number(value) and value > 0
     return "" if is_positive else "must be a positive number"
 
 
-def _positive_integer(value: object) -> str:
+def _check_positive_integer(value: object) -> str:
     is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return "" if is_whole and not _positive(value) else "must be a positive integer"
+    return "" if is_whole and not _check_positive(value) else "must be a positive integer"
 
 
 def _any_of(*choices: str) -> Rule:
     return lambda value: "" if value in choices else f"must be one of: {', '.join(choices)}"
 
 
-def _booleans(value: object) -> str:
+def _check_booleans(value: object) -> str:
     if not isinstance(value, dict):
         return f"must be an object, got {json_type(value)}"
-    return "values must all be booleans" if any(map(_boolean, value.values())) else ""
+    return "values must all be booleans" if any(map(_check_boolean, value.values())) else ""
 
 
 _FRACTION = _within(0, 1, "a number between 0.0 and 1.0")
 _TRIVIAL, _MEDIUM = "trivial_confidence_threshold", "medium_confidence_threshold"
 ALIASES = {_TRIVIAL: "trivial", _MEDIUM: "medium"}
-"""How earlier versions of yolo_fs called them."""
+"""Names of these keys in earlier versions of yolo_fs."""
 
 RULES: Mapping[str, Mapping[str, Rule]] = {
     "qa_gates": {
-        "post_task": _boolean,
-        "post_plan": _boolean,
-        "post_phase": _boolean,
-        "timeout_seconds": _positive,
+        "post_task": _check_boolean,
+        "post_plan": _check_boolean,
+        "post_phase": _check_boolean,
+        "timeout_seconds": _check_positive,
         "failure_threshold": _any_of("critical", "major", "minor"),
     },
     "integration_gate": {
-        "enabled": _boolean,
+        "enabled": _check_boolean,
         "timeout_seconds": _within(60, 3600, "a number between 60 and 3600"),
-        "checks": _booleans,
-        "retry_on_fail": _boolean,
+        "checks": _check_booleans,
+        "retry_on_fail": _check_boolean,
     },
     "po": {"default_rejection": _any_of("patch", "major")},
-    "delivery": {"mode": _any_of("auto", "manual"), "present_to_user": _boolean},
+    "delivery": {"mode": _any_of("auto", "manual"), "present_to_user": _check_boolean},
     "complexity_routing": {
-        "enabled": _boolean,
+        "enabled": _check_boolean,
         _TRIVIAL: _FRACTION,
         _MEDIUM: _FRACTION,
         **dict.fromkeys(ALIASES.values(), _FRACTION),
         "fallback_path": _any_of("trivial", "medium", "high"),
-        "max_trivial_files": _positive_integer,
-        "max_medium_tasks": _positive_integer,
+        "max_trivial_files": _check_positive_integer,
+        "max_medium_tasks": _check_positive_integer,
     },
 }
-"""Section → key → what may stand there. A key that is absent or null takes its default."""
+"""Section → key → rule for its value. A key that is absent or null takes its default."""
 
 
 def _faults(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the keys whose values are wrong, as `section.key`, and what is wrong."""
+    """Yield the keys with invalid values, as `section.key`, and what is wrong."""
     for name, rules in RULES.items():
         section = config.get(name)
         if section is None:
@@ -226,10 +228,10 @@ def _faults(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             text = rule(value) if value is not None else ""
             if text:
                 yield f"{name}.{key}", text
-    yield from _thresholds(config.get("complexity_routing"))
+    yield from _check_thresholds(config.get("complexity_routing"))
 
 
-def _thresholds(routing: object) -> Iterator[tuple[str, str]]:
+def _check_thresholds(routing: object) -> Iterator[tuple[str, str]]:
     if not isinstance(routing, dict):
         return
     trivial, medium = (routing.get(key, routing.get(ALIASES[key])) for key in (_TRIVIAL, _MEDIUM))

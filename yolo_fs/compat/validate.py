@@ -1,5 +1,5 @@
 """The script validate, which calls one of seven validators, and the one for roadmaps; and
-`resolve-task-deps`: the tasks of a plan in groups that may be done at once.
+`resolve-task-deps`: groups of a plan's tasks that can be done at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FLAG = "--type"
 
 
 def validate(arguments: Sequence[str]) -> int:
-    """`validate --type T …`: one door to all validators."""
+    """`validate --type T …`: the entry to all validators."""
     name, rest = _type(list(arguments))
     if name not in TYPES:
         raise UsageError(
@@ -36,7 +36,7 @@ def validate(arguments: Sequence[str]) -> int:
 
 
 def _type(arguments: list[str]) -> tuple[str, list[str]]:
-    """Return the first `--type` and what is left; a further one belongs to the validator."""
+    """Return the first `--type` and the remaining arguments, among them any further `--type`."""
     for position, argument in enumerate(arguments):
         if argument.startswith(f"{_FLAG}="):
             return argument.partition("=")[2], arguments[:position] + arguments[position + 1 :]
@@ -46,7 +46,7 @@ def _type(arguments: list[str]) -> tuple[str, list[str]]:
 
 
 def validate_deps(arguments: Sequence[str]) -> int:
-    """`validate --type deps --roadmap-json F`: whether the phases can be done in some order."""
+    """`validate --type deps --roadmap-json F`: whether the phases have a possible order."""
     usage = "validate.sh --type deps --roadmap-json PATH"
     given = parse(arguments, usage, valued=("--roadmap-json",), names_flag=False)
     path = given.need("--roadmap-json", "Error: --roadmap-json is required")
@@ -61,7 +61,7 @@ def validate_deps(arguments: Sequence[str]) -> int:
         return print_verdict(["Missing or invalid phases array"], [])
     if not phases:
         return print_verdict(["Phases array is empty"], [])
-    return print_verdict(list(_faults(phases)), list(_oddities(phases)))
+    return print_verdict(list(_faults(phases)), list(_find_isolated_phases(phases)))
 
 
 Phases = Sequence[Mapping[str, Any]]
@@ -72,7 +72,7 @@ def _name(phase: Mapping[str, Any]) -> str:
 
 
 def _needs(phase: Mapping[str, Any]) -> Sequence[str]:
-    """Return the phases that come first; none where `depends_on` is absent, null or not a list."""
+    """Return the dependencies of a phase; none if `depends_on` is absent, null or not a list."""
     needs = phase.get("depends_on")
     return [safe(str(need)) for need in needs] if isinstance(needs, list) else ()
 
@@ -94,8 +94,8 @@ def _faults(phases: Phases) -> Iterator[str]:
         yield f"Circular dependency detected involving phases: {','.join(left)}"
 
 
-def _oddities(phases: Phases) -> Iterator[str]:
-    """Yield phases without a dependency, and critical phases without one on a critical phase."""
+def _find_isolated_phases(phases: Phases) -> Iterator[str]:
+    """Yield isolated phases, and critical phases without a link to another critical phase."""
     links = {(_name(phase), need) for phase in phases for need in _needs(phase)}
     joined = {name for link in links for name in link}
     critical = {_name(phase) for phase in phases if phase.get("critical") is True}
@@ -111,7 +111,7 @@ DEPS_USAGE = "resolve-task-deps.sh --plan PATH [--all-plans DIR]"
 
 
 def resolve_task_deps(arguments: Sequence[str]) -> int:
-    # What --all-plans names is not needed: `td` never leaves a plan.
+    # The value of --all-plans is not needed: `td` never leaves a plan.
     given = parse(arguments, DEPS_USAGE, valued=("--plan", "--all-plans"), names_flag=False)
     groups, left = in_groups(_needs_by_task(given.need("--plan")))
     if left:
@@ -124,8 +124,7 @@ def resolve_task_deps(arguments: Sequence[str]) -> int:
 
 
 def in_groups(needs: Mapping[str, Sequence[str]]) -> tuple[list[list[str]], list[str]]:
-    """Return names in groups whose needs are met by earlier groups, and those that cannot be
-    ordered.
+    """Return names in groups whose needs are met by earlier groups, and those without an order.
 
     Needs that are not among the names do not count.
     """
@@ -139,7 +138,7 @@ def in_groups(needs: Mapping[str, Sequence[str]]) -> tuple[list[list[str]], list
 
 
 def _needs_by_task(path: str) -> Mapping[str, Sequence[str]]:
-    """Return what each task depends on, in the order of the file."""
+    """Return the dependencies of each task, in the order of the file."""
     folder, name = os.path.split(path)
     files = Folder(folder or ".")
     data = files.content(name)

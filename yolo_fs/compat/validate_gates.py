@@ -1,4 +1,4 @@
-"""`validate-gates --step S --phase-dir P`: whether a step may begin, as the reference sees it."""
+"""`validate-gates --step S --phase-dir P`: whether a step may begin, by the reference's rules."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ def _approved(folder: Folder) -> Iterator[str]:
         yield f"code-review.jsonl: r must be 'approve' (got '{verdict}')"
 
 
-def _signoff(folder: Folder) -> Iterator[str]:
+def _check_signoff(folder: Folder) -> Iterator[str]:
     yield from _file("security-audit.jsonl", "security")(folder)
     yield from _approved(folder)
 
 
-def _recorded(level: str, step: str) -> Lacks:
+def _require_results(level: str, step: str) -> Lacks:
     name = ".qa-gate-results.jsonl"
 
     def lacks(folder: Folder) -> Iterator[str]:
@@ -128,8 +128,8 @@ SCRIPT_GATES: Mapping[str, Lacks] = {
     "code_review": _summaries,
     "qa": _approved,
     "security": _file("verification.jsonl", "qa"),
-    "signoff": _signoff,
-    "post_task_qa": _recorded("post-task", "post_task_qa"),
-    "post_plan_qa": _recorded("post-plan", "post_plan_qa"),
+    "signoff": _check_signoff,
+    "post_task_qa": _require_results("post-task", "post_task_qa"),
+    "post_plan_qa": _require_results("post-plan", "post_plan_qa"),
 }
-"""Step → what its gate asks for. The other steps of the workflow have no scripted gate."""
+"""Step → the condition of its gate. The other steps of the workflow have no scripted gate."""

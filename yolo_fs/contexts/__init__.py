@@ -1,1 +1,1 @@
-"""Compiled contexts: what feeds them, how they are written, cut to their budget, and proved."""
+"""Compiled contexts: their sources, their text, cut to a budget, and the proof of each line."""

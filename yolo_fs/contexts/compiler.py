@@ -1,9 +1,9 @@
-"""Compiles the context of one agent from what was gathered, cuts it to its budget, writes it, and
+"""Compiles the context of one agent from gathered sources, cuts it to its budget, writes it, and
 proves what was written. Pure.
 
 The same sources give the same bytes. Sections are cut in the documented order first, then at whole
-lines; the context itself says what was cut. Every line names its origin. The text of a value is
-asked of the caller, for only the house's TOON library knows what has to be quoted. See
+lines; the context itself lists what was cut. Every line names its origin. The caller supplies the
+text of a value, because only this project's TOON library knows what has to be quoted. See
 docs/dev/sources.md#document-002.
 """
 
@@ -44,12 +44,12 @@ class LeftOut:
 
     section: str
     what: str
-    """The columns, lines or the whole that is missing."""
+    """The missing columns or lines, or the whole section."""
     cut: Cut
 
     @property
     def why(self) -> str:
-        """The step of the documented order that took it."""
+        """The step of the documented order that removed it."""
         return self.cut.label
 
     JSON_KEYS: ClassVar = {"section": "section", "what": "what", "why": "why"}
@@ -60,31 +60,33 @@ class Fitted(NamedTuple):
 
     lines: tuple[ContextLine, ...]
     cut: Cut
-    """How far it had to be cut."""
+    """The last cut that was needed."""
     left_out: tuple[LeftOut, ...]
 
 
 def fit(head: Sequence[ContextLine], blocks: Sequence[Block], budget: int, write: Write) -> Fitted:
-    """Return the context cut no further than the budget asks.
+    """Return the context with no more cuts than the budget requires.
 
     `budget`: tokens of the whole file, the note included.
     """
     for cut in tuple(Cut)[:-1]:
-        kept = [left for one in blocks if (left := at_cut(one, cut))]
-        if _least_bytes(kept) <= budget * BYTES_PER_TOKEN:
-            found = _written(head, kept, tuple(_lost_to(blocks, cut)), cut, write)
-            if _fits(found.lines, budget):
-                return found
-    return _by_lines(head, blocks, budget, write)
+        kept = [left for block in blocks if (left := at_cut(block, cut))]
+        if _least_bytes_of(kept) <= budget * BYTES_PER_TOKEN:
+            fitted = _written(head, kept, tuple(_list_losses(blocks, cut)), cut, write)
+            if _fits(fitted.lines, budget):
+                return fitted
+    return _fit_by_lines(head, blocks, budget, write)
 
 
 def _fits(lines: Sequence[ContextLine], budget: int) -> bool:
     return tokens(text_of(lines)) <= budget
 
 
-def _least_bytes(blocks: Iterable[Block]) -> int:
-    """Return what blocks take at least: much is too large before a byte of it is written."""
-    rows = (row for one in blocks for row in one.rows)
+def _least_bytes_of(blocks: Iterable[Block]) -> int:
+    """Return the minimum size of blocks, to reject most that are too large before they are
+    written.
+    """
+    rows = (row for block in blocks for row in block.rows)
     return sum(len(str(value)) for row in rows for value in row.values)
 
 
@@ -95,18 +97,20 @@ def _written(
     cut: Cut,
     write: Write,
 ) -> Fitted:
-    body = [line for one in blocks for line in lines_of(one, cut, write)]
+    body = [line for block in blocks for line in lines_of(block, cut, write)]
     return Fitted((*head, *body, *_note(left_out, write)), cut, left_out)
 
 
 def _note(left_out: Sequence[LeftOut], write: Write) -> Iterator[ContextLine]:
     if left_out:
         yield ContextLine(f"left_out[{len(left_out)}]{{section,what,why}}:", rule=_SAID)
-    for one in left_out:
-        yield ContextLine(f"  {write(one.section)},{write(one.what)},{write(one.why)}", rule=_SAID)
+    for omission in left_out:
+        yield ContextLine(
+            f"  {write(omission.section)},{write(omission.what)},{write(omission.why)}", rule=_SAID
+        )
 
 
-def _lost_to(blocks: Iterable[Block], cut: Cut) -> Iterator[LeftOut]:
+def _list_losses(blocks: Iterable[Block], cut: Cut) -> Iterator[LeftOut]:
     """Yield what each section lost by the cuts up to this one."""
     for block in blocks:
         before: Block | None = block
@@ -121,20 +125,20 @@ def _difference(before: Block, after: Block | None) -> str:
     if after is None:
         return f"all {len(before.rows)}"
     if len(after.columns) < len(before.columns):
-        return ", ".join(one.name for one in before.columns if one not in after.columns)
+        return ", ".join(column.name for column in before.columns if column not in after.columns)
     lost = len(before.rows) - len(after.rows)
     return f"{lost} of {len(before.rows)} lines" if lost else ""
 
 
-def _by_lines(
+def _fit_by_lines(
     head: Sequence[ContextLine], blocks: Sequence[Block], budget: int, write: Write
 ) -> Fitted:
-    """Return as much as fits after each documented cut: vital sections first, line by line."""
+    """Return as much as fits after all documented cuts: vital sections first, line by line."""
     last = Cut.PRIOR
-    lost = tuple(_lost_to(blocks, last))
-    cuttable = [_without_giants(left, budget) for one in blocks if (left := at_cut(one, last))]
-    sizes = {one.section.key: len(left.rows) for one in blocks if (left := at_cut(one, last))}
-    kept = {one.section.key: 0 for one in cuttable}
+    lost = tuple(_list_losses(blocks, last))
+    cuttable = [_drop_giant_rows(left, budget) for block in blocks if (left := at_cut(block, last))]
+    sizes = {block.section.key: len(left.rows) for block in blocks if (left := at_cut(block, last))}
+    kept = {block.section.key: 0 for block in cuttable}
 
     def trial() -> Fitted:
         short = tuple(
@@ -143,25 +147,28 @@ def _by_lines(
             if kept[key] < size
         )
         some = [
-            Block(one.section, one.columns, one.rows[: kept[one.section.key]]) for one in cuttable
+            Block(block.section, block.columns, block.rows[: kept[block.section.key]])
+            for block in cuttable
         ]
-        return _written(head, [one for one in some if one.rows], (*lost, *short), Cut.LINES, write)
+        return _written(
+            head, [block for block in some if block.rows], (*lost, *short), Cut.LINES, write
+        )
 
-    for one in sorted(cuttable, key=lambda one: not one.section.is_vital):
-        _most(one, kept, lambda: _fits(trial().lines, budget))
-    found = trial()
-    return found if _fits(found.lines, budget) else _only_told(head, found.left_out, budget)
+    for block in sorted(cuttable, key=lambda block: not block.section.is_vital):
+        _keep_most_rows(block, kept, lambda: _fits(trial().lines, budget))
+    fitted = trial()
+    return fitted if _fits(fitted.lines, budget) else _fit_head(head, fitted.left_out, budget)
 
 
-def _without_giants(block: Block, budget: int) -> Block:
-    """Return a block without rows larger than all the budget: those behind them may still fit."""
+def _drop_giant_rows(block: Block, budget: int) -> Block:
+    """Return a block without rows that exceed the whole budget: later rows may still fit."""
     most = budget * BYTES_PER_TOKEN
     rows = tuple(row for row in block.rows if sum(len(str(value)) for value in row.values) <= most)
     return Block(block.section, block.columns, rows)
 
 
-def _most(block: Block, kept: dict[str, int], fits: Callable[[], bool]) -> None:
-    """Keep as many rows of a block as fit beside what is kept already."""
+def _keep_most_rows(block: Block, kept: dict[str, int], fits: Callable[[], bool]) -> None:
+    """Keep as many rows of a block as fit beside those already kept."""
     low, high = 0, len(block.rows)
     while low < high:
         middle = (low + high + 1) // 2
@@ -170,8 +177,8 @@ def _most(block: Block, kept: dict[str, int], fits: Callable[[], bool]) -> None:
     kept[block.section.key] = low
 
 
-def _only_told(head: Sequence[ContextLine], left_out: tuple[LeftOut, ...], budget: int) -> Fitted:
-    """Return what is left of a budget too small for the note: the head, and how many notes."""
+def _fit_head(head: Sequence[ContextLine], left_out: tuple[LeftOut, ...], budget: int) -> Fitted:
+    """Return the head and the number of notes, for a budget too small for the notes themselves."""
     counted = ContextLine(f"left_out: {len(left_out)}", rule=_SAID)
     lines = (*head, counted)
     while lines and not _fits(lines, budget):
@@ -183,7 +190,7 @@ _HEADER = "the reference scripts"
 _SHORT_NAMES = {
     row.name: row.prefix.rstrip("-") or row.name.value for row in DEPARTMENTS if not row.is_default
 }
-"""What the header calls the departments; it does not name the default one."""
+"""Names of departments in the header, which omits the default one."""
 
 
 class CompiledContext(NamedTuple):
@@ -205,14 +212,14 @@ class CompiledContext(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Its size."""
+        """Its size in tokens."""
         return tokens(self.text)
 
 
 def compile_context(
     gathered: ContextSources, write: Write, budget: int | None = None
 ) -> CompiledContext:
-    """Return the context of the agent that was gathered for.
+    """Return the context of the agent whose sources these are.
 
     `budget`: tokens; None for the agent's own.
 
@@ -222,14 +229,14 @@ def compile_context(
     name = agent_of(gathered.actor)
     sections, withheld = _blocks(gathered)
     most = budget_of(name) if budget is None else budget
-    found: Fitted = fit(tuple(_head(gathered, write)), sections, most, write)
+    fitted: Fitted = fit(tuple(_head(gathered, write)), sections, most, write)
     return CompiledContext(
-        name, found.lines, most, found.cut, found.left_out, tuple(dict.fromkeys(withheld))
+        name, fitted.lines, most, fitted.cut, fitted.left_out, tuple(dict.fromkeys(withheld))
     )
 
 
 def agent_of(actor: Actor) -> str:
-    """Return the short name that an actor's context is filed under.
+    """Return the short name of an actor's context.
 
     Raises:
         YoloError: UNKNOWN_NAME.
@@ -258,13 +265,13 @@ def _blocks(gathered: ContextSources) -> tuple[list[Block], list[Withheld]]:
     for section in (GOAL, *CONTEXT_BY_ROLE[gathered.actor.role].sections, *FOR_ALL):
         if section.departments and own not in section.departments:
             continue
-        block, kept_back = _block(section, gathered)
+        block, kept_back = _build_block(section, gathered)
         withheld += kept_back
         blocks += [block] if block.rows else []
     return blocks, withheld
 
 
-def _block(section: Section, gathered: ContextSources) -> tuple[Block, tuple[Withheld, ...]]:
+def _build_block(section: Section, gathered: ContextSources) -> tuple[Block, tuple[Withheld, ...]]:
     chosen = choose(section, gathered)
     rows = rows_of(section, gathered, chosen)
     if section is GOAL and not rows and may_read(gathered.actor, Target(ROADMAP)).allowed:
@@ -273,7 +280,7 @@ def _block(section: Section, gathered: ContextSources) -> tuple[Block, tuple[Wit
 
 
 Write = Callable[[Scalar], str]
-"""Returns a value as it stands in a row, an item or behind a key."""
+"""Returns a value as text for a row, an item or after a key."""
 
 INDENT = "  "
 
@@ -284,13 +291,13 @@ class ContextLine(NamedTuple):
     text: str
     origins: tuple[Origin, ...] = ()
     rule: str = ""
-    """What says it, where no file does."""
+    """The rule behind the line, if no file is its origin."""
     values: tuple[Scalar, ...] = ()
-    """What it quotes of its origins."""
+    """Values that it quotes from its origins."""
 
 
 class Block(NamedTuple):
-    """One section with all that feeds it."""
+    """One section with its rows."""
 
     section: Section
     columns: tuple[Column, ...]
@@ -298,7 +305,7 @@ class Block(NamedTuple):
 
 
 def at_cut(block: Block, cut: Cut) -> Block | None:
-    """Return what a cut leaves of a block; None when that is nothing."""
+    """Return what remains of a block after a cut; None if nothing does."""
     section = block.section
     if section.cut is not None and cut >= section.cut:
         headings = tuple(row for row in block.rows if row.is_heading)
@@ -322,7 +329,7 @@ def _once(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def lines_of(block: Block, cut: Cut, write: Write) -> Iterator[ContextLine]:
-    """Yield the lines of a block that was cut this far."""
+    """Yield the lines of a block after a cut."""
     section, key = block.section, block.section.key
     is_cut = section.cut is not None and cut >= section.cut
     form = SectionForm.LIST if section.form is SectionForm.NESTED and is_cut else section.form
@@ -355,16 +362,16 @@ _BODIES: Mapping[SectionForm, Callable[[Row, Write], str]] = {
 
 
 def text_of(lines: Sequence[ContextLine]) -> str:
-    """Return the file that the lines make."""
+    """Return the text of the file with these lines."""
     return "".join(f"{line.text}\n" for line in lines)
 
 
 Fetch = Callable[[Origin], str | None]
-"""Returns the source line that an origin names, or the file's name for the whole; None if gone."""
+"""Returns the source line of an origin, or the file's name for a whole file; None if it is gone."""
 
 
 def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Iterator[Finding]:
-    """Yield what a context cannot prove, line by line."""
+    """Yield a finding for each line of a context that its origins do not prove."""
     for number, line in enumerate(compiled.lines, 1):
         if not (line.origins or line.rule):
             yield _doubt(number, "nothing says where it comes from")
@@ -379,19 +386,19 @@ def unproved_lines(compiled: CompiledContext, actor: Actor, fetch: Fetch) -> Ite
             yield _doubt(number, f"{where} does not say {lost!r}")
 
 
-def differences(compiled: CompiledContext, found: Sequence[str], path: str) -> Iterator[Finding]:
-    """Yield where the file on disk is not what its sources give. `found`: its lines."""
+def differences(compiled: CompiledContext, lines: Sequence[str], path: str) -> Iterator[Finding]:
+    """Yield where the file on disk differs from what its sources give. `lines`: its lines."""
     wanted = [line.text for line in compiled.lines]
-    for number in range(max(len(wanted), len(found))):
-        said = found[number] if number < len(found) else None
+    for number in range(max(len(wanted), len(lines))):
+        actual = lines[number] if number < len(lines) else None
         due = wanted[number] if number < len(wanted) else None
-        if said != due:
+        if actual != due:
             message = (
                 "no source gives this line"
-                if said not in wanted
+                if actual not in wanted
                 else "the line stands elsewhere by now"
             )
-            if said is None:
+            if actual is None:
                 message = "a line is missing"
             hint = f"'yolo-fs context compile {compiled.agent}' writes it anew."
             yield Finding(
@@ -405,7 +412,7 @@ def _doubt(number: int, message: str) -> Finding:
 
 
 def _unsaid(line: ContextLine, fetch: Fetch) -> Scalar | None:
-    """Return the first value of a line that no origin of it says."""
+    """Return the first value of a line that none of its origins contains."""
     texts = [text for origin in line.origins if (text := fetch(origin)) is not None]
     if not texts:
         return str(line.origins[0])
@@ -413,20 +420,24 @@ def _unsaid(line: ContextLine, fetch: Fetch) -> Scalar | None:
         return None
     names = " ".join(origin.path for origin in line.origins)
     return next(
-        (one for one in line.values if not any(_says(text, str(one), names) for text in texts)),
+        (
+            value
+            for value in line.values
+            if not any(_says(text, str(value), names) for text in texts)
+        ),
         None,
     )
 
 
 def _says(text: str, value: str, names: str) -> bool:
-    """Return whether a source line says a value: in its JSON, else in its words or its name."""
-    nodes = set(_nodes(text))
+    """Return whether a source line contains a value: in its JSON, else in its text or its name."""
+    nodes = set(_values_in(text))
     by_name = PLAN.fullmatch(value) is not None and value in names
     return value == "" or by_name or (value in nodes if nodes else value.removeprefix("@") in text)
 
 
-def _nodes(text: str) -> Iterator[str]:
-    """Yield every value of a JSON line as a row would write it."""
+def _values_in(text: str) -> Iterator[str]:
+    """Yield every value of a JSON line in the form of a row."""
     try:
         value = parse(text.strip().rstrip(","), len(text))
     except ValueError:
@@ -436,9 +447,9 @@ def _nodes(text: str) -> Iterator[str]:
             return
     pending: list[Any] = [value]
     while pending:
-        one = pending.pop()
-        yield str(flat(one))
-        if isinstance(one, dict):
-            pending += one.values()
-        elif isinstance(one, list):
-            pending += one
+        node = pending.pop()
+        yield str(flat(node))
+        if isinstance(node, dict):
+            pending += node.values()
+        elif isinstance(node, list):
+            pending += node

@@ -1,4 +1,4 @@
-"""From the sources of a section to its rows, each with the lines that it comes from. Pure."""
+"""From the sources of a section to its rows, each with its origins. Pure."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _LABEL = re.compile(r"\s*(?:[-*]\s+)?\*\*(?P<label>[^*:]+):?\*\*:?\s*(?P<text>.*
 _ITEM = re.compile(r"\s*(?:[-*+]|[0-9]+[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>.+)")
 
 Numbered = tuple[int, str]
-"""Number of a line, from 1, and what it says."""
+"""Number of a line, from 1, and its text."""
 
 
 def below(lines: Sequence[str], heading: str) -> Iterator[Numbered]:
-    """Yield the lines below the first heading that matches, up to the next one of its rank."""
+    """Yield the lines below the first matching heading, up to the next one of its level."""
     rank = 0
     for number, line in enumerate(lines, 1):
-        if found := _HEADING.match(line):
-            if rank and len(found[1]) <= rank:
+        if match := _HEADING.match(line):
+            if rank and len(match[1]) <= rank:
                 return
-            if not rank and re.match(heading, found[2], re.IGNORECASE):
-                rank = len(found[1])
+            if not rank and re.match(heading, match[2], re.IGNORECASE):
+                rank = len(match[1])
                 continue
         if rank:
             yield number, line
@@ -47,13 +47,13 @@ def of_phase(lines: Sequence[str], number: str) -> tuple[Numbered, ...]:
 
 
 def said(block: Sequence[Numbered], label: str) -> Iterator[Numbered]:
-    """Yield what stands behind a label such as `**Goal:**`, and the list below it."""
+    """Yield the text after a label such as `**Goal:**`, and the list below it."""
     is_open = False
     for number, line in block:
-        if found := _LABEL.match(line):
-            is_open = found["label"].strip().lower().startswith(label.lower())
-            if is_open and found["text"].strip():
-                yield number, found["text"].strip()
+        if match := _LABEL.match(line):
+            is_open = match["label"].strip().lower().startswith(label.lower())
+            if is_open and match["text"].strip():
+                yield number, match["text"].strip()
         elif is_open and (item := _ITEM.match(line)):
             yield number, item["text"].strip()
         elif line.strip():
@@ -74,15 +74,15 @@ class Row(NamedTuple):
     values: tuple[Scalar, ...]
     origins: tuple[Origin, ...] = ()
     is_heading: bool = True
-    """Whether it stays when prose is cut to its headings."""
+    """Whether it is kept when prose is cut to its headings."""
     rule: str = ""
-    """What says it, where no file does."""
+    """The rule behind it, if no file is its origin."""
 
 
 def rows_of(section: Section, gathered: ContextSources, chosen: Chosen) -> tuple[Row, ...]:
-    """Return the rows of a section in the order of their sources, each said once."""
-    found = dict.fromkeys(_FEEDS[section.feed](section, gathered, chosen))
-    return tuple(found)[: section.most or None]
+    """Return the rows of a section in the order of their sources, without duplicates."""
+    rows = dict.fromkeys(_FEEDS[section.feed](section, gathered, chosen))
+    return tuple(rows)[: section.most or None]
 
 
 def flat(value: Any) -> Scalar:
@@ -102,11 +102,11 @@ def flat(value: Any) -> Scalar:
 
 
 def value_at(record: Mapping[str, Any], key: str) -> Any:
-    """Return what a record has at a key, in which dots lead further in, or None."""
-    found: Any = record
+    """Return the value of a record at a key with dots for nested keys, or None."""
+    value: Any = record
     for part in key.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _records(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
@@ -118,16 +118,16 @@ def _records(section: Section, gathered: ContextSources, chosen: Chosen) -> Iter
 
 
 def _cell(record: Mapping[str, Any], column: Column, source: ContextSource) -> Scalar:
-    found = next(
+    cell = next(
         (value for key in column.keys if (value := value_at(record, key)) is not None), None
     )
-    if found is None and column.keys == ("plan",):
+    if cell is None and column.keys == ("plan",):
         return str(source.plan or "")
-    return flat(found)
+    return flat(cell)
 
 
-def _items(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
-    """Yield each entry once, with every line that names it."""
+def _extract_items(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
+    """Yield each item once, with every line that names it as its origins."""
     named: dict[Scalar, list[Origin]] = {}
     for source in chosen.sources:
         for record in records_of(section, gathered, source):
@@ -158,10 +158,10 @@ def _text(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
                 )
 
 
-def _heading(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
-    """Yield what a planning file says below a heading, unless artifacts take its place."""
+def _extract_heading(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
+    """Yield the text of a planning file below a heading, unless artifacts replace it."""
     _, heading, instead = section.of
-    if any(one.kind == instead for one in chosen.sources):
+    if any(chosen_source.kind == instead for chosen_source in chosen.sources):
         return
     for source in chosen.sources:
         for number, line in below(source.lines, re.escape(heading)):
@@ -175,10 +175,12 @@ def _phase(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterat
             yield Row((text,), (source.at(number),))
 
 
-def _requirements(section: Section, gathered: ContextSources, chosen: Chosen) -> Iterator[Row]:
-    """Yield the requirements, of the phase alone where a readable roadmap names them."""
-    wanted = frozenset(_ids_of_phase(gathered))
-    sources = [one for one in chosen.sources if one.records] or chosen.sources
+def _extract_requirements(
+    section: Section, gathered: ContextSources, chosen: Chosen
+) -> Iterator[Row]:
+    """Yield the requirements; only the phase's own if a readable roadmap names them."""
+    wanted = frozenset(_read_requirement_ids(gathered))
+    sources = [source for source in chosen.sources if source.records] or chosen.sources
     rows = [
         row for source in sources for row in _requirements_in(section, gathered, chosen, source)
     ]
@@ -195,8 +197,8 @@ def _requirements_in(
             (source.at(record.line),),
         )
     for number, line in enumerate(source.lines if not source.records else (), 1):
-        if found := _REQUIREMENT.match(line):
-            yield Row((found["id"], found["title"].strip()), (source.at(number),))
+        if match := _REQUIREMENT.match(line):
+            yield Row((match["id"], match["title"].strip()), (source.at(number),))
 
 
 _ID = re.compile(
@@ -205,7 +207,7 @@ _ID = re.compile(
 )
 
 
-def _ids_of_phase(gathered: ContextSources) -> Iterator[str]:
+def _read_requirement_ids(gathered: ContextSources) -> Iterator[str]:
     if may_read(gathered.actor, Target(ROADMAP)).allowed:
         for source in gathered.sources:
             for _, text in (
@@ -216,7 +218,7 @@ def _ids_of_phase(gathered: ContextSources) -> Iterator[str]:
                 yield from filter(None, _ID.findall(text))
 
 
-def _conventions(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
+def _extract_conventions(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row]:
     for source in chosen.sources:
         seen = 0
         for entry in _listed(source):
@@ -225,7 +227,7 @@ def _conventions(_: Section, __: ContextSources, chosen: Chosen) -> Iterator[Row
                 (
                     at
                     for at in range(seen, len(source.lines))
-                    if _stands_in(values[-1], source.lines[at])
+                    if _is_written_in(values[-1], source.lines[at])
                 ),
                 seen,
             )
@@ -238,23 +240,23 @@ def _listed(source: ContextSource) -> Iterator[Mapping[str, Any]]:
     for record in source.records:
         for listed in record.value.values():
             yield from (
-                (one for one in listed if isinstance(one, Mapping))
+                (entry for entry in listed if isinstance(entry, Mapping))
                 if isinstance(listed, list)
                 else ()
             )
 
 
 def _lines_of(values: Sequence[Scalar], source: ContextSource, near: int) -> tuple[int, ...]:
-    """Return the numbers of the lines that say these values, nearest to the line at a position."""
+    """Return the numbers of the lines with these values, each as near as possible to `near`."""
     order = sorted(range(len(source.lines)), key=lambda at: (abs(at - near), at))
-    found = (
-        next((at + 1 for at in order if _stands_in(one, source.lines[at])), near + 1)
-        for one in values
+    numbers = (
+        next((at + 1 for at in order if _is_written_in(value, source.lines[at])), near + 1)
+        for value in values
     )
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(numbers)))
 
 
-def _stands_in(value: Scalar, line: str) -> bool:
+def _is_written_in(value: Scalar, line: str) -> bool:
     return json.dumps(value) in line or json.dumps(value, ensure_ascii=False) in line
 
 
@@ -280,13 +282,13 @@ def _tools(section: Section, gathered: ContextSources, _: Chosen) -> Iterator[Ro
 
 _FEEDS: Mapping[Feed, Callable[[Section, ContextSources, Chosen], Iterator[Row]]] = {
     Feed.RECORDS: _records,
-    Feed.ITEMS: _items,
+    Feed.ITEMS: _extract_items,
     Feed.COUNTS: _counts,
     Feed.TEXT: _text,
-    Feed.HEADING: _heading,
+    Feed.HEADING: _extract_heading,
     Feed.PHASE: _phase,
-    Feed.REQUIREMENTS: _requirements,
-    Feed.CONVENTIONS: _conventions,
+    Feed.REQUIREMENTS: _extract_requirements,
+    Feed.CONVENTIONS: _extract_conventions,
     Feed.FILES: _files,
     Feed.NAMES: _names,
     Feed.COMMITS: _commits,

@@ -1,8 +1,8 @@
-"""Gathers what contexts are compiled from: the files as they stand, where they may be committed,
-else as they were.
+"""Gathers the sources of contexts: files in the work tree if they are valid, else their committed
+version.
 
-An artifact that was rejected, is being written or looks like a credential feeds nothing; what the
-branch has of it may.
+An artifact that was rejected, is being written or looks like a credential is not a source; its
+committed version may be.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ _TEXTS = (Format.TEXT, Format.TOON)
 
 class _Known(NamedTuple):
     source: ContextSource | None
-    """None: the file as it stands feeds nothing."""
+    """None: the file in the work tree is not a source."""
     stamp: Stamp
     read_at_ns: int
 
 
 class SourceSnapshot(NamedTuple):
-    """One look at everything that may feed any context of any phase."""
+    """The state of all possible sources of contexts, of any phase."""
 
     commit: str
     """Empty on a branch without commits."""
     sources: tuple[ContextSource, ...]
     stamps: Mapping[str, Stamp]
-    """Each file that exists, and what changes when it does."""
+    """Path of each existing file → stamp, which changes with the file."""
     done: Mapping[PhaseId, frozenset[PlanId]]
-    """Plans that nobody works on any more."""
+    """Plans that are done, by phase."""
     at_ns: int
     """Wall clock, to be compared with the times of files."""
 
     def is_racy(self, stamps: Iterable[Stamp]) -> bool:
-        """Return whether a file may have changed since without its stamp showing it (F18)."""
-        return any(one.is_racy(self.at_ns) for one in stamps)
+        """Return whether a file may have changed since without a change of its stamp (F18)."""
+        return any(stamp.is_racy(self.at_ns) for stamp in stamps)
 
 
 class Gatherer:
-    """Gathers for one work tree; remembers what it has read."""
+    """Gathers for one work tree, and caches what it has read."""
 
     def __init__(self, repository: Repository, settings: Settings, team: Team):
         self._repository = repository
@@ -79,31 +79,30 @@ class Gatherer:
         self._committed: dict[tuple[str, str], ContextSource | None] = {}
 
     def look(self, commit: str | None, verdicts: Mapping[str, Verdict]) -> SourceSnapshot:
-        """Return everything that contexts may be made of as of a commit and the work tree beside
-        it.
+        """Return all possible sources of contexts, from a commit and the work tree.
 
         `verdicts`: path → verdict of each candidate; committed ones may be left out.
         """
-        at_ns, entries = time.time_ns(), {one.path: one for one in self.files()}
-        stamps = {path: one.stamp for path, one in entries.items()}
+        at_ns, entries = time.time_ns(), {entry.path: entry for entry in self.files()}
+        stamps = {path: entry.stamp for path, entry in entries.items()}
         return SourceSnapshot(
             commit or "",
             tuple(self._sources(commit, entries, verdicts)),
             stamps,
-            self._done_by(commit),
+            self._find_done_plans(commit),
             at_ns,
         )
 
     def gather(
         self, look: SourceSnapshot, phase: PhaseId, actor: Actor, plan: PlanId | None = None
     ) -> ContextSources:
-        """Return what an actor's context of a phase may be made of, before isolation is asked."""
+        """Return the possible sources of an actor's context of a phase, before isolation."""
         row = CONTEXT_BY_ROLE.get(actor.role)
-        wants_commits = row and any(one.feed is Feed.COMMITS for one in row.sections)
+        wants_commits = row and any(section.feed is Feed.COMMITS for section in row.sections)
         return ContextSources(
             phase=phase,
             actor=actor,
-            sources=tuple(one for one in look.sources if _is_near(one, phase)),
+            sources=tuple(source for source in look.sources if _is_near(source, phase)),
             there=frozenset(look.stamps),
             done=look.done.get(phase, frozenset()),
             plan=plan,
@@ -114,23 +113,22 @@ class Gatherer:
         """Yield every regular file that may feed a context or be referred to."""
         root = self._repository.root
         yield from (
-            one
-            for one in walk(root, PLANNING_ROOT)
-            if one.refused is None and one.path.isprintable()
+            entry
+            for entry in walk(root, PLANNING_ROOT)
+            if entry.refused is None and entry.path.isprintable()
         )
         for path in dict.fromkeys(_OUTSIDE):
             folder, _, name = path.rpartition("/")
-            yield from (one for one in _entry(root, folder, name) if one.refused is None)
+            yield from (entry for entry in _entry(root, folder, name) if entry.refused is None)
 
     def line_at(self, origin: Origin) -> str | None:
-        """Return the line that an origin names, as the work tree or the commit has it; None when it
-        is gone.
+        """Return the line of an origin, from the work tree or its commit; None if it is gone.
 
-        Of a whole file its path, of a commit its name and subject.
+        For a whole file it is its path, for a commit its name and subject.
         """
         if not origin.path:
-            found = next(log(self._repository, origin.commit, limit=1, with_changes=False), None)
-            return f"{found.oid} {found.subject}" if found else None
+            commit = next(log(self._repository, origin.commit, limit=1, with_changes=False), None)
+            return f"{commit.oid} {commit.subject}" if commit else None
         data = self._bytes(origin)
         if data is None or not origin.line:
             return None if data is None else origin.path
@@ -141,8 +139,8 @@ class Gatherer:
         if origin.commit:
             blob = self._repository.blob_at(origin.commit, origin.path)
             limit = self._settings.policy.max_file_bytes
-            found = self._repository.objects.read(blob, limit) if blob else None
-            return found.body if found else None
+            git_object = self._repository.objects.read(blob, limit) if blob else None
+            return git_object.body if git_object else None
         content = read(self._repository.root, origin.path, self._settings.policy.max_file_bytes)
         return content.data if isinstance(content, Content) else None
 
@@ -153,21 +151,21 @@ class Gatherer:
         for path in sorted({*entries, *committed}):
             if not _feeds(path):
                 continue
-            is_good = _counts_on_disk(path, verdicts.get(path), is_committed=path in committed)
-            found = self._read(entries[path]) if path in entries and is_good else None
-            if found is None and commit and path in committed:
-                found = self._at(path, committed[path], commit)
-            if found:
-                yield found
+            is_good = _is_usable_on_disk(path, verdicts.get(path), is_committed=path in committed)
+            source = self._read(entries[path]) if path in entries and is_good else None
+            if source is None and commit and path in committed:
+                source = self._at(path, committed[path], commit)
+            if source:
+                yield source
 
     def _read(self, entry: FileEntry) -> ContextSource | None:
         known = self._on_disk.get(entry.path)
         now = time.time_ns()
         if known is None or known.stamp != entry.stamp or known.stamp.is_racy(known.read_at_ns):
-            self._on_disk[entry.path] = _Known(self._source_on_disk(entry.path), entry.stamp, now)
+            self._on_disk[entry.path] = _Known(self._read_from_disk(entry.path), entry.stamp, now)
         return self._on_disk[entry.path].source
 
-    def _source_on_disk(self, path: str) -> ContextSource | None:
+    def _read_from_disk(self, path: str) -> ContextSource | None:
         content = read(self._repository.root, path, self._settings.policy.max_file_bytes)
         if not isinstance(content, Content) or content.being_written:
             return None
@@ -176,13 +174,15 @@ class Gatherer:
     def _at(self, path: str, blob: str, commit: str) -> ContextSource | None:
         if (path, blob) not in self._committed:
             limit = self._settings.policy.max_file_bytes
-            found = self._repository.objects.read(blob, limit)
-            self._committed[path, blob] = self._understood(path, found.body) if found else None
+            git_object = self._repository.objects.read(blob, limit)
+            self._committed[path, blob] = (
+                self._understood(path, git_object.body) if git_object else None
+            )
         source = self._committed[path, blob]
         return replace(source, commit=commit) if source else None
 
     def _understood(self, path: str, data: bytes) -> ContextSource | None:
-        """Return what valid bytes say; None when the protocol asks for something else."""
+        """Return the source that valid bytes make; None if they violate the protocol."""
         place = classify(path)
         if place is None and find_secrets(
             data, path, frozenset(self._settings.policy.secrets_allowed)
@@ -193,7 +193,11 @@ class Gatherer:
         findings = reading.findings
         if place:
             findings = of_sections(place, findings, reading.records)
-        wrong = [one for one in errors(findings) if place or one.reason is not Reason.UNTERMINATED]
+        wrong = [
+            finding
+            for finding in errors(findings)
+            if place or finding.reason is not Reason.UNTERMINATED
+        ]
         if wrong:
             return None
         records = reading.records
@@ -210,8 +214,8 @@ class Gatherer:
             return frozenset()
         return plans_named(names_in(os.path.join(self._repository.root, place.folder)))
 
-    def _done_by(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
-        """Return for each phase the plans that nobody works on any more."""
+    def _find_done_plans(self, commit: str | None) -> Mapping[PhaseId, frozenset[PlanId]]:
+        """Return the plans that are done, by phase."""
         return {
             phase.id: frozenset(plan.id for plan in phase.progress.plans if plan.is_done)
             for phase in self._team.phases(commit)
@@ -220,8 +224,8 @@ class Gatherer:
     def _last(self, commit: str) -> tuple[tuple[str, str], ...]:
         return (
             tuple(
-                (one.oid, one.subject)
-                for one in log(self._repository, commit, limit=10, with_changes=False)
+                (log_entry.oid, log_entry.subject)
+                for log_entry in log(self._repository, commit, limit=10, with_changes=False)
             )
             if commit
             else ()
@@ -237,7 +241,7 @@ def _feeds(path: str) -> bool:
     return is_named or fnmatchcase(below, "phases/*/*department-result*.jsonl")
 
 
-def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -> bool:
+def _is_usable_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -> bool:
     """Return whether a file counts: committed, about to be, or held for another's fault."""
     if classify(path) is None:
         return True
@@ -252,7 +256,7 @@ def _counts_on_disk(path: str, verdict: Verdict | None, *, is_committed: bool) -
 
 
 def _is_near(source: ContextSource, phase: PhaseId) -> bool:
-    """Return whether a source is of a phase or of none, or sums up an earlier one."""
+    """Return whether a source is of the phase or of none, or is a summary of any phase."""
     of = source.place.phase if source.place else None
     return of in (None, phase) or source.kind == "summary"
 

@@ -1,7 +1,7 @@
-"""What a context is compiled from, and which of it feeds which section of whose context: the one
-place where isolation is asked. Pure.
+"""The sources of a context, and which of them each section of it may use: the only place where
+isolation is enforced. Pure.
 
-No feed ever sees a source that `may ROLE read PATH` denies, nor a key that the filters leave out.
+No section ever sees a source that `may ROLE read PATH` denies, nor a key that the filters exclude.
 See docs/dev/sources.md#document-002.
 """
 
@@ -23,19 +23,19 @@ from yolo_fs.protocol.isolation import BORDERS, SCOPES
 from yolo_fs.schemas.layout import Record
 
 SHORT = 12
-"""Digits of a commit where people read it."""
+"""Digits of a commit hash that is shown to people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where something stands."""
+    """Where a value comes from."""
 
     path: str
     """POSIX path relative to the repository; empty for a commit itself."""
     line: int = 0
-    """From 1; 0 for the file as a whole: that it is there."""
+    """From 1; 0 for the existence of the file itself."""
     commit: str = ""
-    """The commit that has it, where the work tree says otherwise; the commit where no path is."""
+    """The commit with that version, if the work tree differs; without a path, the commit meant."""
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else self.path
@@ -46,17 +46,17 @@ class Origin:
 
 @dataclass(frozen=True)
 class ContextSource(ClassifiedPath):
-    """One file that may feed a context: valid as it stands, or as the branch has it."""
+    """One file that may be a source of a context, valid in the work tree or on the branch."""
 
     records: tuple[Record, ...] = ()
     lines: tuple[str, ...] = ()
     """Its text, line by line."""
     commit: str = ""
-    """The commit whose version this is; empty when it is the work tree's."""
+    """The commit of this version; empty for the work tree's."""
 
     @property
     def plan(self) -> PlanId | None:
-        """The plan that its name spells."""
+        """The plan in its name."""
         return self.place.plan if self.place else None
 
     def at(self, line: int = 0) -> Origin:
@@ -65,7 +65,7 @@ class ContextSource(ClassifiedPath):
 
 
 class ContextSources(NamedTuple):
-    """Everything that one context may be made of, before anybody asks what its reader may see."""
+    """All possible sources of one context, before isolation."""
 
     phase: PhaseId
     actor: Actor
@@ -73,9 +73,9 @@ class ContextSources(NamedTuple):
     there: frozenset[str] = frozenset()
     """Paths of the files that exist, for references."""
     done: frozenset[PlanId] = frozenset()
-    """Plans of the phase that nobody works on any more."""
+    """Plans of the phase that are done."""
     plan: PlanId | None = None
-    """The one plan that it is for; None for all that are worked on."""
+    """The only plan that it is for; None for all active ones."""
     commits: tuple[tuple[str, str], ...] = ()
     """The last commits, newest first: name and subject."""
 
@@ -86,17 +86,17 @@ class ContextSources(NamedTuple):
 
 
 class Withheld(NamedTuple):
-    """Something that would feed a section, and must not."""
+    """A source, or a part of one, that a section must not use."""
 
     section: str
     what: str
     """A path, or the columns of a table."""
     rule: str
-    """The rule that keeps it back, with its source."""
+    """The rule that denies it, with its source."""
 
 
 class Chosen(NamedTuple):
-    """What may feed one section."""
+    """The sources that one section may use."""
 
     sources: tuple[ContextSource, ...]
     paths: tuple[str, ...]
@@ -106,7 +106,7 @@ class Chosen(NamedTuple):
 
 
 def choose(section: Section, gathered: ContextSources) -> Chosen:
-    """Return what may feed a section of the reader's context, and what which rule keeps back."""
+    """Return the sources that a section of the reader's context may use, and what is withheld."""
     withheld: list[Withheld] = []
 
     def permitted(path: str) -> bool:
@@ -115,7 +115,7 @@ def choose(section: Section, gathered: ContextSources) -> Chosen:
             withheld.append(Withheld(section.key, path, answer.rule))
         return answer.allowed
 
-    sources = tuple(one for one in _wanted(section, gathered) if permitted(one.path))
+    sources = tuple(source for source in _wanted(section, gathered) if permitted(source.path))
     paths = tuple(path for path in _paths(section, gathered) if permitted(path))
     columns, kept_back = _columns(section, gathered, sources)
     return Chosen(sources, paths, columns, (*withheld, *kept_back))
@@ -124,7 +124,7 @@ def choose(section: Section, gathered: ContextSources) -> Chosen:
 def records_of(
     section: Section, gathered: ContextSources, source: ContextSource
 ) -> Iterator[Record]:
-    """Yield the records of a source that count for a section."""
+    """Yield the records of a source that are relevant to a section."""
     current = {str(plan) for plan in current_plans(gathered)}
     for position, record in enumerate(source.records):
         other = source.plan is None and str(record.value.get("plan") or "") not in ("", *current)
@@ -135,16 +135,16 @@ def records_of(
 
 
 def current_plans(gathered: ContextSources) -> tuple[PlanId, ...]:
-    """Return the plans that are worked on: the one named, else the reader's that are not done."""
+    """Return the active plans: the one given, else those of the reader that are not done."""
     if gathered.plan:
         return (gathered.plan,)
-    found = {
-        one.plan
-        for one in gathered.sources
-        if one.kind == "plan" and one.plan and _is_own(one, gathered)
+    plans = {
+        source.plan
+        for source in gathered.sources
+        if source.kind == "plan" and source.plan and _is_own(source, gathered)
     }
     return tuple(
-        sorted(plan for plan in found - gathered.done if plan.phase == gathered.phase.number)
+        sorted(plan for plan in plans - gathered.done if plan.phase == gathered.phase.number)
     )
 
 
@@ -153,22 +153,28 @@ def _wanted(section: Section, gathered: ContextSources) -> Iterator[ContextSourc
         return
     for name in section.of:
         path = _path(name, gathered)
-        named = (one for one in gathered.sources if one.kind == name or fnmatchcase(one.path, path))
+        named = (
+            source
+            for source in gathered.sources
+            if source.kind == name or fnmatchcase(source.path, path)
+        )
         yield from (
-            one
-            for one in named
-            if _is_own(one, gathered) and _REACHES[section.reach](one, gathered)
+            source
+            for source in named
+            if _is_own(source, gathered) and _REACHES[section.reach](source, gathered)
         )
 
 
 def _is_own(source: ContextSource, gathered: ContextSources) -> bool:
-    """Return whether a source is of the reader's department, or of none, or serves as its own."""
+    """Return whether a source is of the reader's department, of none, or stands in for its own."""
     own, theirs = gathered.actor.department, Target(source.path).department
     if own is None or theirs is None:
         shared = (
             theirs is None and source.kind in SHARED_KINDS and own not in (None, DEFAULT_DEPARTMENT)
         )
-        return not (shared and any(_is_kind_of(one, source.kind, own) for one in gathered.sources))
+        return not (
+            shared and any(_is_kind_of(other, source.kind, own) for other in gathered.sources)
+        )
     return theirs is own or "{dep" not in (source.place.artifact.file if source.place else "")
 
 
@@ -228,12 +234,16 @@ def _paths(section: Section, gathered: ContextSources) -> Iterator[str]:
     elif section.feed is Feed.NAMES:
         patterns = [f"{gathered.folder}/{name}" for name in section.of]
         yield from sorted(
-            path for path in gathered.there if any(fnmatchcase(path, one) for one in patterns)
+            path
+            for path in gathered.there
+            if any(fnmatchcase(path, pattern) for pattern in patterns)
         )
 
 
 def _path(name: str, gathered: ContextSources) -> str:
-    """Return the path that a row spells: below the planning tree; with a slash: the repository."""
+    """Return the path of a row: relative to the planning tree or, with a slash, to the
+    repository.
+    """
     actor = gathered.actor
     gaps = {
         "{phase}": f"phases/{gathered.phase}",
@@ -254,9 +264,11 @@ def _columns(
     columns, withheld = section.columns, []
     for rule, keys in dict(_limits(section, gathered, sources)).items():
         kept = tuple(
-            one for one in columns if any(key.partition(".")[0] in keys for key in one.keys)
+            column
+            for column in columns
+            if any(key.partition(".")[0] in keys for key in column.keys)
         )
-        if lost := [one.name for one in columns if one not in kept]:
+        if lost := [column.name for column in columns if column not in kept]:
             withheld.append(Withheld(section.key, f"columns {', '.join(lost)}", rule))
         columns = kept
     return columns, tuple(withheld)
@@ -265,9 +277,9 @@ def _columns(
 def _limits(
     section: Section, gathered: ContextSources, sources: Iterable[ContextSource]
 ) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield each rule that names the only keys that a role is shown, and these keys."""
+    """Yield each rule that limits the keys that a role may see, with these keys."""
     actor = gathered.actor
-    for kind in dict.fromkeys(one.kind for one in sources):
+    for kind in dict.fromkeys(chosen_source.kind for chosen_source in sources):
         for row in FILTERS:
             if (row.role, row.kind) == (actor.role, kind) and not (
                 row.header and section.only is Only.HEADER

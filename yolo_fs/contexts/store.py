@@ -1,4 +1,6 @@
-"""Writes compiled contexts beside their phase's artifacts, keeps them true; never commits them."""
+"""Writes compiled contexts beside their phase's artifacts and keeps them current; never commits
+them.
+"""
 
 from __future__ import annotations
 
@@ -38,23 +40,23 @@ _FILE = re.compile(r"\.ctx-(?P<agent>[a-z-]+)\.toon")
 _PREFIX = ".ctx-"
 _PLAN = re.compile(r"^plan: (?P<plan>[0-9]{2}-[0-9]{2})$", re.MULTILINE)
 _HEAD_BYTES = 400
-"""Where the header ends at the latest: a phase, a plan, a department."""
+"""Maximum size of the header: a phase, a plan, a department."""
 _LARGEST_BYTES = 1 << 20
-"""No context of ours is as large."""
+"""A larger file is not one of our contexts."""
 
 
 class StoredContext(NamedTuple):
-    """One compiled context and where it stands."""
+    """One compiled context and its place."""
 
     path: str
     """POSIX path relative to the repository."""
     compiled: CompiledContext
     is_new: bool
-    """Whether the file had other bytes, or was not there."""
+    """Whether the file had other bytes or did not exist."""
 
 
 class ContextAudit(NamedTuple):
-    """What speaks for a context that stands on disk, and against it."""
+    """The evidence for and against a context on disk."""
 
     path: str
     compiled: CompiledContext
@@ -70,15 +72,14 @@ class ContextStore:
         self._team = team
         self._gatherer = Gatherer(repository, settings, team)
         self._states: dict[PhaseId, object] = {}
-        """Phase → the state of its contexts' sources; the same object while it is the same."""
+        """Phase → state of its contexts' sources; the same object until it changes."""
         self._known: dict[str, tuple[object, object, str]] = {}
-        """Path of a context → the state that it was last compiled from."""
+        """Path of a context → the state from which it was last compiled."""
 
     def compile(
         self, names: tuple[str, ...], phase: PhaseId | None = None, plan: PlanId | None = None
     ) -> list[StoredContext]:
-        """Compile and write the contexts of some agents; of the phase that is worked on unless one
-        is named.
+        """Compile and write the contexts of some agents, by default for the active phase.
 
         Raises:
             YoloError: UNKNOWN_NAME for an agent without context, or a plan that the phase has not;
@@ -89,13 +90,14 @@ class ContextStore:
         _refuse_unknown(plan, wanted, look)
         made = [self._compiled(look, wanted, self._actor(name), plan) for name in names]
         return [
-            StoredContext(path := self._path(wanted, one.agent), one, self._write(path, one))
-            for one in made
+            StoredContext(
+                path := self._path(wanted, compiled.agent), compiled, self._write(path, compiled)
+            )
+            for compiled in made
         ]
 
     def prove(self, names: tuple[str, ...], phase: PhaseId | None = None) -> list[ContextAudit]:
-        """Compile the contexts of some agents anew, prove each line, and compare the files with
-        them.
+        """Recompile the contexts of some agents, prove each line, and compare them with the files.
 
         Raises:
             YoloError: as `compile`.
@@ -107,12 +109,11 @@ class ContextStore:
     def keep(
         self, commit: str | None, verdicts: Mapping[str, Verdict], *, writes: bool = True
     ) -> tuple[str, ...]:
-        """Compile every context that exists anew where something of it changed; return the paths
-        that are true.
+        """Recompile every existing context with changed sources; return the paths that are current.
 
         `verdicts`: path → verdict of each candidate of the work tree; committed ones may be left
-        out. The time of a file stays what it was: it tells when its agent asked for it, and that is
-        a sign of life.
+        out. The modification time of a file is preserved: it shows when its agent requested it,
+        which is a sign of life.
         """
         wanted = dict(self._wanted(commit))
         if not wanted:
@@ -138,7 +139,7 @@ class ContextStore:
         )
 
     def current_phase(self, commit: str | None) -> PhaseId:
-        """Return the phase that is worked on.
+        """Return the active phase.
 
         Raises:
             YoloError: NOT_INITIALISED when there is none.
@@ -156,12 +157,14 @@ class ContextStore:
         return empty[0]
 
     def _look(self, commit: str | None) -> SourceSnapshot:
-        """Judge every candidate, and look at all that may feed a context."""
+        """Check every candidate, and return all possible sources of contexts."""
         with Surveyor(self._repository, self._settings.without_patience) as surveyor:
             looks = surveyor.survey(sorted(surveyor.candidates().stamps)).seen
         verdicts = {path: look.seen.verdict for path, look in looks.items()}
-        found = {path: one for path, one in verdicts.items() if not isinstance(one, Ignored)}
-        return self._gatherer.look(commit, found)
+        known_verdicts = {
+            path: verdict for path, verdict in verdicts.items() if not isinstance(verdict, Ignored)
+        }
+        return self._gatherer.look(commit, known_verdicts)
 
     def _actor(self, name: str) -> Actor:
         actor = find_actor(name, None, mode_of(Switches(self._settings.config)))
@@ -175,36 +178,37 @@ class ContextStore:
 
     def _proof(self, look: SourceSnapshot, phase: PhaseId, actor: Actor) -> ContextAudit:
         path = self._path(phase, agent_of(actor))
-        said = self._said(path)
-        made = self._compiled(look, phase, actor, _plan_in(said or "", phase, look))
-        found = [
-            replace(one, path=path) for one in unproved_lines(made, actor, self._gatherer.line_at)
+        text = self._said(path)
+        made = self._compiled(look, phase, actor, _plan_in(text or "", phase, look))
+        findings = [
+            replace(finding, path=path)
+            for finding in unproved_lines(made, actor, self._gatherer.line_at)
         ]
-        if said is None:
+        if text is None:
             hint = f"'yolo-fs context compile {made.agent}' writes it."
-            found.append(Finding(Reason.FILE_MISSING, path, hint=hint))
+            findings.append(Finding(Reason.FILE_MISSING, path, hint=hint))
         else:
-            found += differences(made, said.removesuffix("\n").split("\n"), path)
-        return ContextAudit(path, made, tuple(found))
+            findings += differences(made, text.removesuffix("\n").split("\n"), path)
+        return ContextAudit(path, made, tuple(findings))
 
     def _path(self, phase: PhaseId, name: str) -> str:
         return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
 
     def _said(self, path: str) -> str | None:
-        """Return what a context says on disk; None without one, or with something else there."""
+        """Return the text of a context on disk; None if there is none or it is no regular file."""
         content = read(self._repository.root, path, _LARGEST_BYTES)
         return content.data.decode("utf-8", "replace") if isinstance(content, Content) else None
 
     def _write(self, path: str, made: CompiledContext, *, quietly: bool = False) -> bool:
-        """Write a context whose bytes changed; return whether they did.
+        """Write a context if its bytes changed; return whether they did.
 
-        `quietly`: its time stays what it was.
+        `quietly`: preserve its modification time.
         """
         if self._said(path) == made.text:
             return False
         full = os.path.join(self._repository.root, path)
         before = stamp_of(self._repository.root, path)
-        # A link would lead elsewhere.
+        # A link could redirect the write.
         if isinstance(before, Finding) and before.reason is not Reason.FILE_MISSING:
             raise YoloError(
                 before.reason,
@@ -227,13 +231,13 @@ class ContextStore:
             folder = phase_folder(self._repository.root, phase)
             files = names_in(folder, _PREFIX)
             for file in files if files and not os.path.islink(folder) else ():
-                found = _FILE.fullmatch(file)
+                match = _FILE.fullmatch(file)
                 if (
-                    found
-                    and found["agent"] in AGENT_BY_NAME
+                    match
+                    and match["agent"] in AGENT_BY_NAME
                     and is_plain_file(os.path.join(folder, file))
                 ):
-                    yield self._path(phase, found["agent"]), (phase, found["agent"])
+                    yield self._path(phase, match["agent"]), (phase, match["agent"])
         if wanted == "always" and self._phases():
             phase = self.current_phase(commit)
             yield from ((self._path(phase, name), (phase, name)) for name in self.agents())
@@ -248,10 +252,10 @@ class ContextStore:
         )
         if state[0] is not None and self._known.get(path) == state:
             return True
-        said = self._said(path)
-        made = self._compiled(look, phase, self._actor(name), _plan_in(said or "", phase, look))
+        text = self._said(path)
+        made = self._compiled(look, phase, self._actor(name), _plan_in(text or "", phase, look))
         if not writes:
-            return said == made.text
+            return text == made.text
         self._write(path, made, quietly=True)
         self._known[path] = state
         return True
@@ -261,16 +265,16 @@ class ContextStore:
 
 
 def _state(look: SourceSnapshot, phase: PhaseId) -> object:
-    """Return what changes whenever a context of the phase may: its files, those of no phase, and
-    earlier summaries.
+    """Return a value that changes whenever the sources of a phase's contexts may have changed.
 
-    None when one of them is so young that it may change without its stamp showing it.
+    It covers the files of the phase, those of no phase, and earlier summaries. None if one of them
+    is so new that it may change without a change of its stamp.
     """
     own = f"{PLANNING_ROOT}/phases/{phase}/"
     near = {path: stamp for path, stamp in look.stamps.items() if _may_feed(path, own)}
     if look.is_racy(near.values()):
         return None
-    return near, {one.path: one.commit for one in look.sources}, look.done.get(phase)
+    return near, {source.path: source.commit for source in look.sources}, look.done.get(phase)
 
 
 def _may_feed(path: str, own: str) -> bool:
@@ -292,12 +296,16 @@ def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: SourceSnapshot) -
 
 def _plans(phase: PhaseId, look: SourceSnapshot) -> list[PlanId]:
     return sorted(
-        {one.plan for one in look.sources if one.plan and one.place and one.place.phase == phase}
+        {
+            source.plan
+            for source in look.sources
+            if source.plan and source.place and source.place.phase == phase
+        }
     )
 
 
-def _plan_in(said: str, phase: PhaseId, look: SourceSnapshot) -> PlanId | None:
-    """Return the plan that a context was compiled for, by its header; None if it is gone."""
-    found = _PLAN.search(said[:_HEAD_BYTES])
-    plan = PlanId.parse(found["plan"]) if found else None
+def _plan_in(text: str, phase: PhaseId, look: SourceSnapshot) -> PlanId | None:
+    """Return the plan that a context was compiled for, from its header; None if it is gone."""
+    match = _PLAN.search(text[:_HEAD_BYTES])
+    plan = PlanId.parse(match["plan"]) if match else None
     return plan if plan in _plans(phase, look) else None

@@ -1,1 +1,1 @@
-"""What everything else rests on: reasons, names, JSON, credentials, timestamps."""
+"""The basis of everything else: reasons, names, JSON, credentials, timestamps."""

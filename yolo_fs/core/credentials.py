@@ -1,9 +1,8 @@
-"""The forms of credentials, found in what a text means: its escapes are undone before it is looked
-at.
+"""The forms of credentials, found in the decoded text: escapes are resolved first.
 
-Each rule knows the fixed letters that its provider gives to every token; there is no entropy rule,
-so commit hashes, UUIDs and ids never match. Every pattern is tried only where its letters are, so
-that the cost is linear.
+Each rule knows the fixed prefix that its provider gives to every token. There is no entropy rule,
+so commit hashes, UUIDs and ids never match. Every pattern is only tried where its prefix is found,
+so that the cost is linear.
 """
 
 from __future__ import annotations
@@ -15,10 +14,11 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 _START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrtfb]))"
-"""No letter before it, except that of an escape in a JSON string."""
+"""No letter or digit before it, except the letter of an escape in a JSON string."""
 _END = rb"(?![A-Za-z0-9])"
 _LONG = 4
-"""An anchor of so many letters with a sign at its end says enough, even within a word."""
+"""An anchor of at least this length that ends in a symbol is specific enough, even within a word.
+"""
 
 
 class SecretPattern(NamedTuple):
@@ -26,17 +26,17 @@ class SecretPattern(NamedTuple):
 
     name: str
     anchors: tuple[bytes, ...]
-    """Letters that stand at the start of every match, in lower case where `folded`."""
+    """Bytes with which every match starts, in lower case where `folded`."""
     pattern: bytes
     """Matched at an anchor, compiled when one is found: few processes see any. The group `value`,
     if there is one, is the credential itself."""
     example: bytes
-    """Put together from parts, so that this file holds no credential itself."""
+    """Assembled from parts, so that this file itself contains no credential."""
     folded: bool = False
-    """Anchors are found in either case."""
+    """Anchors match in either case."""
 
 
-def _token(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
+def _make_rule(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
     """Return the rule of a token: one of the anchors (words), then `rest`, as a whole word."""
     starts = tuple(anchor.encode() for anchor in anchors.split())
     either = b"|".join(
@@ -49,9 +49,9 @@ def _token(name: str, anchors: str, rest: str, example: str) -> SecretPattern:
 
 _PLACEHOLDERS = b"password|passwd|pass|pwd|secret|token|example|changeme|placeholder|redacted|xxx+"
 _QUOTE = rb"""\\{0,4}["']"""
-"""Text within JSON within JSON has its quotes escaped more than once."""
+"""Quotes in JSON within JSON are escaped more than once."""
 _PASSWORD = (
-    # after a colon only in quotes: prose
+    # After a colon only in quotes: it may be prose.
     rb"""(?i:password|passwd|pwd)(?:%s)?[ ]?(?:=[ ]?(?:%s)?|:[ ]?%s)"""
     rb"""(?=[^\s"'\\]{0,63}[0-9])(?=[^\s"'\\]{0,63}[A-Za-z])"""
     rb"""(?!(?i:your|my|some|the|min|max|test|example|changeme|placeholder|redacted|xxx))"""
@@ -69,7 +69,7 @@ RULES: tuple[SecretPattern, ...] = (
         ),
         b"-----BEGIN " + b"RSA PRIVATE KEY-----\n" + b"MIIEow" * 6,
     ),
-    _token("aws_access_key_id", "AKIA ASIA ABIA ACCA", "[A-Z2-7]{16}(?<!EXAMPLE)", "Z7" * 8),
+    _make_rule("aws_access_key_id", "AKIA ASIA ABIA ACCA", "[A-Z2-7]{16}(?<!EXAMPLE)", "Z7" * 8),
     SecretPattern(
         "aws_secret_access_key",
         (b"aws_secret_access_key", b"secretaccesskey"),
@@ -80,9 +80,9 @@ RULES: tuple[SecretPattern, ...] = (
         b"aws_secret_access_key" + b" = " + b"aB3/" * 10,
         folded=True,
     ),
-    _token("google_api_key", "AIza", "[A-Za-z0-9_-]{35}", "Sy0aB" * 7),
-    _token("google_oauth_secret", "GOCSPX-", "[A-Za-z0-9_-]{28}", "aB3d" * 7),
-    _token("google_oauth_token", "ya29.", "[A-Za-z0-9_-]{30,1024}", "a0Af" * 12),
+    _make_rule("google_api_key", "AIza", "[A-Za-z0-9_-]{35}", "Sy0aB" * 7),
+    _make_rule("google_oauth_secret", "GOCSPX-", "[A-Za-z0-9_-]{28}", "aB3d" * 7),
+    _make_rule("google_oauth_token", "ya29.", "[A-Za-z0-9_-]{30,1024}", "a0Af" * 12),
     SecretPattern(
         "azure_storage_key",
         (b"AccountKey=",),
@@ -95,24 +95,24 @@ RULES: tuple[SecretPattern, ...] = (
         rb"(?<=[A-Za-z0-9_~.-]{3}[0-9])Q~[A-Za-z0-9_~.-]{31,34}" + _END,
         b"abc8" + b"Q~" + b"aB3_" * 8,
     ),
-    _token("digitalocean_token", "dop_v1_ doo_v1_ dor_v1_", "[a-f0-9]{64}", "0a1b" * 16),
-    _token("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", "[A-Za-z0-9]{36,255}", "aB3d" * 9),
-    _token(
+    _make_rule("digitalocean_token", "dop_v1_ doo_v1_ dor_v1_", "[a-f0-9]{64}", "0a1b" * 16),
+    _make_rule("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", "[A-Za-z0-9]{36,255}", "aB3d" * 9),
+    _make_rule(
         "github_fine_grained_token",
         "github_pat_",
         "[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
         "aB" * 11 + "_" + "c" * 59,
     ),
-    _token(
+    _make_rule(
         "gitlab_token", "glpat- gldt- glrt- glptt- glcbt-", "[A-Za-z0-9_.-]{20,128}", "aB3d" * 5
     ),
-    _token(
+    _make_rule(
         "slack_token",
         "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs-",
         "[A-Za-z0-9-]{20,255}",
         "1234567890-" * 3 + "aB",
     ),
-    _token(
+    _make_rule(
         "slack_app_token",
         "xapp-",
         "[0-9]-[A-Z0-9]{8,16}-[0-9]{8,16}-[a-f0-9]{64}",
@@ -139,28 +139,30 @@ RULES: tuple[SecretPattern, ...] = (
         rb"(?<=[0-9]{8}):AA[A-Za-z0-9_-]{33}" + _END,
         b"12345678" + b":AA" + b"aB3" * 11,
     ),
-    _token("stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", "[A-Za-z0-9]{16,255}", "aB3d" * 6),
-    _token("shopify_token", "shpat_ shpca_ shppa_ shpss_", "[A-Fa-f0-9]{32}", "0a1B" * 8),
-    _token(
+    _make_rule(
+        "stripe_key", "sk_live_ sk_test_ rk_live_ rk_test_", "[A-Za-z0-9]{16,255}", "aB3d" * 6
+    ),
+    _make_rule("shopify_token", "shpat_ shpca_ shppa_ shpss_", "[A-Fa-f0-9]{32}", "0a1B" * 8),
+    _make_rule(
         "sendgrid_key", "SG.", r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", "aB" * 11 + "." + "c" * 43
     ),
-    _token("twilio_key", "SK", "[a-f0-9]{32}", "0a1b" * 8),
-    _token("npm_token", "npm_", "[A-Za-z0-9]{36}", "aB3d" * 9),
-    _token("pypi_token", "pypi-AgE", "[A-Za-z0-9_-]{50,512}", "aB3d" * 15),
-    _token("rubygems_key", "rubygems_", "[a-f0-9]{48}", "0a1b" * 12),
-    _token("docker_token", "dckr_pat_ dckr_oat_", "[A-Za-z0-9_-]{27,40}", "aB3" * 9),
-    _token("vault_token", "hvs. hvb.", "[A-Za-z0-9_-]{24,255}", "aB3d" * 8),
-    _token("hf_token", "hf_", "[A-Za-z]{34}", "aB" * 17),
-    _token(
+    _make_rule("twilio_key", "SK", "[a-f0-9]{32}", "0a1b" * 8),
+    _make_rule("npm_token", "npm_", "[A-Za-z0-9]{36}", "aB3d" * 9),
+    _make_rule("pypi_token", "pypi-AgE", "[A-Za-z0-9_-]{50,512}", "aB3d" * 15),
+    _make_rule("rubygems_key", "rubygems_", "[a-f0-9]{48}", "0a1b" * 12),
+    _make_rule("docker_token", "dckr_pat_ dckr_oat_", "[A-Za-z0-9_-]{27,40}", "aB3" * 9),
+    _make_rule("vault_token", "hvs. hvb.", "[A-Za-z0-9_-]{24,255}", "aB3d" * 8),
+    _make_rule("hf_token", "hf_", "[A-Za-z]{34}", "aB" * 17),
+    _make_rule(
         "sk_api_key",
         "sk-proj- sk-svcacct- sk-admin- sk-or-v1- sk-ant-",
         "[A-Za-z0-9_-]{40,255}",
         "aB3d" * 12,
     ),
-    _token("sk_api_key_plain", "sk-", "[A-Za-z0-9]{32,64}", "aB3d" * 12),
-    _token("linear_key", "lin_api_", "[A-Za-z0-9]{40}", "aB3d" * 10),
-    _token("age_secret_key", "AGE-SECRET-KEY-1", "[A-Z0-9]{58}", "QP" * 29),
-    _token(
+    _make_rule("sk_api_key_plain", "sk-", "[A-Za-z0-9]{32,64}", "aB3d" * 12),
+    _make_rule("linear_key", "lin_api_", "[A-Za-z0-9]{40}", "aB3d" * 10),
+    _make_rule("age_secret_key", "AGE-SECRET-KEY-1", "[A-Z0-9]{58}", "QP" * 29),
+    _make_rule(
         "json_web_token",
         "eyJ",
         r"[A-Za-z0-9_-]{10,4096}\.eyJ[A-Za-z0-9_-]{10,8192}\.[A-Za-z0-9_-]{16,2048}",
@@ -197,20 +199,21 @@ RULES: tuple[SecretPattern, ...] = (
 
 
 class Hit(NamedTuple):
-    """A place that a rule recognises."""
+    """A match of a rule."""
 
     offset: int
     rule: str
     fingerprint: str
-    """Names the credential without telling it: what a configuration lists to allow it."""
+    """Identifies the credential without revealing it; a configuration lists it to allow the
+    credential."""
     value: bytes
 
 
 def find_hits(data: bytes) -> Iterator[tuple[int, Hit]]:
-    """Yield line and place of each credential; one that only its escapes hide has its line."""
+    """Yield line and match of each credential, including one that is hidden by escapes."""
     seen = set()
-    for text in _readings(data):
-        for hit in _hits(text):
+    for text in _unescape_levels(data):
+        for hit in _find_hits(text):
             line = text.count(b"\n", 0, hit.offset) + 1
             if (line, hit.rule, hit.fingerprint) not in seen:
                 seen.add((line, hit.rule, hit.fingerprint))
@@ -218,12 +221,12 @@ def find_hits(data: bytes) -> Iterator[tuple[int, Hit]]:
 
 
 def is_secret(text: str) -> bool:
-    """Whether a text holds what looks like a credential."""
+    """Return whether a text contains what looks like a credential."""
     return next(find_hits(text.encode("utf-8", "replace")), None) is not None
 
 
 def redact(text: str) -> str:
-    """Return a text without the credentials in it."""
+    """Return a text with its credentials hidden."""
     if len(text) < _SHORTEST:
         return text
     return _redact_again(text) if len(text) <= _OFTEN_MOST else _redact(text)
@@ -232,14 +235,14 @@ def redact(text: str) -> str:
 def _redact(text: str) -> str:
     if not is_secret(text):
         return text
-    text = _WHOLE_KEY.sub(lambda found: HIDDEN + "\n" * found[0].count("\n"), text)
+    text = _WHOLE_KEY.sub(lambda match: HIDDEN + "\n" * match[0].count("\n"), text)
     for _, hit in find_hits(text.encode("utf-8", "replace")):
         text = text.replace(hit.value.decode("utf-8", "replace"), HIDDEN)
     return HIDDEN if is_secret(text) else text
 
 
 _redact_again = lru_cache(maxsize=1024)(_redact)
-"""What findings say is nearly always what others said: a file of bad lines has thousands."""
+"""Cached because findings mostly repeat the same texts: a file of bad lines has thousands."""
 _OFTEN_MOST = 300
 
 HIDDEN = "(hidden: it looks like a credential)"
@@ -249,30 +252,30 @@ _WHOLE_KEY = re.compile(
     r"(?:-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----|\Z)",
     re.DOTALL,
 )
-"""What is hidden of a private key; its rule is content with the beginning."""
+"""The extent of a private key to hide; its detection rule needs only the beginning."""
 
 
 def fingerprint(rule: str, value: bytes) -> str:
-    """Return 16 hexadecimal digits that name a credential."""
+    """Return 16 hexadecimal digits that identify a credential."""
     return hashlib.sha256(rule.encode() + b"\0" + value).hexdigest()[:16]
 
 
 _ESCAPE = re.compile(rb"\\(?:u([0-9a-fA-F]{4})|(.))")
 _DEEPEST = 3
-"""Texts within texts: JSON in a string of JSON in a string."""
+"""Maximum levels of escaped text: JSON in a string of JSON in a string."""
 
 
-def _readings(data: bytes) -> Iterator[bytes]:
-    """Yield the bytes, and what they mean when their escapes are undone, once for each level."""
+def _unescape_levels(data: bytes) -> Iterator[bytes]:
+    """Yield the bytes, then with their escapes resolved, once for each level."""
     yield data
     for _ in range(_DEEPEST):
         if b"\\" not in data:
             return
-        data = _ESCAPE.sub(_unescaped, data)
+        data = _ESCAPE.sub(_unescape, data)
         yield data
 
 
-def _unescaped(escape: re.Match[bytes]) -> bytes:
+def _unescape(escape: re.Match[bytes]) -> bytes:
     code, letter = escape.groups()
     if code is None:
         return b" " if letter in b"nrtfb" else letter
@@ -280,7 +283,7 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
     return b" " if char < " " else char.encode("utf-8", "replace")
 
 
-def _hits(data: bytes) -> Iterator[Hit]:
+def _find_hits(data: bytes) -> Iterator[Hit]:
     lowered = data.lower()
     for rule in RULES:
         haystack = lowered if rule.folded else data

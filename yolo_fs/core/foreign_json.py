@@ -1,8 +1,8 @@
-"""The one reader of JSON that others wrote, where no file of the protocol is read: hosts, team
-members, servers, and whoever had the repository before.
+"""The only parser of JSON from outside, other than files of the protocol: hosts, team members,
+servers, and earlier tools of the repository.
 
-Size and nesting are looked at before anything is parsed: the standard decoder dies of depth, and
-takes a number of any length. Only the standard library, for hooks read with it.
+Size and nesting are checked before parsing: the standard decoder fails on deep nesting, and accepts
+a number of any length. Only the standard library, because hooks use it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ if TYPE_CHECKING:  # typing itself would cost a third of what a hook may cost
     from typing import Any
 
 MOST_DEPTH = 64
-"""Objects and arrays within each other."""
+"""Maximum nesting of objects and arrays."""
 MOST_DIGITS = 20
-"""Of a whole number."""
+"""Maximum number of digits of an integer."""
 TOKENS = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]'
-"""Texts, and what opens and closes."""
+"""Strings, and opening and closing brackets."""
 
 
 def parse(data: bytes | str, most_bytes: int, most_depth: int = MOST_DEPTH) -> Any:
-    """Return the value. Of a key that is there twice the last counts; a number that is too long for
-    one is text.
+    """Return the value. For a duplicate key the last value counts; too long a number becomes text.
 
     Raises:
         ValueError: it is no JSON, larger than `most_bytes`, nested deeper than `most_depth`, or has
@@ -41,7 +40,7 @@ def parse(data: bytes | str, most_bytes: int, most_depth: int = MOST_DEPTH) -> A
 
 
 def place_too_deep(text: str, most_depth: int) -> int | None:
-    """Return where nesting goes beyond a limit, found in linear time; None where it does not."""
+    """Return where nesting exceeds a limit, found in linear time; None if it does not."""
     if text.count("{") + text.count("[") <= most_depth:
         return None
     import re

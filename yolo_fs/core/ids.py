@@ -1,9 +1,9 @@
-"""The four kinds of name that agents use for their work: phase, plan, task, escalation; and commit
-subjects, which hold them.
+"""The four kinds of name that agents use for their work: phase, plan, task, escalation; and the
+commit subjects that contain them.
 
 One template renders our subjects and matches those in history. It is the sentence of the
-requirement document itself, such as `docs({phase}): plan {plan}`. We write `{phase}` as the
-directory's number; when reading, every spelling found in real histories is understood.
+requirement document itself, such as `docs({phase}): plan {plan}`. `{phase}` is written as the
+directory's number; every spelling found in real histories is understood.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ PLAN = re.compile(r"(?P<phase>[0-9]{2})-(?P<number>[0-9]{2})")
 TASK = re.compile(r"(?P<plan>[0-9]{2}-[0-9]{2})/T(?P<number>[1-9][0-9]*)")
 ESCALATION = re.compile(r"ESC-(?P<plan>[0-9]{2}-[0-9]{2})-T(?P<number>[1-9][0-9]*)")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-"""Departments, gates and other names that reach a path."""
+"""Departments, gates and other names that become part of a path."""
 
 _IGNORED = dict.fromkeys(
     (*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF)
 )
-"""What HFS+ leaves out when it compares names."""
+"""Characters that HFS+ ignores when it compares names."""
 _GIT = re.compile(r"(?:\.git|git~1)[ .]*(?::.*)?", re.DOTALL | re.IGNORECASE | re.ASCII)
 
 
 def spells_git(part: str) -> bool:
-    """Return whether some file system takes a part of a path for `.git`, as git's verify_path does:
-    in other case, with characters that HFS+ ignores, by its short name, with dots and spaces behind
-    it, or with a stream of NTFS.
+    """Return whether some file system takes a part of a path for `.git`.
+
+    As in git's verify_path, it may differ in case, contain characters that HFS+ ignores, be the
+    short name, end in dots and spaces, or have a stream of NTFS.
     """
     return any(map(_GIT.fullmatch, part.translate(_IGNORED).split("\\")))
 
@@ -57,9 +58,9 @@ class PhaseId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> PhaseId | None:
-        """Return the phase that a directory name spells, or None."""
-        found = PHASE_DIRECTORY.fullmatch(text)
-        return cls(found["number"], found["slug"]) if found else None
+        """Return the phase of a directory name, or None."""
+        match = PHASE_DIRECTORY.fullmatch(text)
+        return cls(match["number"], match["slug"]) if match else None
 
     def __str__(self) -> str:
         return f"{self.number}-{self.slug}"
@@ -70,7 +71,7 @@ def twice_numbered(phases: Iterable[PhaseId]) -> dict[str, tuple[PhaseId, ...]]:
     by_number: dict[str, tuple[PhaseId, ...]] = {}
     for phase in sorted(set(phases)):
         by_number[phase.number] = (*by_number.get(phase.number, ()), phase)
-    return {number: found for number, found in by_number.items() if len(found) > 1}
+    return {number: group for number, group in by_number.items() if len(group) > 1}
 
 
 class PlanId(NamedTuple):
@@ -81,9 +82,9 @@ class PlanId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> PlanId | None:
-        """Return the plan that `NN-MM` names, or None."""
-        found = PLAN.fullmatch(text)
-        return cls(found["phase"], found["number"]) if found else None
+        """Return the plan of an id `NN-MM`, or None."""
+        match = PLAN.fullmatch(text)
+        return cls(match["phase"], match["number"]) if match else None
 
     def __str__(self) -> str:
         return f"{self.phase}-{self.number}"
@@ -97,25 +98,25 @@ class TaskRef(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> TaskRef | None:
-        """Return the task that `NN-MM/Tk` names, or None."""
-        found = TASK.fullmatch(text)
-        plan = PlanId.parse(found["plan"]) if found else None
-        return cls(plan, int(found["number"])) if found and plan else None
+        """Return the task of an id `NN-MM/Tk`, or None."""
+        match = TASK.fullmatch(text)
+        plan = PlanId.parse(match["plan"]) if match else None
+        return cls(plan, int(match["number"])) if match and plan else None
 
     def __str__(self) -> str:
         return f"{self.plan}/T{self.number}"
 
 
 class EscalationId(NamedTuple):
-    """An escalation `ESC-NN-MM-Tk`, named after the task that is blocked."""
+    """An escalation `ESC-NN-MM-Tk`, named after the blocked task."""
 
     task: TaskRef
 
     @classmethod
     def parse(cls, text: str) -> EscalationId | None:
-        """Return the escalation that `ESC-NN-MM-Tk` names, or None."""
-        found = ESCALATION.fullmatch(text)
-        task = TaskRef.parse(f"{found['plan']}/T{found['number']}") if found else None
+        """Return the escalation of an id `ESC-NN-MM-Tk`, or None."""
+        match = ESCALATION.fullmatch(text)
+        task = TaskRef.parse(f"{match['plan']}/T{match['number']}") if match else None
         return cls(task) if task else None
 
     def __str__(self) -> str:
@@ -123,7 +124,7 @@ class EscalationId(NamedTuple):
 
 
 TYPES = ("feat", "fix", "test", "refactor", "perf", "docs", "style", "chore")
-"""Types that a subject may begin with."""
+"""Types with which a subject may begin."""
 
 GRAMMAR = re.compile(rf"(?P<type>{'|'.join(TYPES)})\((?P<scope>[^()\n]+)\): (?P<text>\S.*)")
 
@@ -141,10 +142,10 @@ _TOKENS = {
 
 
 class SubjectScope(NamedTuple):
-    """What the parenthesis of a subject says, whatever its spelling."""
+    """The parsed parenthesis of a subject, in any spelling."""
 
     phase: str
-    """Two digits, or empty when the scope names none."""
+    """Two digits; empty if the scope names no phase."""
     plan: PlanId | None = None
 
 
@@ -157,18 +158,18 @@ _SPELLINGS = (
 
 
 def read_scope(text: str) -> SubjectScope:
-    """Return the phase and plan that a scope names in any spelling (`phase-3`, `03-auth`, …)."""
+    """Return the phase and plan of a scope in any spelling (`phase-3`, `03-auth`, …)."""
     for spelling in _SPELLINGS:
-        if found := spelling.fullmatch(text):
-            phase = found["phase"].zfill(2)
-            number = found.groupdict().get("plan")
+        if match := spelling.fullmatch(text):
+            phase = match["phase"].zfill(2)
+            number = match.groupdict().get("plan")
             return SubjectScope(phase, PlanId(phase, number) if number else None)
     return SubjectScope("")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A commit subject with named gaps; renders with `render`, recognises with `match`."""
+    """A template for a commit subject with named gaps, for `render` and `match`."""
 
     template: str
 
@@ -188,8 +189,8 @@ class Subject:
 
     def match(self, subject: str) -> dict[str, str] | None:
         """Return the values of the gaps in `subject`, or None when it does not match."""
-        found = self._pattern.fullmatch(subject)
-        return found.groupdict() if found else None
+        match = self._pattern.fullmatch(subject)
+        return match.groupdict() if match else None
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

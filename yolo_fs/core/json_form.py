@@ -1,7 +1,7 @@
-"""The one way from values to JSON: what `--json`, events and records print.
+"""The only conversion from values to JSON: for `--json`, events and records.
 
 A class whose JSON differs from its fields declares it as data, in `JSON_KEYS`: key → attribute, or
-attributes joined by dots. None on the way gives null.
+attributes joined by dots. None along the path gives null.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from yolo_fs.core.reasons import Finding, safe_lines
 def to_json(value: Any) -> Any:
     """Return a value as objects, lists, strings, numbers, booleans and None.
 
-    A function is called: what it returns is made for whoever wants JSON alone. Enums give their
-    value, moments RFC 3339 in UTC, named tuples with a text of their own, such as ids, that text.
+    A function is called, so that its data is only computed for JSON output. Enums give their value,
+    times RFC 3339 in UTC, and named tuples with their own `str`, such as ids, that text.
 
     Raises:
         TypeError: nothing says how such a value is written.
@@ -34,7 +34,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if keys := getattr(value, "JSON_KEYS", None):
-        return {key: to_json(_attribute(value, path)) for key, path in keys.items()}
+        return {key: to_json(_attribute_at(value, path)) for key, path in keys.items()}
     if is_dataclass(value):
         return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
     if names := getattr(value, "_fields", ()):
@@ -59,8 +59,9 @@ def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) 
 
 
 def visible(value: Any) -> Any:
-    """Return a value of JSON in which each character of its texts and keys can be seen, but for
-    tabs and the ends of lines: for whoever passes it on without escapes.
+    """Return a JSON value with every invisible character of its texts and keys escaped.
+
+    Tabs and line ends stay. For output that passes it on without JSON escapes.
     """
     if isinstance(value, str):
         return safe_lines(value)
@@ -69,7 +70,7 @@ def visible(value: Any) -> Any:
     return [visible(each) for each in value] if isinstance(value, list) else value
 
 
-def _attribute(value: Any, path: str) -> Any:
+def _attribute_at(value: Any, path: str) -> Any:
     for name in path.split("."):
         value = getattr(value, name, None) if value is not None else None
     return value

@@ -1,7 +1,7 @@
-"""Every reason that yolo_fs ever gives, and the two forms a reason travels in.
+"""Every reason that yolo_fs gives, and the two forms that carry a reason.
 
-`Reason` is a closed list: code and sentence, shown to agents and never renamed. A `Finding` says
-what is wrong with an agent's file and is a value; a `YoloError` says what is wrong with the
+`Reason` is a closed list: code and sentence, shown to agents and never renamed. A `Finding`
+describes a fault of an agent's file and is a value; a `YoloError` describes a fault of the
 environment and is raised.
 """
 
@@ -130,7 +130,7 @@ class Reason(StrEnum):
     YAML_TAB = "yaml_tab", "the front matter is indented with a tab"
     SECOND_DOCUMENT = "second_document", "the front matter contains a second YAML document"
 
-    # Held: the artifact is good, the moment or the place is not.
+    # Held: the artifact is valid, but not to be committed at this time or place.
     SECRET = "secret", "the content looks like a credential"
     MERGE_IN_PROGRESS = "merge_in_progress", "a merge is in progress"
     REBASE_IN_PROGRESS = "rebase_in_progress", "a rebase or `git am` is in progress"
@@ -183,12 +183,12 @@ class Reason(StrEnum):
     COMMIT_BUDGET = "commit_budget", "the configured number of commits per minute is reached"
     OBJECT_MISSING = "object_missing", "an object of the branch is missing or damaged"
 
-    # Pending: it will be looked at again by itself.
+    # Pending: checked again automatically.
     SETTLING = "settling", "the file changed a moment ago"
     BEING_WRITTEN = "being_written", "a process has the file open for writing"
     QUEUED = "queued", "waiting to be committed"
 
-    # Ignored, and whatever else is said about a path.
+    # Ignored, and other remarks on a path.
     UNCHANGED = "unchanged", "the content is committed"
     NOT_AN_ARTIFACT = "not_an_artifact", "the protocol names no artifact at this path"
     DELETED = "deleted", "committed, but no longer in the work tree"
@@ -241,7 +241,7 @@ class Level(StrEnum):
 
 
 class Grade(StrEnum):
-    """What a check asks of an artifact: `must` refuses it, `should` commits it with a warning."""
+    """Requirement level of a check: `must` rejects an artifact, `should` only warns."""
 
     MUST = "must"
     """A reader would draw a wrong conclusion, lose a value, or could not read it."""
@@ -273,11 +273,11 @@ class Finding:
     path: str = ""
     """POSIX path relative to the repository root, as found on disk."""
     line: int = 0
-    """Line number from 1; 0 when the finding concerns the whole file."""
+    """Line number from 1; 0 for the whole file."""
     at: str = ""
     """JSON pointer into the line, such as `/mh/tr`; empty for the whole line."""
     message: str = ""
-    """What was seen. May quote the file: escape with `safe` before it meets a terminal."""
+    """What was found. May quote the file: escape with `safe` before printing it."""
     expected: str = ""
     """What the protocol asks, with an example."""
     hint: str = ""
@@ -290,10 +290,10 @@ class Finding:
     def __str__(self) -> str:
         place = ":".join(part for part in (safe(self.path), str(self.line or "")) if part)
         pointer = f" at {safe(self.at)}" if self.at else ""
-        said = safe(self.message) or self.reason.sentence
+        message = safe(self.message) or self.reason.sentence
         expected = f"; expected {safe(self.expected, _OWN_LENGTH)}" if self.expected else ""
         hint = f". {safe(self.hint, _OWN_LENGTH)}" if self.hint else ""
-        return f"{place or '-'}{pointer}: {self.reason.value}: {said}{expected}{hint}"
+        return f"{place or '-'}{pointer}: {self.reason.value}: {message}{expected}{hint}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as the member of `findings` that every `--json` envelope carries."""
@@ -310,7 +310,7 @@ class Finding:
 
 
 class Fault(NamedTuple):
-    """What is wrong with one value: a finding that does not know its file and line yet."""
+    """What is wrong with one value: a finding without its file and line."""
 
     reason: Reason
     at: str = ""
@@ -320,7 +320,7 @@ class Fault(NamedTuple):
     hint: str = ""
     level: Level = Level.ERROR
     grade: Grade = Grade.MUST
-    """What the check asks; an artifact's `should` becomes a warning."""
+    """The requirement level; an artifact's `should` becomes a warning."""
 
     def as_finding(self, path: str, line: int = 0) -> Finding:
         """Return the fault as a finding in a file."""
@@ -329,27 +329,27 @@ class Fault(NamedTuple):
         )
 
 
-def _redact(told: Finding) -> None:
-    """Hide the credentials that a text quotes: whatever shows or keeps a finding shows none."""
+def _redact(finding: Finding) -> None:
+    """Hide the credentials that a finding quotes, before it is shown or stored."""
     from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
 
     for name in ("at", "message", "expected", "hint"):
-        text = getattr(told, name)
+        text = getattr(finding, name)
         if text and (shown := redact(text)) != text:
-            object.__setattr__(told, name, shown)
-    if "~" in told.at:  # a pointer escapes slashes, and a credential may hold some
-        key = told.at.replace("~1", "/").replace("~0", "~")
+            object.__setattr__(finding, name, shown)
+    if "~" in finding.at:  # a pointer escapes slashes, and a credential may hold some
+        key = finding.at.replace("~1", "/").replace("~0", "~")
         if (shown := redact(key)) != key:
-            object.__setattr__(told, "at", shown)
+            object.__setattr__(finding, "at", shown)
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that reject, leaving the warnings out."""
+    """Return the findings that reject, without the warnings."""
     return tuple(finding for finding in findings if finding.level is Level.ERROR)
 
 
 class YoloError(Exception):
-    """The environment is wrong; raised at an edge, printed once at the boundary."""
+    """A fault of the environment; raised where it is detected, printed once at the boundary."""
 
     def __init__(
         self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit = Exit.FINDINGS
@@ -364,14 +364,14 @@ class YoloError(Exception):
         self.exit_code = exit_code
 
     def as_finding(self) -> Finding:
-        """Return the error in the form that the JSON envelope carries."""
+        """Return the error as a finding for the JSON envelope."""
         return Finding(self.reason, message=self.message, hint=self.hint)
 
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SHOWN_LENGTH = 200
 _OWN_LENGTH = 600
-"""Of what we say, examples included: half an example helps nobody."""
+"""Maximum length of our own text, examples included: half an example is useless."""
 
 
 def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
@@ -386,14 +386,14 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """Return a number with what it counts, as one or as many."""
+    """Return a number with its noun, in singular or plural."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def shortened(
     texts: Iterable[str], most: int = 10, *, shown_by: str = "", between: str = ", "
 ) -> str:
-    """Return the first texts as one, with how many more there are and what shows them.
+    """Return the first texts joined, with the number of others and how to see them.
 
     `shown_by`: a command or a file, empty where the reader has it already.
     """
@@ -406,8 +406,9 @@ def shortened(
 
 
 def safe_lines(text: str) -> str:
-    """Return an untrusted text of several lines, whole, escaped as `safe` does but for tabs and the
-    ends of lines.
+    """Return a whole untrusted text of several lines, escaped as by `safe`.
+
+    Only tabs and line ends stay.
     """
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text

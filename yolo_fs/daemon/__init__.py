@@ -1,1 +1,1 @@
-"""The daemon: watches a work tree, checks what agents write, commits it, writes what follows."""
+"""The daemon: watches a work tree, checks what agents write, commits it, derives state from it."""

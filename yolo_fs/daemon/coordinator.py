@@ -1,4 +1,4 @@
-"""One round of the coordinator: look at paths, decide, do, and remember."""
+"""One round of the coordinator: check paths, decide, act, and cache the verdicts."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from yolo_fs.workspace import Settings
 
 
 class ApplyResult(NamedTuple):
-    """What became of the artifacts that were to be committed."""
+    """The result for the artifacts that were to be committed."""
 
     verdicts: dict[str, Verdict]
-    """Path → `Committed`, or `Held` with the reason why not."""
+    """Path → `Committed`, or `Held` with the reason."""
     made: tuple[CommitResult, ...] = ()
 
 
@@ -45,15 +45,15 @@ StateSource = Callable[[str | None, Sequence[FreshArtifact]], StateMove | None]
 
 
 class CommitBudget:
-    """How many commits a minute may have: a breaker for loops between tools."""
+    """Limits the commits per minute: a circuit breaker for loops between tools."""
 
     def __init__(self, per_minute: int):
-        """Allow that many; 0 sets no limit."""
+        """`per_minute`: the limit; 0 for none."""
         self._per_minute = per_minute
         self._spent: deque[float] = deque()
 
     def allowance(self) -> int | None:
-        """Return how many commits may be made now; None for any number."""
+        """Return how many commits may be made now; None for no limit."""
         if not self._per_minute:
             return None
         while self._spent and time.monotonic() - self._spent[0] > 60:
@@ -61,14 +61,15 @@ class CommitBudget:
         return max(0, self._per_minute - len(self._spent))
 
     def spend(self) -> None:
-        """Note one commit."""
+        """Record one commit."""
         if self._per_minute:
             self._spent.append(time.monotonic())
 
 
-def _in_workflow(accepted: Accepted) -> tuple[float, str]:
-    """Order artifacts that were seen together as their steps are: a verdict is younger than what it
-    judges.
+def _order_in_workflow(accepted: Accepted) -> tuple[float, str]:
+    """Sort key that orders artifacts of one round by their steps.
+
+    A verdict comes after what it judges.
     """
     place = accepted.place
     step = STEP_BY_KEY.get(place.artifact.step or "")
@@ -77,11 +78,11 @@ def _in_workflow(accepted: Accepted) -> tuple[float, str]:
 
 
 _LAST = 100.0
-"""Behind every step."""
+"""Sorts after every step."""
 
 
 class Applier:
-    """Puts actions into effect in one repository."""
+    """Executes actions in one repository."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Applier:
         root: str,
         moved_by: StateSource = lambda _tip, _accepted: None,
     ):
-        """`moved_by`: says which state file the commit of artifacts moves."""
+        """`moved_by`: returns the state file that the commit of artifacts changes."""
         self._moved_by = moved_by
         self._began_ns = time.time_ns()
         self._root = root
@@ -102,9 +103,9 @@ class Applier:
         self._emit = emit
 
     def carry_out(self, actions: Sequence[Action], head: Head) -> ApplyResult:
-        """Commit first, tell afterwards; a failed commit is told and leaves all as it was."""
+        """Commit first, then emit; a failed commit is held and changes nothing."""
         accepted = [action.accepted for action in actions if isinstance(action, Commit)]
-        accepted.sort(key=_in_workflow)
+        accepted.sort(key=_order_in_workflow)
         outcome = self._commit(accepted, head)
         for action in actions:
             if isinstance(action, Emit):
@@ -133,28 +134,32 @@ class Applier:
             held = Held(error.reason, (error.as_finding(),))
             return ApplyResult(verdicts | {each.place.path: held for each in accepted})
         failpoint.reach("apply.told")
-        return ApplyResult(verdicts | {one.path: Committed(one.blob) for one in made}, made)
+        return ApplyResult(
+            verdicts | {outcome.path: Committed(outcome.blob) for outcome in made}, made
+        )
 
     def _commit_with_state(
         self, accepted: Sequence[Accepted], entries: list[CommitRequest], head: Head
     ) -> tuple[CommitResult, ...]:
-        """Commit artifacts; the last one takes along the state file that they move."""
+        """Commit artifacts; the last commit includes the state file that they change."""
         tell = partial(self._tell, accepted, head)
-        fresh = [FreshArtifact(one.place, one.data, one.blob) for one in accepted]
+        fresh = [
+            FreshArtifact(artifact.place, artifact.data, artifact.blob) for artifact in accepted
+        ]
         if move := self._moved_by(head.tip, fresh):
             files = ((move.path, move.after),)
             within = placed(self._root, files, {move.path: move.before})
             moving = [*entries[:-1], replace(entries[-1], beside=files)]
-            # It may be somebody's by now, and no artifact waits for it.
+            # The state file may have changed by now; the artifacts are then committed without it.
             with contextlib.suppress(YoloError):
                 return self._committer.commit(moving, head, tell, within)
         return self._committer.commit(entries, head, tell)
 
     def _tell(self, accepted: Sequence[Accepted], head: Head, made: Sequence[CommitResult]) -> None:
-        for each, one in zip(accepted, made, strict=True):
-            if one.commit:
+        for each, outcome in zip(accepted, made, strict=True):
+            if outcome.commit:
                 self._budget.spend()
-                self._emit_commit(each, one, head)
+                self._emit_commit(each, outcome, head)
 
     def _emit_commit(self, accepted: Accepted, made: CommitResult, head: Head) -> None:
         data = {
@@ -169,8 +174,9 @@ class Applier:
         self._emit("artifact.committed", accepted.place.path, data)
 
     def _latency(self, accepted: Accepted) -> dict[str, int]:
-        """Return how long after the write it is; nothing where that was before our time, or where
-        the file has been written again meanwhile.
+        """Return the time since the write in ms; empty if unknown.
+
+        It is unknown if the write was before our start, or the file has been written again since.
         """
         file = stamp_at(f"{self._root}/{accepted.place.path}")
         if file is None or file.size != len(accepted.data) or file.mtime_ns < self._began_ns:
@@ -179,9 +185,9 @@ class Applier:
 
 
 ATTEMPTS = 8
-"""In a row, when the branch is moved under each of them."""
+"""Consecutive attempts while the branch keeps moving."""
 _LARGE_BYTES = 256 << 10
-"""Larger files are judged by themselves, after all others: one file holds up nobody."""
+"""Larger files are checked one at a time, after all others, so that they block nothing."""
 LARGEST_CHUNK = 500
 """Paths checked before their commits are made; bounds memory and the length of a chain."""
 
@@ -192,13 +198,13 @@ _PASSING = (
     Reason.OBJECT_MISSING, Reason.GIT_FAILED, Reason.GIT_TIMEOUT, Reason.COMMIT_BUDGET,
 )  # fmt: skip
 _KEPT_AFTER_S = 1.0
-"""How long what passes by itself has to last until the content is kept as well."""
+"""Seconds that a transient hold must last before its content is kept as well."""
 PASSING = frozenset({*IN_PROGRESS.values(), *_PASSING})
-"""Reasons to hold that pass by themselves; the others need somebody to change something."""
+"""Transient reasons to hold; the others require somebody to change something."""
 
 
 class Coordinator:
-    """Knows every candidate of one work tree and brings each as far as it may go."""
+    """Tracks every candidate of one work tree and takes each as far as possible."""
 
     def __init__(
         self,
@@ -207,8 +213,10 @@ class Coordinator:
         emit: EventSink,
         moved_by: StateSource = lambda _tip, _accepted: None,
     ):
-        """Coordinate one work tree by these settings; `emit` hears every fact worth remembering,
-        `moved_by` says which state file the commit of artifacts moves.
+        """Coordinate one work tree by these settings.
+
+        `emit`: receives every event; `moved_by`: returns the state file that the commit of
+        artifacts changes.
         """
         self._repository = repository
         self._emit = emit
@@ -219,7 +227,7 @@ class Coordinator:
         self._kept: dict[str, bytes] = {}
         """Path → digest of the content that was kept last."""
         self._passing: dict[str, tuple[bytes, float]] = {}
-        """Path → digest of what is held in passing, and since when on the monotonic clock."""
+        """Path → digest of content in a transient hold, and since when on the monotonic clock."""
         self._keeper = Keeper(repository, secrets_allowed=settings.policy.secrets_allowed)
         self._surveyor = Surveyor(repository, settings, emit, self._refusals.append)
         self._store = VerdictStore()
@@ -234,21 +242,20 @@ class Coordinator:
             moved_by,
         )
         self.found: tuple[CommitResult, ...] = ()
-        """What was committed by the last scan."""
+        """The commits of the last scan."""
         self._diverged: frozenset[str] = frozenset()
         self._reconciled = self._surveyor.head
-        """The branch when everything was looked at, with what we put on it since. A look at a few
-        paths may be the first to see that it has moved, and is none at the others.
-        """
+        """The branch at the last full scan, with our own commits since. A check of a few paths may
+        detect that the branch moved, but does not cover the other paths."""
 
     @property
     def known(self) -> Mapping[str, CachedVerdict]:
-        """Path → the last look at each candidate."""
+        """Path → the last check of each candidate."""
         return self._store.cached
 
     @property
     def unsettled(self) -> Mapping[str, Verdict]:
-        """Path → verdict of the last look, of whatever is not committed."""
+        """Path → last verdict, for everything that is not committed."""
         return self._store.unsettled
 
     @property
@@ -273,8 +280,8 @@ class Coordinator:
         )
 
     def released(self) -> tuple[str, ...]:
-        """Return the held paths that nothing holds any more, or something else."""
-        held = self._held_in_passing()
+        """Return the held paths whose obstacle is gone or has changed."""
+        held = self._list_temporarily_held()
         if not held:
             return ()
         obstacle = self.obstacle()
@@ -287,18 +294,19 @@ class Coordinator:
         return self._surveyor.obstacles.find(self._repository.head(), time.time_ns())
 
     def unfinished(self) -> tuple[str, ...]:
-        """Return the paths that time alone will bring further."""
-        return self.waiting() + self._held_in_passing()
+        """Return the paths that time alone will settle."""
+        return self.waiting() + self._list_temporarily_held()
 
     def reconcile(self) -> tuple[CommitResult, ...]:
-        """Look at whatever may have changed since the last look; return what was committed."""
+        """Check whatever may have changed since the last check; return what was committed."""
         for _ in self.scan():
             continue
         return self.found
 
     def scan(self) -> Iterator[None]:
-        """Do the same step by step: paths may be processed between two of them. `found` has what
-        was committed.
+        """Do the same step by step, so that paths can be processed in between.
+
+        `found` has what was committed.
         """
         before, self._reconciled = dict(self.known), self._repository.head()
         candidates = yield from self._surveyor.find_candidates()
@@ -314,12 +322,12 @@ class Coordinator:
         chunks = list(self._chunks(list(dict.fromkeys(paths))))
         for chunk in chunks:
             results += self._process_chunk(chunk)
-        if followers := self._waiting_for(chunks):
+        if followers := self._find_waiting_paths(chunks):
             results += self._process_chunk(followers)
         return tuple(results)
 
     def sync_index(self) -> bool:
-        """Let the user's index follow what was committed; False while somebody holds index.lock."""
+        """Update the user's index to the commits; return False while index.lock is held."""
         if not self.index.pending:
             return True
         is_synced = self.index.follow()
@@ -333,7 +341,7 @@ class Coordinator:
         return is_synced
 
     def was_moved_by_others(self) -> bool:
-        """Return whether somebody else moved HEAD or its branch since the last full look."""
+        """Return whether another process moved HEAD or its branch since the last full scan."""
         return self._repository.head() != self._reconciled
 
     def clear_own_stale_locks(self) -> tuple[str, ...]:
@@ -341,30 +349,30 @@ class Coordinator:
         return self._branches.clear_own_stale_locks()
 
     def renew_helpers(self) -> None:
-        """Replace the helper processes, which keep packs open that are merged by now."""
+        """Restart the helper processes, which keep packs open that have been merged."""
         self._repository.objects.close()
         self._branches.renew()
 
     @property
     def obstacles(self) -> Obstacles:
-        """What of the user's doing stands in the way of a commit."""
+        """The user's activities that block a commit."""
         return self._surveyor.obstacles
 
     def take_note(self, before: Head, head: Head) -> None:
-        """Take a move of the branch for our own: what it brought is in the work tree as well."""
+        """Treat a move of the branch as our own: its content is also in the work tree."""
         self._surveyor.head = head
         if self._reconciled == before:
             self._reconciled = head
 
     def close(self) -> None:
-        """End the helper processes that were started here; the repository is left open."""
+        """End the helper processes started here; the repository stays open."""
         self._surveyor.unwritten.keep()
         self._surveyor.close()
         self.index.close()
         self._branches.close()
 
     def _chunks(self, pending: list[str]) -> Iterator[list[str]]:
-        """Yield what is looked at together: large files by themselves, and after all others."""
+        """Yield groups of paths to check together; large files come last, each on its own."""
         large = [path for path in pending if len(pending) > 1 and self._is_large(path)]
         small = [path for path in pending if path not in set(large)] if large else pending
         for start in range(0, len(small), LARGEST_CHUNK):
@@ -375,9 +383,9 @@ class Coordinator:
         stamp = stamp_of(self._repository.root, path)
         return isinstance(stamp, Stamp) and stamp.size > _LARGE_BYTES
 
-    def _waiting_for(self, chunks: Sequence[Sequence[str]]) -> list[str]:
-        """Return the held paths that wait for an artifact of a folder that was just looked into."""
-        # What was looked at in an earlier chunk did not know of a later one.
+    def _find_waiting_paths(self, chunks: Sequence[Sequence[str]]) -> list[str]:
+        """Return the held paths that wait for a plan of a folder that was just checked."""
+        # A check in an earlier chunk could not see the plans of a later one.
         looked_at = frozenset(chunks[0] if len(chunks) == 1 else ())
         arrived = chain.from_iterable(chunks)
         folders = {path.rpartition("/")[0] for path in arrived if path.endswith(".plan.jsonl")}
@@ -390,7 +398,7 @@ class Coordinator:
             and path not in looked_at
         ]
 
-    def _held_in_passing(self) -> tuple[str, ...]:
+    def _list_temporarily_held(self) -> tuple[str, ...]:
         return tuple(
             path
             for path, verdict in self.unsettled.items()
@@ -400,7 +408,7 @@ class Coordinator:
     def _process_chunk(self, paths: list[str]) -> list[CommitResult]:
         results: list[CommitResult] = []
         for attempt in range(ATTEMPTS):
-            outcome = self._attempt(paths)
+            outcome = self._survey_and_apply(paths)
             results += [each for each in outcome.made if each.commit]
             paths = [path for path in paths if _is_moved(outcome.verdicts.get(path))]
             if not paths:
@@ -408,7 +416,7 @@ class Coordinator:
             time.sleep(random.uniform(0, 0.002 * 2**attempt))
         return results
 
-    def _attempt(self, paths: list[str]) -> ApplyResult:
+    def _survey_and_apply(self, paths: list[str]) -> ApplyResult:
         head, _, seen, _ = self._surveyor.survey(paths, time.time_ns())
         before = {path: verdict for path in seen if (verdict := self._store.verdict(path))}
         actions = decide(before, {path: look.seen.verdict for path, look in seen.items()})
@@ -431,7 +439,7 @@ class Coordinator:
         return outcome
 
     def _keep_refused(self) -> None:
-        """Keep the contents that were just refused; what passes by itself only when it lasts."""
+        """Keep the contents that were just refused; in a transient hold, only if it lasts."""
         refusals, digests, now_s = list(self._refusals), {}, time.monotonic()
         self._refusals.clear()
         contents = []
@@ -451,14 +459,14 @@ class Coordinator:
             return
         try:
             self._keeper.keep(contents)
-        # What is refused must not hold up what is not; it is tried again.
+        # A failure to keep refused contents must not block anything else; it is tried again.
         except YoloError as error:
             self._emit("kept.failed", contents[0].path, {"reason": error.reason.value})
         else:
             self._kept |= digests
 
     def _emit_held(self, outcome: ApplyResult) -> None:
-        """Emit what was accepted and could not be committed; a moved branch is tried again."""
+        """Emit what was accepted but not committed; after a moved branch it is only tried again."""
         for path, verdict in outcome.verdicts.items():
             is_held = isinstance(verdict, Held) and not _is_moved(verdict)
             if is_held and verdict != self._store.verdict(path):
@@ -466,7 +474,7 @@ class Coordinator:
 
 
 _NEVER_KEPT = frozenset({Reason.AUTO_COMMIT_OFF, Reason.UNDONE_BY_USER, Reason.OLDER_THAN_BRANCH})
-"""The user wants no commit of it, or history has it."""
+"""The user wants no commit of it, or it is already in history."""
 
 
 def _reasons_of(verdict: Rejected | Held) -> dict[Reason, None]:

@@ -1,6 +1,6 @@
-"""The daemon: one per work tree, one worker, correct even when every event is lost.
+"""The daemon: one per work tree, with one worker, correct even if every event is lost.
 
-Events say "look at this path"; the periodic scan is the source of truth.
+An event means "check this path"; the periodic scan is the source of truth.
 """
 
 from __future__ import annotations
@@ -38,47 +38,50 @@ if TYPE_CHECKING:
     from yolo_fs.daemon.follower import Follower
 
 RETRY_S = 0.01
-"""Between two looks at what cannot be committed yet; longer by a tenth while it is the same."""
+"""Interval of retries of what cannot be committed yet; grows by a tenth while it is the same."""
 LONGEST_RETRY_S = 0.8
 INDEX_EVERY_S = 0.1
-"""The longest rest between two updates of the user's index: until then what was committed looks
+"""Maximum pause between two updates of the user's index: until then, what was committed looks
 deleted to git."""
 INDEX_REST = 9
-"""The rest is so many times as long as the update, for which the user's git has to wait."""
+"""The pause is this multiple of the duration of the update, during which the user's git has to
+wait."""
 SCAN_STEP_S = 0.005
-"""How long a scan may take at one turn."""
+"""Seconds that a scan may take per turn."""
 CHECK_EVERY_S = 2.0
-"""Between two looks at the lock, the watchers and the repository itself."""
+"""Interval of checks of the lock, the watchers and the repository itself."""
 OBSERVER_EVERY_S = 0.5
-"""Between two looks whether the observer lives."""
+"""Interval of checks that the observer is alive."""
 BLIND_RESCAN_S = 2.0
-"""The shortest rest between two scans while folders are unwatched: only a scan finds what is
-written there."""
+"""Minimum pause between two scans while folders are unwatched: only a scan finds what is written
+there."""
 BLIND_RESCAN_REST = 20
-"""The rest is at least so many times as long as the scan."""
+"""The pause is at least this multiple of the duration of the scan."""
 PACKS_REST_S = 3.0
-"""How long nothing has to be committed before few packs are merged, too."""
+"""Seconds without anything to commit before even a few packs are merged."""
 PACKS_STEP_S = 0.05
-"""Between two looks at packs that are being merged."""
+"""Interval of checks while packs are being merged."""
 PACKS_ASIDE_S = 0.5
-"""Between two looks for a multi-pack index that names packs that went."""
+"""Interval of checks for a multi-pack index that names deleted packs."""
 TEAM_EVERY_S = 0.2
-"""Between two looks at a team with which something is still to be brought together."""
+"""Interval of synchronisation with a team while anything is left to synchronise."""
 TEAM_REST_S = 0.02
-"""Before a commit is offered to a remote: who waits for it, and the next write, go first."""
+"""Delay before a commit is pushed to a remote: the command that waits for it, and the next write,
+go first."""
 TEAM_FOLLOW_S = 0.1
-"""Before the observer is told of commits in a team: the other work trees, which share our
-processors, make theirs first."""
+"""Delay before the observer is told of commits in a team: the other work trees, which share the
+processors, commit theirs first."""
 TIDY_EVERY_S = 60.0
-"""Between two times that free memory is given back, which takes a tenth of a millisecond."""
+"""Interval of returning free memory to the system, which takes a tenth of a millisecond."""
 _LONGEST_PLACE = 4096
-"""Bytes of a path, as Linux has it."""
+"""Maximum size of a path on Linux, in bytes."""
 ONCE_PATIENCE_S = 2.0 if IS_LINUX else 10.0
-"""How long `run --once` waits for files that may be being written: without leases, each new one."""
+"""Seconds that `run --once` waits for files that may be incomplete: without leases, every new one.
+"""
 
 
 class Daemon:
-    """Runs until told to stop, until its lock is lost, or until the repository is gone.
+    """Runs until stopped, or until its lock or its repository is gone.
 
     The lock and the repository belong to the caller, who closes them afterwards.
     """
@@ -104,26 +107,26 @@ class Daemon:
         self._autofix = Autofix(repository)
         self._headline = ""
         self._standing = 0
-        """Where the team stands, as the observer said last."""
+        """Number of lasting troubles that only somebody else can resolve, as last reported."""
         self._troubles: tuple[Trouble, ...] = ()
-        """What fails there."""
+        """The observer's failing duties."""
         self._is_stopping = False
         self._due: dict[str, float] = {}
-        """Path that something was seen of → when it is to be checked, on the monotonic clock."""
+        """Path with an event → when it is to be checked, on the monotonic clock."""
         self._committed_at: dict[str, float] = {}
-        """Path committed a moment ago → when, so that a run of appends is one commit."""
+        """Path committed a moment ago → when, so that a series of appends becomes one commit."""
         self._unfinished: tuple[str, ...] = ()
-        """What the last retry left."""
+        """What the last retry left unfinished."""
         self._retry_s = RETRY_S
         self._scan: Iterator[None] | None = None
-        """The scan that is under way."""
+        """The scan in progress."""
         self._scan_began = 0.0
         self._due_before_scan: dict[str, float] = {}
         self._reported: tuple[object, ...] | None = None
-        """Tip and troubles that the health file tells of."""
+        """Tip and troubles in the health file."""
 
     def _make_coordinator(self) -> Coordinator:
-        """Make the part that commits, by the settings in force."""
+        """Create the part that commits, by the settings in force."""
         return Coordinator(
             self._repository,
             self._settings,
@@ -132,7 +135,7 @@ class Daemon:
         )
 
     def _moved_by(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
-        """Return which state file a commit moves; nobody is asked where the branch has none."""
+        """Return the state file that a commit changes; None at once if the branch has none."""
         is_tracked = tracked_state(self._repository, self._settings, tip) is not None
         return self._state_moved(tip, fresh) if is_tracked else None
 
@@ -152,7 +155,7 @@ class Daemon:
             self._end()
 
     def run_once(self) -> None:
-        """One full scan: commit what can be committed now, then end."""
+        """Do one full scan: commit what can be committed now, then end."""
         from yolo_fs.daemon.follower import Follower
 
         self._start()
@@ -161,7 +164,7 @@ class Daemon:
             self._process(paths)
             follower.verdicts = self._coordinator.unsettled
 
-        # What the observer does beside a daemon that lives on is done here.
+        # The observer's work beside a running daemon is done here instead.
         follower = Follower(self._repository, self._emit, process)
         self._state_moved = follower.state_moved
         try:
@@ -173,9 +176,9 @@ class Daemon:
             self._finish_until(deadline)
             while (pause_s := self._repair_refused()) and time.monotonic() < deadline:
                 time.sleep(pause_s)
-            self._meet_team()
+            self._sync_with_team()
             self._follow_once(follower, deadline)
-            self._meet_team()
+            self._sync_with_team()
             self._team_link.sync_files()
             self._packs.merge_now(most=MERGE_FROM)
         finally:
@@ -196,7 +199,7 @@ class Daemon:
         follower.verdicts = self._coordinator.unsettled
         follower.hand_up_escalations()
         write_derived()
-        # A state file may be held in passing, as while the index that we follow is fresh.
+        # A state file may be in a transient hold, for example while the index was just updated.
         while self._coordinator.unfinished() and time.monotonic() < deadline:
             self._finish_until(deadline)
             write_derived()
@@ -205,7 +208,7 @@ class Daemon:
         self._headline = follower.headline
 
     def _finish_until(self, deadline_s: float) -> None:
-        """Process what time alone brings further, until the monotonic clock is at the deadline."""
+        """Process what time alone settles, up to a deadline on the monotonic clock."""
         while (late := self._coordinator.unfinished()) and time.monotonic() < deadline_s:
             time.sleep(RETRY_S)
             self._coordinator.process(late)
@@ -216,7 +219,7 @@ class Daemon:
         self._queue.wake()
 
     def _start(self) -> None:
-        """Begin; a lease that breaks, or a reader of ours that ends, must not end the process."""
+        """Start; neither a broken lease nor a closed pipe may end the process."""
         ignore_lease_breaks()
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         self._emit("daemon.started", "", {"pid": os.getpid()})
@@ -227,13 +230,13 @@ class Daemon:
             for part in (self._team_link, self._coordinator):
                 parts.callback(part.close)
             self._observer.close()
-            self._hear_observer(time.monotonic())
+            self._read_observer_messages(time.monotonic())
             if not self._is_gone() and self._lock.still_mine():
                 with contextlib.suppress(OSError, YoloError):
                     self._process_written()  # such as a state file that the observer has just made
             self._watch_set.stop()
             if not self._is_gone():
-                self._reap_drafts()  # an observer of a daemon that was killed may die later
+                self._remove_temporaries()  # an observer of a daemon that was killed may die later
                 self._coordinator.sync_index()
                 self._write_health(running=False)
                 self._emit("daemon.stopped", "", {"pid": os.getpid()})
@@ -242,8 +245,10 @@ class Daemon:
         return not self._is_stopping
 
     def _is_gone(self) -> bool:
-        """Return whether the repository is gone, or is going: what is made in it now would stop
-        whoever deletes it; or the work tree, whose git directory may stay where it is.
+        """Return whether the repository or the work tree is gone or being deleted.
+
+        A file created now would block its deletion. The git directory of a deleted work tree may
+        remain.
         """
         return (
             _identity(self._repository.own_dir) != self._own_identity
@@ -252,11 +257,11 @@ class Daemon:
 
     @property
     def moved_to(self) -> str | None:
-        """Where the work tree is now, if `git worktree move` took it away; None otherwise."""
+        """The new path of the work tree, if `git worktree move` moved it; None otherwise."""
         if _identity(self._link) == self._link_identity:
             return None
-        said = content_of(f"{self._repository.git_dir}/gitdir", _LONGEST_PLACE)
-        link = os.fsdecode(said).strip()
+        content = content_of(f"{self._repository.git_dir}/gitdir", _LONGEST_PLACE)
+        link = os.fsdecode(content).strip()
         is_ours = bool(link) and _identity(link) == self._link_identity
         return os.path.dirname(link) if is_ours else None
 
@@ -264,19 +269,19 @@ class Daemon:
 
     def _turn(self) -> None:
         now, batch = self._take(self._schedule.sleep_s())
-        if self._only_rests(batch, now):
+        if self._has_only_recent_commits(batch, now):
             self._schedule.ask("artifacts", in_s=self._settle_s)
             return
         if troubles := self._schedule.troubles:
             self._schedule.hasten("watches")  # a repository half deleted is soon gone
-            if self._due and any(one.duty == "artifacts" for one in troubles):
+            if self._due and any(trouble.duty == "artifacts" for trouble in troubles):
                 self._schedule.hasten("rescan")
         self._schedule.run_due(self._is_running)
 
     def _take(self, timeout_s: float) -> tuple[float, Batch]:
-        """Take what has come in, and note it; return when, on the monotonic clock, and what."""
+        """Take the queued events, schedule their paths, and return monotonic time and events."""
         batch, now = self._queue.take(timeout_s), time.monotonic()
-        self._hear_observer(now)
+        self._read_observer_messages(now)
         for path in batch.paths:
             is_young = now - self._committed_at.get(path, -math.inf) < self._settle_s
             self._due[path] = now + self._settle_s if is_young else now
@@ -285,10 +290,12 @@ class Daemon:
             self._schedule.hasten("rescan")
         return now, batch
 
-    def _hear_observer(self, now: float) -> None:
-        """Take what the observer has said: what happened, and what it wrote for us to commit."""
-        for said in self._observer.heard():
-            match said:
+    def _read_observer_messages(self, now: float) -> None:
+        """Handle the observer's messages: its events, and the files that it wrote for us to
+        commit.
+        """
+        for message in self._observer.heard():
+            match message:
                 case {"event": [str(event), str(path), dict(data)]}:
                     self._emit(event, path, data)
                 case {"wrote": list(paths)}:
@@ -301,8 +308,8 @@ class Daemon:
                     self._standing = standing
                     self._headline, self._troubles = headline, tuple(read_troubles(troubles))
 
-    def _only_rests(self, batch: Batch, now: float) -> bool:
-        """Return whether all that came in was committed a moment ago, as what we put there."""
+    def _has_only_recent_commits(self, batch: Batch, now: float) -> bool:
+        """Return whether all events are of files committed a moment ago, such as our own writes."""
         are_young = bool(batch.paths) and all(self._due[path] > now for path in batch.paths)
         schedule = self._schedule
         is_else = batch.rescans or batch.is_rung or schedule.troubles or not schedule.sleep_s()
@@ -313,7 +320,7 @@ class Daemon:
         return self._follow_up(self._coordinator.process(paths))
 
     def _follow_up(self, results: tuple[CommitResult, ...]) -> tuple[CommitResult, ...]:
-        """Ask for what has to follow a look at paths, and return its results."""
+        """Schedule the duties that follow a check of paths, and return its results."""
         now = time.monotonic()
         young = {path: at for path, at in self._committed_at.items() if now - at < self._settle_s}
         self._committed_at = young | {each.path: now for each in results}
@@ -325,7 +332,7 @@ class Daemon:
         return results
 
     def _ask_to_follow(self, *more: str) -> None:
-        """Ask for what follows on commits; in a team, when the others have had their turn."""
+        """Schedule the duties that follow commits; in a team, after the turn of the others."""
         rest_s = TEAM_FOLLOW_S if self._team_link.is_joined else 0.0
         self._schedule.ask("index", in_s=0.0 if self._coordinator.index.pending else rest_s)
         self._schedule.ask("news", *more, in_s=rest_s)
@@ -337,7 +344,7 @@ class Daemon:
     # --- the duties ---
 
     def _check_watches(self) -> float:
-        """Stop when the lock or the repository is lost; watch what has come meanwhile."""
+        """Stop if the lock or the repository is lost; watch new folders."""
         if self._is_gone():
             self._is_stopping = True
         elif not self._lock.still_mine():
@@ -349,8 +356,8 @@ class Daemon:
             self._watch_set.check()
         return CHECK_EVERY_S
 
-    def _reload(self) -> None:
-        """Take over a changed configuration; an invalid one is reported, and the old stays."""
+    def _reload_settings(self) -> None:
+        """Apply a changed configuration; an invalid one is reported, and the old one stays."""
         stamps = stamps_of(self._repository.root)
         if stamps == self._stamps:
             return
@@ -370,18 +377,18 @@ class Daemon:
         self._schedule.hasten("rescan")
         self._emit("config.loaded", CONFIG, {})
 
-    def _reap_drafts(self) -> None:
-        """Remove what killed writers left, in every folder that we write in."""
+    def _remove_temporaries(self) -> None:
+        """Remove the temporary files of killed writers, in every folder that we write to."""
         for folder in (self._repository.own_dir, *folders_written_to(self._repository.root)):
             reap_temporaries(folder, 0)
 
     def _recover(self) -> None:
-        self._reap_drafts()
+        self._remove_temporaries()
         for repair in recover(self._repository, self._coordinator):
             self._emit("repository.repaired", repair.path, {"what": repair.what})
 
     def _process_written(self) -> float | None:
-        """Check what was seen; a path just committed rests, for more may be appended."""
+        """Check the due paths; a path just committed waits, because more may be appended."""
         now = time.monotonic()
         due = [path for path, at in self._due.items() if at <= now]
         if due:
@@ -390,7 +397,7 @@ class Daemon:
                 del self._due[path]
         return min(self._due.values()) - time.monotonic() if self._due else None
 
-    def _meet_team(self) -> float | None:
+    def _sync_with_team(self) -> float | None:
         """Receive what the team has, and publish what it lacks."""
         before = self._repository.head()
         parts = self._coordinator
@@ -402,7 +409,7 @@ class Daemon:
         return TEAM_EVERY_S if standing and standing.is_moving else None
 
     def _process_unfinished(self) -> float | None:
-        """Look again at what time alone brings on, ever more rarely: a disk may long be full."""
+        """Check again what time alone settles, with growing pauses: a disk may be full for long."""
         if late := (*self._coordinator.waiting(), *self._coordinator.released()):
             self._process(late)
         unfinished = self._coordinator.unfinished()
@@ -424,7 +431,7 @@ class Daemon:
         return again_s
 
     def _rescan(self) -> float:
-        """Look at everything, a little at each turn: what is written meanwhile goes first."""
+        """Scan everything, a little per turn, so that new writes are handled first."""
         if self._scan is None:
             self._scan_began, self._due_before_scan = time.monotonic(), dict(self._due)
             self._scan = self._coordinator.scan()
@@ -438,7 +445,7 @@ class Daemon:
             raise
         self._scan, began, before = None, self._scan_began, self._due_before_scan
         self._follow_up(self._coordinator.found)
-        # What came in meanwhile may lie where the scan had been already.
+        # Events since the start of the scan may concern paths that it had already passed.
         self._due = {path: at for path, at in self._due.items() if before.get(path) != at}
         failpoint.reach("daemon.scanned")
         self._reported = None
@@ -451,12 +458,12 @@ class Daemon:
         return min(self._settings.policy.rescan_s, max(BLIND_RESCAN_S, rest))
 
     def _is_blind(self) -> bool:
-        """Return whether something can be written that no event tells."""
-        is_failing = any(one.duty == "watches" for one in self._schedule.troubles)
+        """Return whether a file can be written without an event."""
+        is_failing = any(trouble.duty == "watches" for trouble in self._schedule.troubles)
         return is_failing or self._watch_set.degraded is not None
 
     def _sync_index(self) -> float | None:
-        """Let the user's index follow our commits: until then a `git commit` undoes ours."""
+        """Update the user's index to our commits: until then, a `git commit` undoes ours."""
         if not self._coordinator.index.pending:
             self._coordinator.index.read_ahead()
             return None
@@ -465,7 +472,7 @@ class Daemon:
         return min(INDEX_EVERY_S, INDEX_REST * (time.monotonic() - began))
 
     def _merge_packs(self) -> float | None:
-        """Merge our packs when many have gathered, and what is left of them when all is quiet."""
+        """Merge our packs when there are many, and the remaining ones when the daemon is idle."""
         merges = self._packs.merges
         is_under_way = self._packs.step()
         if self._packs.merges > merges:
@@ -495,18 +502,18 @@ class Daemon:
         return TIDY_EVERY_S
 
     def _report_health(self) -> float:
-        state = (self._tip, *self._observed, self._standing)
+        state = (self._tip, *self._observed_state, self._standing)
         if state != self._reported:
             self._write_health()
             self._reported = state
         return CHECK_EVERY_S
 
     @property
-    def _observed(self) -> tuple[str, tuple[Trouble, ...]]:
+    def _observed_state(self) -> tuple[str, tuple[Trouble, ...]]:
         return self._headline, self._schedule.troubles + self._troubles
 
     def _write_health(self, *, running: bool = True) -> None:
-        headline, troubles = self._observed
+        headline, troubles = self._observed_state
         write_health(
             self._repository,
             self._coordinator.unsettled.values(),
@@ -525,10 +532,10 @@ class Daemon:
 
 DUTIES: tuple[Duty[Daemon], ...] = (
     Duty("watches", Daemon._check_watches),
-    Duty("configuration", Daemon._reload, is_wanted=lambda _daemon: True),
+    Duty("configuration", Daemon._reload_settings, is_wanted=lambda _daemon: True),
     Duty("recovery", Daemon._recover),
     Duty("artifacts", Daemon._process_written, is_wanted=lambda daemon: bool(daemon._due)),
-    Duty("team", Daemon._meet_team, is_wanted=lambda daemon: daemon._team_link.is_due()),
+    Duty("team", Daemon._sync_with_team, is_wanted=lambda daemon: daemon._team_link.is_due()),
     Duty("autofix", Daemon._repair_refused),
     Duty("retries", Daemon._process_unfinished),
     Duty(
@@ -546,13 +553,13 @@ DUTIES: tuple[Duty[Daemon], ...] = (
         "health",
         Daemon._report_health,
         is_wanted=lambda daemon: (
-            daemon._reported is None or daemon._reported[1:] != daemon._observed
+            daemon._reported is None or daemon._reported[1:] != daemon._observed_state
         ),
     ),
     Duty("observer", Daemon._keep_observer),
     Duty("memory", Daemon._return_memory),
 )
-"""What the daemon does, in the order of a turn: commits first, then what follows from them."""
+"""The daemon's duties, in the order of a turn: commits first, then what follows from them."""
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -564,9 +571,9 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def stop_on_signals(daemon: Daemon) -> None:
-    """Let TERM, INT and a hang-up end the daemon cleanly, and a second one at once.
+    """Make SIGTERM, SIGINT and SIGHUP end the daemon cleanly, and a second one at once.
 
-    That of nohup, to ignore a hang-up, is meant.
+    An ignored SIGHUP, as under nohup, stays ignored.
     """
     signals = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

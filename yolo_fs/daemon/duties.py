@@ -1,6 +1,6 @@
-"""Runs what the daemon does again and again: each duty when it is due, and on its own.
+"""Runs the daemon's recurring duties, each when it is due and independently of the others.
 
-A duty that fails is reported, tried again after growing pauses, and holds up no other.
+A failing duty is reported, retried after growing pauses, and blocks no other.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Reason, YoloError
 
 FIRST_PAUSE_S = 0.5
-"""Before a failed duty is tried again; doubled with each further failure."""
+"""Pause before a failed duty is retried; doubled with each further failure."""
 LONGEST_PAUSE_S = 30.0
 LONGEST_REST_S = 30.0
-"""Of a duty that takes long: what it tells of lasts minutes."""
+"""Maximum pause after a long-running duty: what it reports lasts minutes."""
 LONGEST_SLEEP_S = 1.0
-"""Between two looks at what no clock tells, such as a branch that somebody moved."""
+"""Interval of polling what no clock tells, such as a branch moved by another process."""
 DEFECTS_KEPT = 100
-"""Distinct defects that are remembered as reported."""
+"""Number of distinct defects that are remembered as reported."""
 
 _Owner = TypeVar("_Owner")
 
 
 @dataclass(frozen=True, slots=True)
 class Duty(Generic[_Owner]):
-    """One thing to be done again and again."""
+    """One recurring task."""
 
     name: str
     run: Callable[[_Owner], float | None]
-    """Does it once; returns in how many seconds it is due again (None: when it is asked for)."""
+    """Does it once; returns the seconds until it is due again (None: only on request)."""
     is_wanted: Callable[[_Owner], bool] = lambda _owner: False
-    """Whether it is due now, whatever the clock says; asked at every turn."""
+    """Whether it is due now, whatever the clock; checked at every turn."""
     rest: float = 0.0
-    """It rests at least so many times as long as it took: commits must not wait for a look at a
-    long history."""
+    """It pauses at least this multiple of its duration: commits must not wait for a check of a long
+    history."""
 
 
 class Trouble(NamedTuple):
-    """Why a duty failed the last time that it was tried."""
+    """Why a duty failed at its last run."""
 
     duty: str
     reason: Reason
@@ -52,7 +52,7 @@ class Trouble(NamedTuple):
 
     @property
     def event(self) -> str:
-        """Type of the event that reports it: what the environment causes is no defect of ours."""
+        """Type of the event that reports it; a fault of the environment is not a defect of ours."""
         is_defect = self.reason is Reason.INTERNAL_ERROR
         return "daemon.defect" if is_defect else "daemon.trouble"
 
@@ -60,18 +60,18 @@ class Trouble(NamedTuple):
 @dataclass(slots=True)
 class _Plan:
     due_at: float = 0.0
-    """On the monotonic clock; infinite when nothing but a request makes it due."""
+    """On the monotonic clock; infinite if only a request makes it due."""
     rests_until: float = 0.0
     """On the monotonic clock."""
     is_hastened: bool = False
-    """Whether it was made due since it was begun last."""
+    """Whether it was hastened since its last start."""
     failures: int = 0
-    """In a row, the last of them included."""
+    """Consecutive failures, including the last."""
     trouble: Trouble | None = None
 
 
 class Schedule(Generic[_Owner]):
-    """Knows when each duty is due, and what troubles it. At first all of them are due."""
+    """Tracks when each duty is due, and which ones fail. At first all of them are due."""
 
     def __init__(self, duties: Sequence[Duty[_Owner]], owner: _Owner, emit: EventSink):
         self._duties = duties
@@ -82,32 +82,32 @@ class Schedule(Generic[_Owner]):
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
-        """What fails at the moment."""
+        """The failures at the moment."""
         return tuple(plan.trouble for plan in self._plans.values() if plan.trouble)
 
     def ask(self, *names: str, in_s: float = 0.0) -> None:
-        """Make duties due that wait to be asked for; what the clock says of the others holds."""
+        """Make duties due that run only on request; others keep their schedule."""
         for name in names:
             plan = self._plans[name]
             if plan.due_at == math.inf:
                 plan.due_at = time.monotonic() + in_s
 
     def hasten(self, *names: str) -> None:
-        """Make duties due now, also ones that rest or run; one that fails keeps its pause."""
+        """Make duties due now, even if they pause or run; a failing one keeps its pause."""
         for name in names:
             plan = self._plans[name]
             if not plan.failures:
                 plan.due_at, plan.rests_until, plan.is_hastened = 0.0, 0.0, True
 
     def run_due(self, may_go_on: Callable[[], bool]) -> None:
-        """Run the duties that are due, in the order of their table, as long as we may go on."""
+        """Run the duties that are due, in the order of their table, while `may_go_on` allows it."""
         for duty in self._duties:
             if not may_go_on():
                 return
             self._run_if_due(duty, self._plans[duty.name])
 
     def sleep_s(self) -> float:
-        """Return for how long nothing is due, unless something comes in."""
+        """Return the seconds until the next duty is due."""
         next_at = min(max(plan.due_at, plan.rests_until) for plan in self._plans.values())
         return min(LONGEST_SLEEP_S, max(0.0, next_at - time.monotonic()))
 

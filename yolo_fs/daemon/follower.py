@@ -1,8 +1,8 @@
 """What follows from the branch: state files, projections, contexts, escalations, and the health of
-agents. It runs beside the daemon, which only commits; nobody's artifact waits for it.
+agents. It runs beside the daemon, which only commits; no artifact waits for it.
 
-It knows the branch by itself. What the daemon alone knows, the verdicts on what is in no commit, it
-is told; what it has written, the daemon is told, and commits it like anything else.
+It reads the branch itself. The daemon sends it the verdicts on uncommitted files; it reports its
+own writes to the daemon, which commits them like any others.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from yolo_fs.workspace import load, stamps_of
 ESCALATIONS_EVERY_S = 1.0
 HOOK_EVERY_S = 1.0
 LOOK_REST = 50
-"""Whoever looks at the whole team rests so many times as long as it took."""
+"""A check of the whole team is followed by a pause of this multiple of its duration."""
 TIDY_EVERY_S = 60.0
-"""Between two times that what was read of history is left to the next process, and that free
-memory is given back, which takes a tenth of a millisecond."""
+"""Interval of storing the history index for the next process, and of returning free memory, which
+takes a tenth of a millisecond."""
 CREW_EVERY_S = 5.0
-"""Between two looks at the crew without a sign of life: an agent counts as silent after minutes."""
+"""Interval of checks of the agents without a sign of life: an agent counts as silent after minutes.
+"""
 
 Wrote = Callable[[Sequence[str]], object]
-"""Hears which artifacts were written."""
+"""Receives the artifacts that were written."""
 
 
 class Follower:
-    """Keeps true what follows from the branch of one work tree."""
+    """Keeps what follows from the branch of one work tree up to date."""
 
     def __init__(self, repository: Repository, emit: EventSink, wrote: Wrote):
         self._repository = repository
@@ -53,13 +54,13 @@ class Follower:
         self._hook = CommandHook(load_command(), emit)
         self._verifier = SourceVerifier(repository, emit)
         self.verdicts: Mapping[str, Verdict] = {}
-        """Path → verdict of the daemon's last look, of whatever is not committed."""
+        """Path → the daemon's last verdict, for everything that is not committed."""
         self.headline = ""
-        """Where the team stands, in a line."""
+        """The state of the team in one line."""
         self._build()
 
     def _build(self) -> None:
-        """Make the parts that work by the settings in force."""
+        """Create the parts by the settings in force."""
         repository, emit = self._repository, self._emit
         self._stamps = stamps_of(repository.root)
         self._settings = settings = load(repository.root)
@@ -73,28 +74,28 @@ class Follower:
         self._crew = AgentAlerts(repository, observer, emit, self._hook.put)
 
     def close(self) -> None:
-        """Tell people what still waits to be told, and end."""
+        """Send the pending notifications, and end."""
         self._states.close()
         self._verifier.close()
         self._hook.close()
 
     @property
     def tip(self) -> str | None:
-        """The commit that everything follows from."""
+        """The commit from which everything follows."""
         return self._repository.head().tip
 
     @property
     def is_pressed(self) -> bool:
-        """Whether an agent gave a sign since the last look at the crew."""
+        """Whether an agent gave a sign since the last check of the agents."""
         return self._crew.is_pressing
 
     @property
     def may_resolve(self) -> bool:
-        """Whether the branch may show that an escalation is over."""
+        """Whether the branch may show that an escalation is resolved."""
         return self._ticker.is_pressing
 
     def reload(self) -> None:
-        """Take over a changed configuration; the daemon reports one that is invalid."""
+        """Apply a changed configuration; the daemon reports an invalid one."""
         if stamps_of(self._repository.root) != self._stamps:
             former = self._states
             try:
@@ -104,7 +105,7 @@ class Follower:
             former.close()
 
     def project(self) -> None:
-        """Write the status of departments, sentinels and the gates that are open."""
+        """Write the status of departments, sentinels and the open gates."""
         self._projector.bring_up_to_date(self.tip, self.verdicts)
 
     def write_state(self) -> str | None:
@@ -117,7 +118,7 @@ class Follower:
         return path
 
     def state_moved(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
-        """Return what `state.json` is once these are committed on a tip; None where it stays."""
+        """Return the change of `state.json` by commits on a tip; None if it does not change."""
         return self._states.moved_by(tip, fresh)
 
     def write_states(self) -> None:
@@ -125,23 +126,23 @@ class Follower:
         self.write_state()
 
     def write_contexts(self) -> None:
-        """Compile the contexts again whose sources have changed."""
+        """Recompile the contexts whose sources have changed."""
         self._contexts.keep(self.tip, self.verdicts)
 
     def hand_up_escalations(self) -> float:
-        """Hand up what a level is silent about."""
+        """Escalate what a level does not answer in time."""
         added = dict.fromkeys(each.path for each in self._ticker.tick())
         if paths := added | dict.fromkeys(self._escalator.open_due(self.tip)):
             self._wrote(tuple(paths))
         return ESCALATIONS_EVERY_S
 
     def watch_crew(self) -> float:
-        """Tell what is new of agents, circuits and stalls."""
+        """Report new alerts on agents, circuits and stalls."""
         self._crew.tick(self.verdicts)
         return CREW_EVERY_S
 
     def run_hook(self) -> float:
-        """Start the user's command for what came while it ran."""
+        """Run the user's command for events that came while it was running."""
         self._hook.look()
         return HOOK_EVERY_S
 
@@ -150,7 +151,7 @@ class Follower:
         return self._verifier.look(self._settings.verify_command, self.tip)
 
     def sum_up(self) -> None:
-        """Work out the headline."""
+        """Compute the headline."""
         try:
             phases = phases_now(self._repository, self._settings, self.tip, self._team)
             self.headline = summary_line(phases)
@@ -158,13 +159,13 @@ class Follower:
             self.headline = ""  # what is damaged is reported by what needs more of it
 
     def keep_history(self) -> float:
-        """Leave what was read of history to the next process."""
+        """Store the history index for the next process."""
         self._team.history_index.keep()
         self._team.history_index.rest()
         return TIDY_EVERY_S
 
     def tidy(self) -> float:
-        """Give free memory back, and let go of packs that are merged by now."""
+        """Return free memory to the system, and close packs that have been merged."""
         self._repository.objects.close()
         return_free_memory()
         return TIDY_EVERY_S
@@ -193,6 +194,6 @@ FOLLOWING: tuple[Duty[Follower], ...] = (
     Duty("history", Follower.keep_history, rest=LOOK_REST),
     Duty("upkeep", Follower.tidy),
 )
-"""What follows, in the order of a turn: first what whole teams wait for."""
+"""The duties, in the order of a turn: first those that whole teams wait for."""
 ON_MOVE = ("projections", "states", "contexts", "verification", "headline")
 """Duties that are due when the branch has moved, or a verdict has changed."""

@@ -1,5 +1,5 @@
-"""How the daemon of a work tree is: what it says of itself in one file, and what its lock proves;
-and how a process becomes that one daemon.
+"""Health of the daemon of a work tree: its own report in one file, and the proof of its lock; and
+how a process becomes that daemon.
 
 See docs/dev/faults.md#f13, #f40, #f41 and #f46.
 """
@@ -26,7 +26,7 @@ from yolo_fs.system.system import NETWORK_FILESYSTEMS, Degraded, boot_id, filesy
 from yolo_fs.workspace import HEALTH, lock_path
 
 _SCAN_S = 10.0
-"""How long a scan may take before a daemon that has not ended one stands still."""
+"""Seconds that a scan may take before the daemon counts as stalled."""
 
 
 def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLock]:
@@ -68,7 +68,7 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
 
 
 def _refuse_network(repository: Repository) -> None:
-    """Refuse a file system on which neither locks nor leases can be trusted (F46)."""
+    """Refuse a file system whose locks and leases are unreliable (F46)."""
     type_ = filesystem_type(repository.git_dir)
     if type_ in NETWORK_FILESYSTEMS:
         hint = "Work on a local clone, or accept the risk with --unsafe-fs."
@@ -82,14 +82,14 @@ def _refuse_network(repository: Repository) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DaemonHealth:
-    """How the daemon of this work tree is."""
+    """Health of the daemon of this work tree."""
 
     pid: int | None
-    """None when none runs."""
+    """None if none is running."""
     scanned_s_ago: float | None = None
     degraded: Degraded | None = None
     troubles: tuple[Trouble, ...] = ()
-    """What it fails at, and tries again by itself."""
+    """What fails and is retried automatically."""
 
     @property
     def is_running(self) -> bool:
@@ -102,7 +102,7 @@ class DaemonHealth:
         "degraded": "degraded",
         "troubles": "troubles",
     }
-    """Without what changes by itself."""
+    """Without the values that change all the time."""
 
 
 def write_health(
@@ -116,10 +116,10 @@ def write_health(
     late_s: float = 0.0,
     running: bool,
 ) -> None:
-    """Write how this daemon is. A full disk costs the report, never the work.
+    """Write this daemon's health. A full disk prevents only the report.
 
-    `standing`: how much only somebody else can mend. `late_s`: after how long without a scan it
-    stands still.
+    `standing`: number of lasting troubles that only somebody else can resolve. `late_s`: seconds
+    without a scan after which it counts as stalled.
     """
     judged = tuple(verdicts)
     report: dict[str, Any] = {
@@ -141,10 +141,10 @@ def write_health(
 
 
 def health(repository: Repository) -> DaemonHealth:
-    """Return how the daemon of this work tree is.
+    """Return the health of the daemon of this work tree.
 
-    The lock is the truth and the file only adds to it: what is malformed in it counts as absent.
-    See docs/dev/faults.md#f41.
+    The lock is authoritative and the file only adds details: malformed parts are ignored. See
+    docs/dev/faults.md#f41.
     """
     held_by = holder(lock_path(repository))
     if held_by is None:
@@ -152,16 +152,16 @@ def health(repository: Repository) -> DaemonHealth:
     report = HEALTH.read(repository)
     if not isinstance(report, dict) or report.get("pid") != held_by.pid:
         return DaemonHealth(held_by.pid)
-    return DaemonHealth(held_by.pid, _age_s(report), _degraded(report), _troubles(report))
+    return DaemonHealth(held_by.pid, _scan_age_of(report), _degraded(report), _troubles(report))
 
 
 def late_s(policy: Policy) -> float:
-    """Return after how long without a scan a daemon stands still."""
+    """Return the seconds without a scan after which a daemon counts as stalled."""
     return 2 * policy.rescan_s + _SCAN_S
 
 
-def _age_s(report: Mapping[str, Any]) -> float | None:
-    """Return how long ago the last scan was, without the time in which this machine slept."""
+def _scan_age_of(report: Mapping[str, Any]) -> float | None:
+    """Return the seconds since the last scan, without the time that this machine slept."""
     at, awake_s = report.get("last_scan_at"), report.get("awake_s")
     if isinstance(awake_s, int | float) and report.get("boot") == boot_id() != "":
         return max(0.0, time.monotonic() - awake_s)
@@ -183,7 +183,7 @@ def _troubles(report: Mapping[str, Any]) -> tuple[Trouble, ...]:
 
 
 def read_troubles(listed: Iterable[Any]) -> Iterable[Trouble]:
-    """Yield the troubles in a list, leaving out what is malformed."""
+    """Yield the troubles in a list, without malformed ones."""
     for each in listed:
         match each:
             case {"duty": str(duty), "reason": str(reason), "what": str(what)} if (

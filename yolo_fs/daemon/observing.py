@@ -1,6 +1,6 @@
-"""The daemon's side of its observer: starts it, tells it what changes, and hears what it has done.
+"""The daemon's side of its observer: starts it, sends it changes, and receives its results.
 
-An observer that ends, or is stopped, is replaced; whatever it was doing follows from the branch and
+An observer that ends or is suspended is replaced; its unfinished work follows from the branch and
 is done again. See docs/dev/faults.md#f64.
 """
 
@@ -31,21 +31,21 @@ from yolo_fs.system.system import is_stopped
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 SHORT_LIFE_S = 2.0
-"""Who ends sooner than that is started again after a pause, twice as long each time."""
+"""An observer that ends sooner is restarted after a pause, which doubles each time."""
 ASKED_FOR_S = 0.03
-"""How long a commit waits for the observer to say which state file it moves."""
+"""Seconds that a commit waits for the observer to name the state file that changes."""
 _END_S = 5.0
 _LONGEST_BYTES = 64 << 20
 _RECEIVED = 1 << 18
 
 
 class Running(Protocol):
-    """An observer as a process."""
+    """The process of an observer."""
 
     pid: int
 
     def poll(self) -> int | None:
-        """Return how it ended; None while it runs."""
+        """Return its exit status; None while it runs."""
 
     def wait(self, timeout: float) -> object:
         """Wait for its end."""
@@ -55,8 +55,8 @@ class Running(Protocol):
 
 
 def start_observer(folder: str, root: str, line: int) -> Running:
-    """Start the observer of the work tree `root`; `line` is its end of what leads to the daemon."""
-    # -P: what lies in the user's repository must not be imported instead of us.
+    """Start the observer of the work tree `root`; `line` is its end of the socket to the daemon."""
+    # -P: modules in the user's repository must not be imported instead of ours.
     command = [sys.executable, "-P", "-m", "yolo_fs.observer", folder, root, str(line)]
     return subprocess.Popen(
         command,
@@ -68,11 +68,12 @@ def start_observer(folder: str, root: str, line: int) -> Running:
 
 
 class ObserverKeeper:
-    """Keeps one observer, and what it has said that nobody has read yet."""
+    """Keeps one observer running, with its unread messages."""
 
     def __init__(self, folder: str, root: str, ring: Callable[[], object]):
-        """Keep one for the work tree `root`, whose `.git/yolo-fs` is `folder`; `ring` is called,
-        from another thread, when it has said something.
+        """Keep an observer for the work tree `root`, whose `.git/yolo-fs` is `folder`.
+
+        `ring`: called, from another thread, when the observer has sent something.
         """
         self._folder = folder
         self._root = root
@@ -82,20 +83,20 @@ class ObserverKeeper:
         self._listener: threading.Thread | None = None
         self._heard: deque[Mapping[str, Any]] = deque()
         self._told: tuple[str | None, Mapping[str, Verdict]] | None = None
-        """The tip and the verdicts that it knows of."""
+        """The tip and the verdicts that it was sent last."""
         self._unsent = b""
         self._answer: tuple[int, Any] | None = None
         self._answered = threading.Event()
         self._asked = 0
         self._has_read: str | None = None
-        """The tip of which it has done everything."""
+        """The tip for which it has finished everything."""
         self._was_stopped = False
         self._started_at = 0.0
         self._ended_at = 0.0
         self._pause_s = 0.0
 
     def keep(self) -> None:
-        """Start it where it does not run; one that soon ends waits longer and longer."""
+        """Start it if it does not run; if it soon ends, with growing pauses."""
         if self._process is not None:
             is_stopped_now = is_stopped(self._process.pid)
             if is_stopped_now and self._was_stopped:
@@ -108,7 +109,7 @@ class ObserverKeeper:
             self._start()
 
     def tell(self, tip: str | None, verdicts: Mapping[str, Verdict]) -> None:
-        """Tell where the branch is, and what has changed of the verdicts since it was told last."""
+        """Send the tip of the branch and the verdicts that changed since the last message."""
         if self._line is None or (self._unsent and not self._send()):
             return
         before = self._told
@@ -120,7 +121,7 @@ class ObserverKeeper:
         self._send()
 
     def heard(self) -> list[Mapping[str, Any]]:
-        """Return what it has said since the last time, in order."""
+        """Return its new messages, in order."""
         messages = []
         with contextlib.suppress(IndexError):
             while True:
@@ -128,29 +129,35 @@ class ObserverKeeper:
         return messages
 
     def state_moved(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
-        """Return what `state.json` is once artifacts are committed on a tip; None where it stays.
+        """Return the change of `state.json` by commits on a tip; None without change or answer.
 
-        Only one that is at rest is asked, and for a moment: else the state file follows in a commit
-        of its own. The daemon folds no history, and no artifact waits for who does.
+        Only an idle observer is asked, for a short time; otherwise the state file follows in a
+        commit of its own. The daemon does not fold history, and no artifact waits for a process
+        that does.
         """
         if self._line is None or self._unsent or tip is None or self._has_read != tip:
             return None
         self._asked += 1
         self._answered.clear()
-        asked = {"ask": self._asked, "tip": tip, "fresh": [_as_told(one) for one in fresh]}
-        self._unsent = json.dumps(asked).encode() + b"\n"
+        question = {
+            "ask": self._asked,
+            "tip": tip,
+            "fresh": [_encode_artifact(artifact) for artifact in fresh],
+        }
+        self._unsent = json.dumps(question).encode() + b"\n"
         if not self._send() or not self._answered.wait(ASKED_FOR_S):
             self._has_read = None  # until it says again that it is at rest
             return None
-        number, said = self._answer or (0, None)
-        if number != self._asked or not isinstance(said, list):
+        number, state = self._answer or (0, None)
+        if number != self._asked or not isinstance(state, list):
             return None
-        path, before, after = said
+        path, before, after = state
         return StateMove(str(path), b64decode(before), b64decode(after))
 
     def close(self) -> None:
-        """End it, and wait for that and for its last words: it lives as long as the line to this
-        process.
+        """End it, and wait for its end and its last messages.
+
+        It lives as long as its socket to this process.
         """
         process, line, listener = self._process, self._line, self._listener
         self._process = self._line = self._listener = self._told = None
@@ -179,20 +186,20 @@ class ObserverKeeper:
         self._listener.start()
 
     def _listen(self, line: socket.socket) -> None:
-        """Take what it says until it ends; runs in a thread of its own."""
+        """Receive its messages until it ends; runs in a thread of its own."""
         with line, line.makefile("rb") as lines:
-            for said in _lines(lines):
-                if "answer" in said:
-                    self._answer = int(said["answer"]), said.get("state")
+            for message in _lines(lines):
+                if "answer" in message:
+                    self._answer = int(message["answer"]), message.get("state")
                     self._answered.set()
                     continue
-                self._has_read = said.get("at", self._has_read)
-                self._heard.append(said)
+                self._has_read = message.get("at", self._has_read)
+                self._heard.append(message)
                 self._ring()
         self._ring()
 
     def _send(self) -> bool:
-        """Send what is unsent as far as there is room; return whether nothing is left."""
+        """Send the unsent bytes as far as the buffer has room; return whether none are left."""
         assert self._line is not None
         try:
             while self._unsent:
@@ -211,26 +218,26 @@ class ObserverKeeper:
         self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, 2 * self._pause_s)) * is_short
 
 
-def _as_told(fresh: FreshArtifact) -> list[str]:
+def _encode_artifact(fresh: FreshArtifact) -> list[str]:
     return [fresh.place.path, b64encode(fresh.data).decode(), fresh.blob]
 
 
-def fresh_from(said: Iterable[Sequence[str]]) -> tuple[FreshArtifact, ...]:
-    """Return the artifacts that the daemon asks about."""
-    places = ((classify(path), b64decode(data), blob) for path, data, blob in said)
+def fresh_from(rows: Iterable[Sequence[str]]) -> tuple[FreshArtifact, ...]:
+    """Return the artifacts in a question of the daemon."""
+    places = ((classify(path), b64decode(data), blob) for path, data, blob in rows)
     return tuple(FreshArtifact(place, data, blob) for place, data, blob in places if place)
 
 
 def _lines(stream: BinaryIO) -> Iterator[Mapping[str, Any]]:
     with contextlib.suppress(OSError, ValueError):
         while line := stream.readline(_LONGEST_BYTES):
-            said = json.loads(line)
-            if isinstance(said, dict):
-                yield said
+            message = json.loads(line)
+            if isinstance(message, dict):
+                yield message
 
 
 class Channel:
-    """The observer's end of the line."""
+    """The observer's end of the socket."""
 
     def __init__(self, line: socket.socket):
         self._line = line
@@ -242,7 +249,7 @@ class Channel:
         return self._line.fileno()
 
     def send(self, message: Mapping[str, object]) -> None:
-        """Tell the daemon something; nothing where it has ended."""
+        """Send the daemon a message; do nothing if it has ended."""
         data = json.dumps(message).encode() + b"\n"
         with self._lock:
             try:
@@ -251,21 +258,21 @@ class Channel:
                 self.is_open = False
 
     def emit(self, event: str, path: str, data: Mapping[str, Any]) -> None:
-        """Let the daemon write an event to the journal."""
+        """Make the daemon write an event to the journal."""
         self.send({"event": [event, path, data]})
 
     def answer(self, number: int, move: StateMove | None) -> None:
-        """Answer the daemon's question which state file moves."""
+        """Answer the daemon's question which state file changes."""
         pieces = (move.before, move.after) if move else ()
-        state = [move.path, *(b64encode(one).decode() for one in pieces)] if move else None
+        state = [move.path, *(b64encode(piece).decode() for piece in pieces)] if move else None
         self.send({"answer": number, "state": state})
 
     def wrote(self, paths: Sequence[str]) -> None:
-        """Tell which artifacts were written."""
+        """Report the artifacts that were written."""
         self.send({"wrote": list(paths)})
 
     def receive(self) -> list[Mapping[str, Any]]:
-        """Return the messages that have come whole by now; call it when there is something."""
+        """Return the complete messages received; call it when the socket is readable."""
         try:
             part = self._line.recv(_RECEIVED)
         except OSError:
@@ -276,7 +283,7 @@ class Channel:
 
 
 def verdict_as_json(verdict: Verdict) -> dict[str, Any] | None:
-    """Return a verdict on what is in no commit as the daemon tells it; None for any other."""
+    """Return the JSON for a verdict on an uncommitted file; None for any other verdict."""
     match verdict:
         case Accepted():
             return {"kind": "held", **describe(Held(Reason.QUEUED))}
@@ -289,29 +296,31 @@ def verdict_as_json(verdict: Verdict) -> dict[str, Any] | None:
     return None
 
 
-def verdict_from_json(said: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that `verdict_as_json` made this of.
+def verdict_from_json(payload: Mapping[str, Any]) -> Verdict:
+    """Return the verdict from the JSON of `verdict_as_json`.
 
     Raises:
         ValueError, KeyError: it is of another version.
     """
-    findings, reason = tuple(map(_finding, said["findings"])), Reason.of(said["reason"])
-    match said["kind"]:
+    findings, reason = tuple(map(_finding, payload["findings"])), Reason.of(payload["reason"])
+    match payload["kind"]:
         case "rejected":
             return Rejected(findings)
         case "held":
             return Held(reason, findings)
         case "waiting":
             return Waiting(reason)
-    raise ValueError(said["kind"])
+    raise ValueError(payload["kind"])
 
 
-def _finding(said: Mapping[str, Any]) -> Finding:
-    return Finding(**{**said, "reason": Reason.of(said["reason"]), "level": Level(said["level"])})
+def _finding(payload: Mapping[str, Any]) -> Finding:
+    return Finding(
+        **{**payload, "reason": Reason.of(payload["reason"]), "level": Level(payload["level"])}
+    )
 
 
 def changed(before: Mapping[str, Verdict], now: Mapping[str, Verdict]) -> dict[str, Any]:
-    """Return what `applied` needs to make one of the other: path → verdict, None where it went."""
+    """Return the changes for `applied`: path → verdict, None if it is gone."""
     gone: dict[str, Any] = dict.fromkeys(before.keys() - now.keys())
     fresh: Iterable[tuple[str, Verdict]] = (
         (path, verdict) for path, verdict in now.items() if before.get(path) is not verdict
@@ -326,4 +335,4 @@ def applied(before: Mapping[str, Verdict], changes: Mapping[str, Any]) -> dict[s
         ValueError, KeyError: they are of another version.
     """
     made = {path: verdict for path, verdict in before.items() if path not in changes}
-    return made | {path: verdict_from_json(said) for path, said in changes.items() if said}
+    return made | {path: verdict_from_json(payload) for path, payload in changes.items() if payload}

@@ -1,4 +1,4 @@
-"""What a start repairs after a crash or a power loss: only what is provably ours.
+"""Repairs at the start after a crash or a power loss, only of what is provably ours.
 
 See docs/dev/faults.md#f04, #f05 and #f24.
 """
@@ -25,18 +25,18 @@ from yolo_fs.system.system import boot_id
 from yolo_fs.workspace import BOOT
 
 OWN_COMMITS = 1_000
-"""How far back a start after a reboot looks for entries that the index did not follow."""
+"""Number of commits that are searched, after a reboot, for entries missing in the index."""
 
 
 class Repaired(NamedTuple):
-    """One thing that was mended."""
+    """One repair."""
 
     path: str
     what: str
 
 
 def recover(repository: Repository, coordinator: Coordinator) -> tuple[Repaired, ...]:
-    """Mend what a crash of ours left behind, and return what was mended."""
+    """Repair what a crash of ours left behind, and return the repairs."""
     return tuple(_steps(repository, coordinator))
 
 
@@ -64,14 +64,16 @@ def _steps(repository: Repository, coordinator: Coordinator) -> Iterator[Repaire
 
 
 def _has_rebooted(repository: Repository) -> bool:
-    """Return whether no start since this boot got through; a note that is missing may have been
-    lost with the power, and where the system does not name its boots each may be a new one.
+    """Return whether no start since this boot has completed its recovery.
+
+    A missing note may have been lost in a power loss. If the system has no boot id, every start
+    counts as the first.
     """
     return not boot_id() or BOOT.read(repository) != {"boot": boot_id()}
 
 
 def _note_boot(repository: Repository) -> None:
-    """Note that this boot was recovered from: last of all, for who is killed before begins anew."""
+    """Record the recovery of this boot, as its last step: after an earlier kill, it is repeated."""
     if _has_rebooted(repository):
         with contextlib.suppress(OSError, YoloError):
             write_json(BOOT.path(repository), {"boot": boot_id()}, durable=False)
@@ -79,7 +81,7 @@ def _note_boot(repository: Repository) -> None:
 
 
 def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
-    """Move empty objects, which power loss leaves and git never repairs, out of the way (F04)."""
+    """Move empty objects, which a power loss leaves and git never repairs, to quarantine (F04)."""
     objects = os.path.join(repository.common_dir, "objects")
     quarantine = os.path.join(repository.own_dir, "quarantine")
     for folder in filter(lambda name: len(name) == 2, os.listdir(objects)):
@@ -97,7 +99,7 @@ def _set_empty_objects_aside(repository: Repository) -> Iterator[Repaired]:
 
 
 def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
-    """Store again the blobs that the branch names and the work tree still has."""
+    """Store the blobs again that the branch refers to and the work tree still has."""
     head = repository.head()
     with contextlib.suppress(YoloError):
         for path, blob in repository.files_at(head.tip, PLANNING_ROOT).items():
@@ -115,7 +117,7 @@ def _write_lost_blobs(repository: Repository) -> Iterator[Repaired]:
 
 
 def _expect_index_of_recent_commits(repository: Repository, coordinator: Coordinator) -> None:
-    """Without a note of ours, take from the log what the index may not have followed (F05)."""
+    """Take from history what the index may have missed, if there is no note of ours (F05)."""
     with contextlib.suppress(YoloError):
         commits = [
             commit for commit in log(repository, "HEAD", limit=OWN_COMMITS) if commit.is_ours

@@ -1,4 +1,4 @@
-"""The watched folders, and the queue between the watchers' threads and the one worker.
+"""The watched folders, and the queue from the watchers' threads to the worker.
 
 See docs/dev/faults.md#f13 and #f60.
 """
@@ -16,18 +16,18 @@ from yolo_fs.workspace import CONFIG
 
 
 class Batch(NamedTuple):
-    """What came in since the last look."""
+    """The events since the last take."""
 
     paths: tuple[str, ...]
-    """In the order of their first mention; each once, however often it changed."""
+    """In the order of their first event; each once, however often it changed."""
     rescans: tuple[str, ...]
-    """Why everything has to be looked at; empty when the paths are all there is."""
+    """Why a full scan is needed; empty if the paths are sufficient."""
     is_rung: bool = False
     """Whether there is something else to do."""
 
 
 class EventQueue:
-    """Bounded by the number of distinct paths, not by the number of events."""
+    """A queue bounded by the number of distinct paths, not of events."""
 
     def __init__(self) -> None:
         self._paths: dict[str, None] = {}
@@ -36,13 +36,13 @@ class EventQueue:
         self._is_woken = False
 
     def put(self, path: str) -> None:
-        """Ask for one path to be looked at."""
+        """Request a check of one path."""
         with self._changed:
             self._paths[path] = None
             self._changed.notify()
 
     def request_rescan(self, why: str) -> None:
-        """Ask for everything to be looked at."""
+        """Request a full scan."""
         with self._changed:
             self._rescans[why] = None
             self._changed.notify()
@@ -58,7 +58,7 @@ class EventQueue:
             self._changed.notify()
 
     def take(self, timeout_s: float) -> Batch:
-        """Wait for something to come in, at most that long, and take all of it."""
+        """Wait up to `timeout_s` seconds for an event, and take all of them."""
         with self._changed:
             if not (self._paths or self._rescans or self._is_woken):
                 self._changed.wait(timeout_s)
@@ -70,7 +70,7 @@ class EventQueue:
 
 
 class WatchSet:
-    """One watcher for each folder that artifacts lie in; what they see goes to the queue."""
+    """One watcher for each folder with artifacts; their events go to the queue."""
 
     def __init__(self, root: str, queue: EventQueue):
         self._root = root
@@ -84,7 +84,9 @@ class WatchSet:
             self._watchers.pop(folder).stop()
         missing = [folder for folder in folders if folder not in self._watchers]
         added = [
-            one for one in missing if one == PLANNING_ROOT or os.path.isdir(f"{self._root}/{one}")
+            path
+            for path in missing
+            if path == PLANNING_ROOT or os.path.isdir(f"{self._root}/{path}")
         ]
         for folder in added:
             self._watchers[folder] = self._watcher(folder)
@@ -92,7 +94,7 @@ class WatchSet:
         return bool(added)
 
     def check(self) -> None:
-        """Let each notice what no event tells: a folder that was replaced, watches that ran out."""
+        """Make each watcher check what no event tells: a replaced folder, exhausted watches."""
         for watcher in self._watchers.values():
             watcher.check()
 
@@ -103,7 +105,7 @@ class WatchSet:
 
     @property
     def degraded(self) -> Degraded | None:
-        """Why some events will not come, if so."""
+        """Why some events will be missing, if so."""
         reasons = (watcher.degraded for watcher in self._watchers.values())
         return next((reason for reason in reasons if reason), None)
 

@@ -1,1 +1,1 @@
-"""What each agent of the company is told: a definition for each, generated from the tables."""
+"""The definition of each agent of the company, generated from the tables."""

@@ -1,8 +1,8 @@
-"""What the tables say of one agent: whom it reports to, what it reads and writes, what it decides,
-when it is done.
+"""The tables' content for one agent: its report-to, what it reads and writes, what it decides, when
+it is done.
 
-Nothing here is a rule of its own: each value is asked of the tables and of the rules that the guard
-asks, so that an agent is never told what it is then refused.
+This module adds no rule of its own: each value comes from the tables and from the rules that the
+guard applies, so that an agent is never told to do what is then refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME, ROSTER, Agent
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
 
 PHASE_FOLDER = f"{PLANNING_ROOT}/phases/NN-slug"
-"""How a definition spells the folder of a phase; `NN-MM` is a plan."""
+"""The folder of a phase in a definition; `NN-MM` is a plan."""
 _SOURCES = ("source code", "test files")
 _STANDING = re.compile(r'"st":"[a-z]+"')
 _BLANKS = re.compile(r"\n{3,}")
@@ -47,7 +47,7 @@ _TOOLS = tuple(dict.fromkeys(tool for row in ROSTER for tool in row.tools if too
 
 
 class Family(StrEnum):
-    """Roles whose work is of one kind; each has a template of its own."""
+    """Roles with the same kind of work; each family has its own template."""
 
     PLANNER = "planner"
     LEAD = "lead"
@@ -93,22 +93,22 @@ _INPUTS: Mapping[str, tuple[str, ...]] = {
     "test results": ("test-results",),
     "commits": ("summary",),
 }
-"""Printed inputs of steps whose words are no kind of artifact."""
+"""Inputs of steps, as printed, that are not named like a kind of artifact → what they mean."""
 
 
 class Given:
     """Something that an agent reads."""
 
     def __init__(self, text: str, paths: tuple[str, ...] = (), work: str = ""):
-        """`paths`: none where no file is meant, such as the changes themselves."""
+        """`paths`: empty if no file is meant, as for the changes themselves."""
         self.text, self.paths, self.work = text, paths, work
 
 
 class Written:
-    """A file that an agent is to leave, by its own hand or another's."""
+    """A file that an agent has to produce, itself or through another."""
 
     def __init__(self, artifact: Artifact, path: str, text: str, by: str = ""):
-        """`by`: who writes it for an agent that has no tool; empty where it writes itself."""
+        """`by`: who writes it for an agent without a tool; empty if the agent does."""
         self.kind, self.path, self.example, self.by = artifact.kind, path, text, by
 
     @property
@@ -121,12 +121,12 @@ class Written:
 
     @property
     def language(self) -> str:
-        """What a fence around the example says of it."""
+        """The language of the example's code fence."""
         return "text" if self.path.endswith((".toon", ".md")) else "json"
 
 
 class Definition:
-    """One agent, as every host is told of it."""
+    """One agent, in the same form for every host."""
 
     def __init__(self, agent: Agent):
         self.agent, self.role = agent, agent.role
@@ -147,12 +147,12 @@ class Definition:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The roster's, in its order; none where it limits none."""
+        """The roster's tools, in its order; empty if they are not limited."""
         return () if "All" in self.agent.tools else self.agent.tools
 
     @property
     def denied_tools(self) -> tuple[str, ...]:
-        """Every tool that the roster names and does not give this agent."""
+        """Every tool in the roster that this agent does not have."""
         return tuple(tool for tool in _TOOLS if self.tools and tool not in self.tools)
 
     @property
@@ -162,30 +162,30 @@ class Definition:
 
     @property
     def can_write(self) -> bool:
-        """Whether it has a tool for any file."""
+        """Whether it has a tool to write any file."""
         return not self.tools or any(has_tool(self.actor, tool) for tool in ("Write", "Edit"))
 
     @property
     def budget(self) -> int:
-        """Most tokens of its compiled context; 0 where the tables say nothing."""
+        """Maximum tokens of its compiled context; 0 if the tables have no limit."""
         return budget_of(self.agent.name)
 
     # --- the chain ---
 
     @cached_property
     def above(self) -> tuple[str, str]:
-        """Who it reports to, where one department works and where several do."""
-        found = []
+        """Its report-to, with one active department and with several."""
+        names = []
         for mode in (Mode.SINGLE, Mode.MULTI):
             actor = self.actor._replace(mode=mode)
             role = reports_to(actor)
-            found.append(_called(actor.peer(role)) if role else "")
-        single, several = found
+            names.append(_full_name_of(actor.peer(role)) if role else "")
+        single, several = names
         return (several, several) if self._is_second else (single, several)
 
     @property
     def _is_second(self) -> bool:
-        """Whether it works only where several departments do."""
+        """Whether it is active only with several departments."""
         return self.actor.mode is Mode.MULTI and (
             self.role is Role.OWNER or not (self._row is None or self._row.is_default)
         )
@@ -207,7 +207,7 @@ class Definition:
 
     @property
     def escalates(self) -> tuple[str, ...]:
-        """What it must hand up, as printed, with whom to ask where the table names somebody."""
+        """What it must escalate, as printed, with the role to ask where the table names one."""
         row = AUTHORITY_BY_ROLE.get(self.role)
         return tuple(map(str, row.escalates)) if row else ()
 
@@ -215,7 +215,7 @@ class Definition:
 
     @cached_property
     def reads(self) -> tuple[Given, ...]:
-        """What it is given: of its rows of the isolation tables, else of its steps' inputs."""
+        """Its inputs: from its rows of the isolation tables, else from its steps."""
         compiled = f"{PHASE_FOLDER}/.ctx-{self.agent.name}.toon"
         own = Given("your compiled context, where there is one", (compiled,))
         scoped = [
@@ -227,13 +227,13 @@ class Definition:
             for row in BORDERS if row.department is self.department for item in row.receives
             if not is_withheld(self.role, item)
         ]  # fmt: skip
-        found = [own, *(scoped or self._inputs()), *bordered]
+        inputs = [own, *(scoped or self._list_step_inputs()), *bordered]
         seen: set[tuple[object, ...]] = set()
         kept = []
-        for one in found:
-            if (key := (one.paths or one.text, one.work)) not in seen:
+        for given in inputs:
+            if (key := (given.paths or given.text, given.work)) not in seen:
                 seen.add(key)
-                kept.append(one)
+                kept.append(given)
         return tuple(kept)
 
     def _paths_of(self, item: Item) -> tuple[str, ...]:
@@ -246,8 +246,8 @@ class Definition:
             return (place,)
         return tuple(self._path(kind) for kind in _KINDS_MEANT.get(item.what, ()))
 
-    def _inputs(self) -> Iterator[Given]:
-        """Yield the inputs of the steps that are its own, as printed."""
+    def _list_step_inputs(self) -> Iterator[Given]:
+        """Yield the inputs of its own steps, as printed."""
         kinds = sorted((row.kind for row in ARTIFACTS), key=len, reverse=True)
         for step in STEPS:
             if self.role not in step.agents:
@@ -257,7 +257,7 @@ class Definition:
                     _INPUTS.get(text)
                     or tuple(kind for kind in kinds if kind in text.lower().replace(" ", "-"))[:1]
                 )
-                paths = tuple(one if "/" in one else self._path(one) for one in meant)
+                paths = tuple(name if "/" in name else self._path(name) for name in meant)
                 yield Given(text, paths)
 
     @cached_property
@@ -265,28 +265,28 @@ class Definition:
         """What it never reads, as printed."""
         scopes = (row.never for row in SCOPES if row.role is self.role)
         borders = (row.never for row in BORDERS if row.department is self.department)
-        found = [item.text for never in (*scopes, *borders) for item in never]
+        texts = [item.text for never in (*scopes, *borders) for item in never]
         own = [row for row in BARRIERS if self.department in row.departments]
         hidden = {row.hidden for row in own} - {self.department}
-        found += [f"{DEPARTMENT_BY_NAME[name].label} artifacts" for name in sorted(hidden)]
-        return tuple(dict.fromkeys(found))
+        texts += [f"{DEPARTMENT_BY_NAME[name].label} artifacts" for name in sorted(hidden)]
+        return tuple(dict.fromkeys(texts))
 
     @property
     def off_limits(self) -> tuple[str, ...]:
-        """Folders of the source in which its department does not write."""
+        """Source folders in which its department does not write."""
         return self._row.off_limits if self._row else ()
 
     # --- writing ---
 
     @cached_property
     def writes(self) -> tuple[Written, ...]:
-        """The artifacts that are its work, the roster's own first."""
+        """The artifacts that it produces, the roster's own first."""
         return tuple(map(self._written, self._artifacts()))
 
     def _artifacts(self) -> Iterator[Artifact]:
-        found = [row for row in ARTIFACTS if self._is_work(row)]
+        rows = [row for row in ARTIFACTS if self._is_work(row)]
         produced = " ".join(self.agent.produces)
-        yield from sorted(found, key=lambda row: row.file.rpartition("}")[2] not in produced)
+        yield from sorted(rows, key=lambda row: row.file.rpartition("}")[2] not in produced)
 
     def _is_work(self, row: Artifact) -> bool:
         if row.made_by not in (None, self.department) or row.kind in STATE_KINDS:
@@ -299,10 +299,12 @@ class Definition:
 
     def _is_contract(self, row: Artifact) -> bool:
         gates = (gate for gate in GATES if gate.owed_by is Owed.UNANSWERED)
-        return row.kind == "api-contracts" and any(self.department in one.requires for one in gates)
+        return row.kind == "api-contracts" and any(
+            self.department in gate.requires for gate in gates
+        )
 
     def _is_committed(self, row: Artifact) -> bool:
-        """Return whether it is more than what somebody may do: a step commits it, or it is sent."""
+        """Return whether an artifact is part of its work: a step commits it, or it is sent."""
         if row.sent_by or row.updated_by or not row.step:
             return row.kind != "roadmap"
         return not {*row.subjects}.isdisjoint(STEP_BY_KEY[row.step].commits) or any(
@@ -314,9 +316,7 @@ class Definition:
         return Written(row, path, self._example(row), self._writer_for(path))
 
     def _example(self, row: Artifact) -> str:
-        """Return a valid file, as it is when this agent leaves it; none where another's is only
-        brought up to date.
-        """
+        """Return a valid file as this agent leaves it; empty if it only updates another's file."""
         if self.role in row.updated_by:
             return ""
         if row.kind == "plan" and self.role is Role.SENIOR:
@@ -334,8 +334,10 @@ class Definition:
         name = path.rpartition("/")[2]
         if can_write(self.actor, name):
             return ""
-        able = next((one for one in superiors(self.actor) if can_write(one, name)), None)
-        return _called(able) if able else ""
+        able = next(
+            (superior for superior in superiors(self.actor) if can_write(superior, name)), None
+        )
+        return _full_name_of(able) if able else ""
 
     def _path(self, kind: str) -> str:
         row = by_kind(kind)
@@ -350,27 +352,27 @@ class Definition:
 
     @cached_property
     def steps(self) -> tuple[str, ...]:
-        """Steps of the workflow that it does."""
+        """Workflow steps that it performs."""
         return tuple(step.key for step in STEPS if self.role in step.agents)
 
     @cached_property
     def done_when(self) -> tuple[str, ...]:
-        """What its steps need to be complete, as printed."""
+        """Conditions under which its steps are complete, as printed in the document."""
         own = (step for step in STEPS if self.role in step.agents)
         return tuple(dict.fromkeys(str(gate) for step in own for gate in step.exit))
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """What it changes that is no artifact, as the roster names it."""
+        """Files that it changes and that are not artifacts, in the roster's words."""
         return tuple(name for name in self.agent.produces if name in _SOURCES)
 
     @property
     def returned(self) -> bool:
-        """Whether its answer is the file, which somebody else writes."""
-        return any(one.by for one in self.writes)
+        """Whether its answer is the content of a file that another agent writes."""
+        return any(written.by for written in self.writes)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as data."""
+        """Return the definition as JSON-compatible data."""
         return {
             "agent": self.agent.full_name,
             "role": self.role.value,
@@ -381,15 +383,18 @@ class Definition:
             "denied_tools": list(self.denied_tools),
             "budget": self.budget,
             "reports_to": list(dict.fromkeys(self.above)),
-            "reads": [path for one in self.reads for path in one.paths],
+            "reads": [path for given in self.reads for path in given.paths],
             "never": list(self.never),
-            "writes": [{"kind": one.kind, "path": one.path, "by": one.by} for one in self.writes],
+            "writes": [
+                {"kind": written.kind, "path": written.path, "by": written.by}
+                for written in self.writes
+            ],
             "decides": list(self.decides),
             "escalates": list(self.escalates),
         }
 
 
-def _called(actor: Actor) -> str:
+def _full_name_of(actor: Actor) -> str:
     if actor.role in (Role.USER, Role.GO):
         return "the session that talks to the user"
     return AGENT_BY_NAME[actor.name].full_name
@@ -401,7 +406,7 @@ def definitions() -> tuple[Definition, ...]:
 
 
 def text_of(definition: Definition) -> str:
-    """Return what an agent is told, for any host."""
+    """Return the instructions of an agent, independent of the host."""
     from yolo_fs.definitions.texts import rendered
 
     names = ("agent", "above", "reads", "never", "budget", "can_run", "off_limits", "writes",

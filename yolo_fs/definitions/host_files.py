@@ -1,6 +1,6 @@
-"""An agent as each host reads it: front matter or a table in the host's own fields, and the text.
+"""Agent files per host: front matter or a table with the host's own fields, then the text.
 
-The classes of model of the roster are those of one host; the others choose their own.
+The roster's model classes belong to one host; the other hosts choose their own models.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ def host_file(definition: Definition, host: str) -> str:
 
 
 def sandbox_of(definition: Definition) -> str:
-    """Return the sandbox in which Codex runs an agent: a reader's, or a writer's."""
+    """Return the Codex sandbox of an agent: read-only unless it may write or run."""
     is_reader = not (definition.can_write or definition.can_run)
     return "read-only" if is_reader else "workspace-write"
 
 
-def _claude(definition: Definition) -> str:
+def _render_claude(definition: Definition) -> str:
     return rendered(
         "claude-agent.md.j2",
         agent=definition.agent,
@@ -35,7 +35,7 @@ def _claude(definition: Definition) -> str:
     )
 
 
-def _codex(definition: Definition) -> str:
+def _render_codex(definition: Definition) -> str:
     return rendered(
         "codex-agent.toml.j2",
         agent=definition.agent,
@@ -45,7 +45,7 @@ def _codex(definition: Definition) -> str:
     )
 
 
-def _cursor(definition: Definition) -> str:
+def _render_cursor(definition: Definition) -> str:
     is_reader = sandbox_of(definition) == "read-only"
     return rendered(
         "cursor-agent.md.j2",
@@ -57,9 +57,9 @@ def _cursor(definition: Definition) -> str:
 
 
 _FORMS: Mapping[str, Callable[[Definition], str]] = {
-    "claude": _claude,
-    "codex": _codex,
-    "cursor": _cursor,
+    "claude": _render_claude,
+    "codex": _render_codex,
+    "cursor": _render_cursor,
 }
 
 

@@ -1,6 +1,6 @@
-"""Our plugin for Claude Code: every agent and command of the company, our hooks, MCP server, skill.
+"""The Claude Code plugin: all agents and commands of the company, hooks, MCP server and skill.
 
-Whatever it says is made from the tables, so that it is renewed by being made again.
+Its text is generated from the tables; to update the plugin, generate it again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from yolo_fs.system.store import SHARED, make_folders, remove_folder, write_atom
 from yolo_fs.workspace import output_place
 
 NAME = "yolo"
-"""What stands before its agents and commands: `yolo:yolo-critic`, `/yolo:go`."""
+"""Prefix of its agents and commands: `yolo:yolo-critic`, `/yolo:go`."""
 MANIFEST = ".claude-plugin/plugin.json"
 _ICON = ".claude-plugin/icon.png"
 _FORMER = PROGRAM
-"""What the plugin was called when it had no agents."""
+"""The plugin's name before it had agents."""
 _ABOUT = (
     "A company of agents that takes an intent to the sign-off; every artifact is checked and "
     "committed."
@@ -48,13 +48,13 @@ class Skill(NamedTuple):
     description: str
     title: str
     command: str = ""
-    """What is run before the model sees it, for those that only look."""
+    """Command that runs before the model reads the skill; only for skills that just report."""
     advice: str = ""
     route: str = ""
-    """Its row of the routing table, for those that start agents."""
+    """Its row of the routing table, for skills that start agents."""
     hint: str = ""
     verb: str = ""
-    """Our own verb for the same, by the runner."""
+    """Our own command that does the same through the runner."""
 
 
 GO = Skill(
@@ -153,9 +153,9 @@ def _files() -> Iterator[tuple[str, str | bytes]]:
 
 
 def write_plugin(folder: str, start: str) -> bool:
-    """Make or renew the plugin in a folder; tell whether it was there already, as it should be.
+    """Create or update the plugin in a folder; return whether it was already complete.
 
-    `start`: where the person is who named the folder.
+    `start`: directory that a relative `folder` is resolved against.
 
     Raises:
         YoloError: PATH_ESCAPES, NOT_REGULAR; BAD_CONFIG when the folder holds anything else;
@@ -178,9 +178,9 @@ def write_plugin(folder: str, start: str) -> bool:
 
 
 def write_own_plugin(folder: str, top: str) -> None:
-    """Make or renew the plugin in a folder of ours, which lies below `top`.
+    """Create or update the plugin in a folder of ours below `top`.
 
-    A host obeys whatever a plugin holds: with anything more in it, it is made anew.
+    A host obeys everything in a plugin, so a folder that holds any other file is rebuilt.
     """
     if os.path.lexists(folder) and not _paths_in(folder) <= plugin_files().keys():
         remove_folder(folder)
@@ -189,14 +189,14 @@ def write_own_plugin(folder: str, top: str) -> None:
 
 
 def _paths_in(folder: str) -> set[str]:
-    """Return the files in a folder, and the links, which are not followed."""
+    """Return the paths of the files and links in a folder; links are not followed."""
     if os.path.islink(folder):
         return {""}
-    found = set()
+    paths = set()
     for place, folders, names in os.walk(folder):
         links = (name for name in folders if os.path.islink(os.path.join(place, name)))
-        found |= {os.path.relpath(os.path.join(place, name), folder) for name in (*names, *links)}
-    return found
+        paths |= {os.path.relpath(os.path.join(place, name), folder) for name in (*names, *links)}
+    return paths
 
 
 def _write(files: Mapping[str, bytes], folder: str, top: str) -> None:
@@ -219,8 +219,8 @@ def _is_ours(folder: str) -> bool:
 
 
 def _data(folder: str, path: str) -> bytes:
-    found = read(folder, path, _MOST_BYTES)
-    return found.data if isinstance(found, Content) else b""
+    content = read(folder, path, _MOST_BYTES)
+    return content.data if isinstance(content, Content) else b""
 
 
 def _json(value: object) -> str:

@@ -1,7 +1,7 @@
-"""The agents of the company as files of the project, one each, for hosts that look there.
+"""The agents of the company as project files, one each, for hosts that look for them there.
 
-A file of ours says so in a comment with a digest of the rest: whatever else lies there, also one of
-ours that somebody has changed, is theirs, and is neither replaced nor removed.
+Our files carry a comment with a digest of the rest. Any other file, including one of ours that was
+edited, belongs to the user: it is neither replaced nor removed.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class RoleFiles:
         self.path = os.path.join(repository.root, self.name)
 
     def is_complete(self) -> bool:
-        """Return whether each agent has its file, ours as it should be or somebody's own."""
-        return not any(self._stale())
+        """Return whether each agent has a file: a current one of ours, or the user's own."""
+        return not any(self._find_stale_files())
 
     def install(self) -> bool:
-        """Write what is missing or ours and old; tell whether it was there already.
+        """Write missing files and replace outdated ones of ours; return whether all were complete.
 
         Raises:
             YoloError: as `store.write_atomic`, and as what is read: no link is followed.
         """
-        stale = dict(self._stale())
+        stale = dict(self._find_stale_files())
         for name, text in stale.items():
             full = os.path.join(self._root, name)
             make_folders(os.path.dirname(full), root=self._root)
@@ -53,7 +53,7 @@ class RoleFiles:
         return not stale
 
     def remove(self) -> bool:
-        """Take away what is ours, and tell whether there was any."""
+        """Remove our files; return whether there were any."""
         ours = self._ours()
         for name in ours:
             remove(os.path.join(self._root, name), root=self._root)
@@ -62,13 +62,13 @@ class RoleFiles:
         return bool(ours)
 
     def is_there(self) -> bool:
-        """Return whether any is there that is ours."""
+        """Return whether any of our files exists."""
         return bool(self._ours())
 
     def _ours(self) -> list[str]:
         return [name for name in self._names() if _is_ours(self._text(name))]
 
-    def _stale(self) -> Iterator[tuple[str, str]]:
+    def _find_stale_files(self) -> Iterator[tuple[str, str]]:
         for name, text in self._files().items():
             there = self._text(name)
             if there is None or (there != text and _is_ours(there)):
@@ -79,14 +79,14 @@ class RoleFiles:
         from yolo_fs.definitions.host_files import host_file
 
         return {
-            ROLE_FILES[self._host].format(one.agent.full_name): _marked(
-                host_file(one, self._host), self._host
+            ROLE_FILES[self._host].format(definition.agent.full_name): _marked(
+                host_file(definition, self._host), self._host
             )
-            for one in definitions()
+            for definition in definitions()
         }
 
     def _names(self) -> Iterator[str]:
-        """Yield the files that are there under names such as ours, also of agents of the past."""
+        """Yield existing files with names like ours, including those of former agents."""
         pattern = ROLE_FILES[self._host].format("yolo-*")
         ending = os.path.splitext(pattern)[1]
         if not os.path.isdir(self.path) or os.path.islink(self.path):
@@ -96,30 +96,30 @@ class RoleFiles:
                 yield f"{self.name}/{name}"
 
     def _text(self, name: str) -> str | None:
-        """Return what is there; None for nothing.
+        """Return the content of a file; None if it does not exist.
 
         Raises:
             YoloError: NOT_REGULAR and whatever else `files.read` finds in its place.
         """
-        found = read(self._root, name, _MOST_BYTES)
-        if isinstance(found, Content):
-            return found.data.decode("utf-8", "replace")
-        if found.reason is Reason.FILE_MISSING:
+        content = read(self._root, name, _MOST_BYTES)
+        if isinstance(content, Content):
+            return content.data.decode("utf-8", "replace")
+        if content.reason is Reason.FILE_MISSING:
             return None
-        message = f"{name}: {found.message}"
-        raise YoloError(found.reason, message, hint=found.hint, exit_code=Exit.BAD_CONFIG)
+        message = f"{name}: {content.message}"
+        raise YoloError(content.reason, message, hint=content.hint, exit_code=Exit.BAD_CONFIG)
 
 
 def _marked(text: str, host: str) -> str:
-    """Return a text with the comment that says whose it is, where its host allows a comment."""
+    """Return a text with our ownership comment, placed where the host's format allows a comment."""
     line = f"# yolo-fs {_digest(text)}: made by 'yolo-fs setup {host} --roles'; change it freely\n"
     head = "---\n" if text.startswith("---\n") else ""
     return f"{head}{line}{text.removeprefix(head)}"
 
 
 def _is_ours(text: str | None) -> bool:
-    found = _MARK.search(text or "")
-    return found is not None and found[1] == _digest(_MARK.sub("", text or "", count=1))
+    match = _MARK.search(text or "")
+    return match is not None and match[1] == _digest(_MARK.sub("", text or "", count=1))
 
 
 def _digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Renders our templates, strictly: a name that a template is not given is an error."""
+"""Renders our templates strictly: a name without a value is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "templates")
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return the templates. What they make is Markdown and TOML of ours: nothing is escaped."""
+    """Return the template environment. It renders our own Markdown and TOML: nothing is escaped."""
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         undefined=jinja2.StrictUndefined,
@@ -25,7 +25,7 @@ def environment() -> jinja2.Environment:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Return what a template makes of values.
+    """Return a template rendered with the values.
 
     Raises:
         jinja2.UndefinedError: it names a value that it is not given.

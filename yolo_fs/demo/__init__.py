@@ -1,1 +1,1 @@
-"""A company to look at: a scripted agent that plays every role, and where it works."""
+"""The demo: a scripted agent that plays every role, and the repository that it works in."""

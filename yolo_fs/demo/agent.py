@@ -1,9 +1,9 @@
-"""A scripted agent: plays any role of the company from `YOLO_FS_*` alone, as
-`python -m yolo_fs.demo.agent`.
+"""A scripted agent that plays any role of the company, driven by `YOLO_FS_*` alone.
 
-It is the host `command` of the demo and of the tests, and an example of one: what it is told
-stands in its environment and in its brief, what it does is files and `yolo-fs`. With a seed it
-makes one of the faults of `FAULTS` now and then, each act for itself: a run can be played again.
+Run as `python -m yolo_fs.demo.agent`. It is the host `command` of the demo and of the tests, and an
+example of such a host: its input is the environment and the brief, its output is files and
+`yolo-fs` calls. With a seed, it sometimes makes one of the faults in `FAULTS`, decided separately
+for each act, so that a run can be repeated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ScriptedAgent:
     """One act of one role."""
 
     def __init__(self, environment: Mapping[str, str]):
-        """Take what the runner says of the act; the working directory is the repository."""
+        """Read the act from the environment. The working directory is the repository."""
         self.agent = environment["YOLO_FS_AGENT"]
         self.task = environment["YOLO_FS_TASK"]
         self.writes = environment["YOLO_FS_WRITES"].splitlines()
@@ -44,7 +44,7 @@ class ScriptedAgent:
         self.day = self.now[:10]
 
     def act(self) -> None:
-        """Write what is to be written, commit what is source, run the command that is named."""
+        """Write the required files, commit source files, run the given command."""
         sources = [path for path in self.writes if not path.startswith(".yolo-planning/")]
         for path in self.writes:
             self.write(path, self.content(path))
@@ -54,11 +54,11 @@ class ScriptedAgent:
             self.run("git", "add", "--", *sources)
             plan = os.environ["YOLO_FS_PLAN"]
             self.run("git", "commit", "-q", "-m", f"fix({plan}): as reviewed", "--", *sources)
-        if not self.writes and (found := re.search(r"^Run: (.*)$", self.brief, re.MULTILINE)):
-            self.run(*shlex.split(found[1].replace("…", "'Go on as the plan says'")))
+        if not self.writes and (match := re.search(r"^Run: (.*)$", self.brief, re.MULTILINE)):
+            self.run(*shlex.split(match[1].replace("…", "'Go on as the plan says'")))
 
     def write(self, path: str, text: str) -> None:
-        """Put a whole file in its place."""
+        """Write a file atomically: a temporary file is renamed into place."""
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(f"{path}.part")
         temporary.write_text(text, encoding="utf-8")
@@ -69,14 +69,16 @@ class ScriptedAgent:
         self.run("yolo-fs", "commit", "--task", self.task, "--type", "feat", "-m", "as specified")
 
     def run(self, *words: str) -> None:
-        """Run a program and pass on what it says; yolo-fs is the one that runs us."""
+        """Run a program with inherited output; for `yolo-fs`, use this interpreter's package."""
         program = [sys.executable, "-P", "-m", "yolo_fs"] if words[0] == "yolo-fs" else [words[0]]
         subprocess.run([*program, *words[1:]], check=False, stdin=subprocess.DEVNULL)
 
     def content(self, path: str) -> str:
-        """Return what a file is to hold, by its name."""
+        """Return the content for a file, chosen by its name."""
         name = path.rpartition("/")[2]
-        prefix = next((one for one in DEPARTMENTS if name.startswith(one)), "")
+        prefix = next(
+            (known_prefix for known_prefix in DEPARTMENTS if name.startswith(known_prefix)), ""
+        )
         kind = re.sub(r"^\d\d-\d\d\.", "", name.removeprefix(prefix))
         make = CONTENTS.get(kind)
         if make is None:
@@ -135,35 +137,35 @@ class ScriptedAgent:
 
     def test_plan(self, path: str, department: str) -> list[dict[str, Any]]:
         """The Tester writes one test for each task that has a test specification."""
-        found = []
+        tests = []
         for plan in plans_beside(path, department):
             for task in lines_of(plan)[1:]:
                 file = f"tests/{department}/plan{plan_of(plan)[3:]}_{task['id']}.test.ts"
                 self.write(file, f"// {task['ts']}\n")
-                found.append(
+                tests.append(
                     {"id": task["id"], "plan": plan_of(plan), "tf": [file], "tc": 1, "red": True,
                      "desc": task["ts"]}
                 )  # fmt: skip
-        files = [file for line in found for file in line["tf"]]
+        files = [file for line in tests for file in line["tf"]]
         self.run("git", "add", "--", *files)
         subject = f"test({Path(path).parent.name[:2]}): the tests of {department}"
         self.run("git", "commit", "-q", "-m", subject, "--", *files)
-        return found
+        return tests
 
     def test_results(self, path: str, department: str) -> list[dict[str, Any]]:
         """Every test passes."""
-        found = []
+        lines = []
         for plan in plans_beside(path, department):
             tasks = [
                 {"id": task["id"], "ps": 1, "fl": 0,
                  "tf": [f"tests/{department}/plan{plan_of(plan)[3:]}_{task['id']}.test.ts"]}
                 for task in lines_of(plan)[1:]
             ]  # fmt: skip
-            found.append(
+            lines.append(
                 {"plan": plan_of(plan), "dept": department, "phase": "green", "tc": len(tasks),
                  "ps": len(tasks), "fl": 0, "dt": self.day, "tasks": tasks}
             )  # fmt: skip
-        return found
+        return lines
 
     def code_review(self, path: str, department: str) -> list[dict[str, Any]]:
         """The Senior approves every plan."""
@@ -205,12 +207,12 @@ class ScriptedAgent:
         return [*before, line]
 
     def research(self, path: str, _department: str) -> list[dict[str, Any]]:
-        """The Lead asks, the Scout answers whatever waits, or else a question of its own."""
+        """The Lead asks; the Scout answers the open questions, or else one of its own."""
         before = lines_of(path)
         question = {"src": "pending", "finding": "", "conf": "", "dt": self.day, "rel": ""}
         if self.agent.endswith("lead"):
-            asked = {"q": f"Question {len(before) + 1}", "ra": "lead", "rt": "informational"}
-            return [*before, {**asked, **question}]
+            query = {"q": f"Question {len(before) + 1}", "ra": "lead", "rt": "informational"}
+            return [*before, {**query, **question}]
         answer = {"src": "codebase", "finding": "None", "conf": "high", "dt": self.day, "rel": "r"}
         open_ = [line["q"] for line in before if line["src"] == "pending"]
         return [*before, *({"q": q, **answer} for q in open_ or ["Is there such a thing?"])]
@@ -220,7 +222,7 @@ class ScriptedAgent:
         return [{"r": "PASS", "findings": 0, "critical": 0, "dt": self.now}]
 
 
-def _fixed(*lines: Line) -> Callable[[ScriptedAgent, str, str], list[Line]]:
+def _make_fixed_content(*lines: Line) -> Callable[[ScriptedAgent, str, str], list[Line]]:
     def content(agent: ScriptedAgent, _path: str, _department: str) -> list[Line]:
         # A verdict that is given again has to differ, or there is nothing to commit.
         return [{**line, "dt": agent.now} if "dt" in line else line for line in lines]
@@ -253,7 +255,7 @@ CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
     "discovery.json": _object({"questions": [{"q": "Who?", "a": "All"}], "open": []}),
     "roadmap-plan.json": _object({"phases": [{"id": "01", "depends_on": []}]}),
     "scope-document.json": _object({"status": "PO-APPROVED"}),
-    "critique.jsonl": _fixed(
+    "critique.jsonl": _make_fixed_content(
         {"id": "C1", "cat": "gap", "sev": "major", "q": "What is shown while nothing answers?",
          "ctx": "No waiting state", "sug": "A message", "st": "addressed", "cf": 91, "rd": 1}
     ),
@@ -264,22 +266,22 @@ CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
     "summary.jsonl": ScriptedAgent.summary,
     "test-results.jsonl": ScriptedAgent.test_results,
     "code-review.jsonl": ScriptedAgent.code_review,
-    "docs.jsonl": _fixed(
+    "docs.jsonl": _make_fixed_content(
         {"type": "api", "path": "docs/api.md", "content": "How to", "section": "Use"}
     ),
-    "verification.jsonl": _fixed(
+    "verification.jsonl": _make_fixed_content(
         {"tier": "standard", "r": "PASS", "ps": 1, "fl": 0, "tt": 1, "dt": ""},
         {"c": "It works", "r": "pass", "ev": "the tests", "cat": "must_have"},
     ),
-    "qa-code.jsonl": _fixed(
+    "qa-code.jsonl": _make_fixed_content(
         {"r": "PASS", "tests": {"ps": 2, "fl": 0, "sk": 0}, "lint": {"err": 0, "warn": 0}, "dt": ""}
     ),
     "security-audit.jsonl": ScriptedAgent.audit,
-    "integration-gate-result.jsonl": _fixed(
+    "integration-gate-result.jsonl": _make_fixed_content(
         {"r": "PASS", "checks": dict.fromkeys(("api", "design", "handoffs", "tests"), "pass"),
          "failures": [], "dt": ""}
     ),
-    "po-qa-verdict.jsonl": _fixed(
+    "po-qa-verdict.jsonl": _make_fixed_content(
         {"type": "po_qa_verdict", "verdict": "approve", "findings": [], "target_dept": "",
          "re_scope_items": [], "scope_confidence": 1, "dt": ""}
     ),
@@ -288,14 +290,14 @@ CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
          "departments_approved": ["backend", "frontend", "uiux"], "integration_qa": "PASS",
          "notes": ""}
     ],
-    "design-tokens.jsonl": _fixed(
+    "design-tokens.jsonl": _make_fixed_content(
         {"cat": "color", "name": "color.error", "val": "#B3261E", "sem": "Errors", "dk": "#F2B8B5"}
     ),
-    "component-specs.jsonl": _fixed(
+    "component-specs.jsonl": _make_fixed_content(
         {"id": "form", "name": "Form", "desc": "A form", "states": ["idle", "error"], "props": [],
          "tokens": ["color.error"], "a11y": {"role": "form"}, "status": "ready"}
     ),
-    "user-flows.jsonl": _fixed(
+    "user-flows.jsonl": _make_fixed_content(
         {"id": "UF-01", "name": "Use it", "steps": ["Open", "Submit"], "err": ["Show why"],
          "entry": "/", "exit": "/done"}
     ),
@@ -313,12 +315,12 @@ CONTENTS: Mapping[str, Callable[[ScriptedAgent, str, str], Any]] = {
         {"ts": agent.now, "agent": agent.agent.removeprefix("yolo-"),
          "dec": agent.brief.splitlines()[0][2:300], "reason": "It is next"},
     ],
-    "debug-report.jsonl": _fixed(
+    "debug-report.jsonl": _make_fixed_content(
         {"hypothesis": "The clock is late", "evidence_for": ["The log"], "evidence_against": [],
          "confidence": "high", "recommended_fix": "Set it"}
     ),
 }  # fmt: skip
-"""File name without department and plan → what it holds."""
+"""File name without department and plan → function that returns its content."""
 
 
 def lines_of(path: str) -> list[dict[str, Any]]:
@@ -333,9 +335,9 @@ def lines_of(path: str) -> list[dict[str, Any]]:
 
 def plan_of(path: str) -> str:
     """Return the plan `NN-MM` that a file name holds."""
-    found = re.search(r"(\d\d-\d\d)\.", path)
-    assert found, path
-    return found[1]
+    match = re.search(r"(\d\d-\d\d)\.", path)
+    assert match, path
+    return match[1]
 
 
 def plans_beside(path: str, department: str) -> Iterator[str]:
@@ -358,12 +360,12 @@ def _writes_nothing(agent: ScriptedAgent) -> None:
     del agent
 
 
-def _wrong_kind(agent: ScriptedAgent) -> None:
+def _writes_wrong_kind(agent: ScriptedAgent) -> None:
     for path in agent.writes:
         agent.write(path, '{"type":"status_update","text":"all is well"}\n')
 
 
-def _torn_line(agent: ScriptedAgent) -> None:
+def _writes_torn_line(agent: ScriptedAgent) -> None:
     for path in agent.writes:
         agent.write(path, agent.content(path).rstrip("\n")[: -max(2, len(agent.task))])
 
@@ -397,7 +399,7 @@ def _leaves_a_child(agent: ScriptedAgent) -> None:
     agent.act()
 
 
-def _over_budget(agent: ScriptedAgent) -> None:
+def _exceeds_budget(agent: ScriptedAgent) -> None:
     print(json.dumps({"type": "result", "usage": {"input_tokens": 90_000, "output_tokens": 10_000},
                       "total_cost_usd": 5.0}))  # fmt: skip
     agent.act()
@@ -417,7 +419,7 @@ def _asks_the_user(agent: ScriptedAgent) -> None:
 
 
 def _ask(agent: ScriptedAgent, *, unless: bytes) -> None:
-    """Ask one level up, unless the log of escalations has something."""
+    """Ask one level up, unless the escalation log already contains `unless`."""
     phase = os.environ["YOLO_FS_PHASE"]
     log = Path(f".yolo-planning/phases/{phase}/escalation.jsonl")
     if not agent.task or (log.exists() and unless in log.read_bytes()):
@@ -433,27 +435,28 @@ def _ask(agent: ScriptedAgent, *, unless: bytes) -> None:
 
 FAULTS: Mapping[str, Callable[[ScriptedAgent], None]] = {
     "writes-nothing": _writes_nothing,
-    "wrong-kind": _wrong_kind,
-    "torn-line": _torn_line,
+    "wrong-kind": _writes_wrong_kind,
+    "torn-line": _writes_torn_line,
     "hangs": _hangs,
     "crashes": _crashes,
     "floods": _floods,
     "ends-too-early": _ends_too_early,
     "leaves-a-child": _leaves_a_child,
     "ignores-the-deadline": _ignores_the_deadline,
-    "over-budget": _over_budget,
+    "over-budget": _exceeds_budget,
     "leaves-its-lane": _leaves_its_lane,
     "asks-once": _asks_once,
     "asks-the-user": _asks_the_user,
 }
-"""Name → what is done instead of the act."""
+"""Name → function that runs instead of the act."""
 
 
 def fault_of(environment: Mapping[str, str]) -> Callable[[ScriptedAgent], None] | None:
-    """Return the fault that this act makes.
+    """Return the fault of this act.
 
-    `YOLO_FS_DEMO_FAULT=NAME:AGENT` makes one at the first try of each act of an agent, `AGENT*` at
-    every try. `YOLO_FS_DEMO_SEED=SEED:SHARE` makes any of them at a share of the tries.
+    `YOLO_FS_DEMO_FAULT=NAME:AGENT` causes a fault at the first try of each act of an agent,
+    `AGENT*` at every try. `YOLO_FS_DEMO_SEED=SEED:SHARE` causes any of the faults at a share of the
+    tries.
     """
     attempt = environment.get("YOLO_FS_ATTEMPT", "1")
     if chosen := environment.get("YOLO_FS_DEMO_FAULT"):

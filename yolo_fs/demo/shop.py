@@ -1,5 +1,7 @@
-"""The repository of the demo: temporary, with a planning tree of three departments and a home of
-its own, and what has to be true of it once the company has shipped.
+"""The demo's repository, and the claims that must hold once the company has shipped.
+
+The repository is temporary. It has a planning tree of three departments and a home directory of its
+own.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ class DemoProof(NamedTuple):
 
 @contextmanager
 def temporary_shop(*, keep: bool, pace_s: float) -> Iterator[str]:
-    """Give the root of a repository, in which nobody's configuration takes part; in the end all is
-    removed, except the repository if it is kept.
+    """Yield the root of a repository that no user's configuration affects.
+
+    On exit everything is removed, except the repository if `keep` is set.
     """
     home = os.path.realpath(tempfile.mkdtemp(prefix="yolo-fs-demo-home-"))
     root = os.path.realpath(tempfile.mkdtemp(prefix="yolo-fs-demo-"))
@@ -108,14 +111,14 @@ def _tried(root: str, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def history(root: str) -> list[str]:
-    """Return the commits, the latest first, one a line."""
+    """Return the commits, latest first, one line each."""
     return _git(root, "log", "--oneline", "--no-decorate").splitlines()
 
 
 def commits(root: str) -> Iterator[dict[str, str]]:
-    """Yield each commit of an artifact: its id, its path and its subject."""
-    told = _git(root, "log", "--reverse", "--format=%x1e%H%n%s", "--name-only")
-    for record in told.split("\x1e")[1:]:
+    """Yield id, path and subject of each commit of an artifact."""
+    output = _git(root, "log", "--reverse", "--format=%x1e%H%n%s", "--name-only")
+    for record in output.split("\x1e")[1:]:
         commit, subject, *paths = [line for line in record.splitlines() if line]
         yield from (
             {"commit": commit, "path": path, "subject": subject}
@@ -127,9 +130,9 @@ def commits(root: str) -> Iterator[dict[str, str]]:
 def prove(root: str) -> Iterator[DemoProof]:
     """Yield every claim, checked by git and by `verify`, not by the daemon."""
     command = [sys.executable, "-P", "-m", "yolo_fs", "verify", "-C", root]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    verification = subprocess.run(command, capture_output=True, text=True, check=False)
     claim = "every commit follows the protocol, one artifact each (yolo-fs verify)"
-    yield DemoProof(claim, said.returncode == 0, said.stderr.strip())
+    yield DemoProof(claim, verification.returncode == 0, verification.stderr.strip())
     left = _git(root, "status", "--porcelain").strip()
     yield DemoProof("the work tree holds no open change", not left, left)
     done = _tried(root, "fsck", "--full", "--strict", "--no-progress")

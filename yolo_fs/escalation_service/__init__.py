@@ -1,1 +1,1 @@
-"""Escalations of a work tree, with their clock and those who are told."""
+"""Escalations of a work tree: their clock and their notifications."""

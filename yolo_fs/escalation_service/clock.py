@@ -1,7 +1,7 @@
-"""Both clocks, and what another run of the program knew of how long each turn has lasted.
+"""Both clocks, and how long each turn had lasted as an earlier run knew it.
 
-What is kept lies in `state.db` and only makes timing better: without it the moments in the log
-count. See docs/dev/faults.md#f19.
+The timers are stored in `state.db` and only make timing more precise: without them the times in the
+log count. See docs/dev/faults.md#f19.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _BOOT = cache(boot_id)
 
 
 def read_clock() -> Instant:
-    """Return this moment by the wall clock, and by the one that counts from boot on."""
+    """Return the current time by the wall clock and by the clock that counts from boot."""
     steady = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return Instant(datetime.now(UTC), time.clock_gettime(steady), _BOOT())
 
 
 def recall(repository: Repository, file: OwnNote) -> Timers:
-    """Return what an earlier run knew; nothing where that may be of an earlier boot, or damaged."""
+    """Return the timers of an earlier run; none if damaged or possibly from before a reboot."""
     kept = file.read(repository)
     if not isinstance(kept, dict) or not kept["boot"]:
         return Timers()

@@ -1,7 +1,8 @@
 """Runs the user's own command when a person is asked, and never waits for it.
 
-The command stands in the user's own configuration alone: a repository may not choose what runs
-here. What happens while it runs is told together when it has ended. See docs/dev/faults.md#f56.
+The command comes from the user's own configuration alone: a repository must not choose what runs
+here. Notifications that arrive while it runs are sent together when it has ended. See
+docs/dev/faults.md#f56.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ from yolo_fs.system.readers import read_object
 from yolo_fs.workspace import user_config_path
 
 TIMEOUT_S = 10.0
-"""Longest run of the command."""
+"""Time limit of the command, seconds."""
 _MOST_SHOWN = 20
-"""Notes of one run that are spelled out; the rest are counted."""
+"""Notes that are spelled out in one run; the rest are only counted."""
 _MOST_WAITING = 1_000
 _LAST_BYTES = 200
-"""Of what a failed command printed on stderr, that are told."""
+"""Number of bytes from the end of a failed command's stderr that are reported."""
 
 Note = Mapping[str, Any]
 
 
 class HookCommand(NamedTuple):
-    """What the section `sinks` of the user's configuration names."""
+    """The command in section `sinks` of the user's configuration."""
 
     words: tuple[str, ...] = ()
     """Program and arguments; empty for none."""
     findings: tuple[Finding, ...] = ()
-    """What the section holds beside it, and nobody reads."""
+    """Unknown keys in the section."""
 
 
 def load_command() -> HookCommand:
@@ -75,33 +76,33 @@ def load_command() -> HookCommand:
 
 
 class CommandHook:
-    """Runs one command at a time, with what is to be told on its standard input."""
+    """Runs one command at a time and passes the notifications on its standard input."""
 
     def __init__(self, command: HookCommand, emit: EventSink) -> None:
-        """`emit` hears of a command that failed, and of findings in the configuration."""
+        """`emit`: receives failures of the command and findings in the configuration."""
         self._words = command.words
         self._emit = emit
         self._waiting: deque[Note] = deque(maxlen=_MOST_WAITING)
         self._process: subprocess.Popen[bytes] | None = None
         self._errors: IO[bytes] = io.BytesIO()
-        """What the running command prints on stderr."""
+        """The running command's stderr."""
         self._ends_at = 0.0
-        """When the running command is killed, on the monotonic clock."""
+        """Monotonic time at which the running command is killed."""
         for finding in command.findings:
             emit("config.rejected", "", finding.as_json())
 
-    def notify(self, one: EscalationProgress, phase: PhaseId) -> None:
-        """Let the user know how an escalation stands; returns at once."""
-        self.put(note_of(one, phase))
+    def notify(self, escalation: EscalationProgress, phase: PhaseId) -> None:
+        """Notify the user of an escalation's state; does not block."""
+        self.put(note_of(escalation, phase))
 
     def put(self, note: Note) -> None:
-        """Let the user know of something that has a `title`; returns at once."""
+        """Notify the user of something that has a `title`; does not block."""
         if self._words:
             self._waiting.append(note)
             self.look()
 
     def look(self) -> None:
-        """Take leave of a command that has ended, and run it again for what waits."""
+        """Reap a command that has ended, and run it again if notifications are waiting."""
         if self._process and self._has_ended(self._process):
             self._process = None
             self._errors.close()
@@ -110,7 +111,7 @@ class CommandHook:
             self._waiting.clear()
 
     def close(self) -> None:
-        """Tell what waits; whoever does not take it in time is left."""
+        """Send what is waiting; stop waiting for the command after `TIMEOUT_S`."""
         self.look()
         until = time.monotonic() + TIMEOUT_S
         while self._process and time.monotonic() < until:
@@ -119,7 +120,7 @@ class CommandHook:
             self.look()
 
     def _run(self, message: Mapping[str, Any]) -> None:
-        """Start the command. No word of an agent is an argument of it, and no shell reads any."""
+        """Start the command. Agents' text is never an argument and never reaches a shell."""
         self._ends_at = time.monotonic() + TIMEOUT_S
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 — read when the command has ended
         try:
@@ -161,26 +162,28 @@ def _message(waiting: deque[Note]) -> dict[str, Any]:
     return {"title": title, "count": len(notes), "notes": notes[-_MOST_SHOWN:]}
 
 
-def note_of(one: EscalationProgress, phase: PhaseId) -> dict[str, Any]:
-    """Return what people are told of an escalation.
+def note_of(escalation: EscalationProgress, phase: PhaseId) -> dict[str, Any]:
+    """Return the notification for an escalation.
 
-    Text of agents is escaped: it may meet a terminal.
+    Agents' text is escaped, since it may be shown in a terminal.
     """
-    options = next((each.options for each in reversed(one.history) if each.options), ())
-    last = one.history[-1] if one.history else None
+    options = next((each.options for each in reversed(escalation.history) if each.options), ())
+    last = escalation.history[-1] if escalation.history else None
     return {
-        "title": f"{one.id} ({phase}): {one.agent} is asked",
-        "id": str(one.id),
+        "title": f"{escalation.id} ({phase}): {escalation.agent} is asked",
+        "id": str(escalation.id),
         "phase": str(phase),
-        "standing": one.standing.value,
-        "holder": one.agent,
-        "blocked": f"{one.department} {one.origin} (task {one.id.task})",
-        "severity": one.severity,
-        "issue": safe(next((each.reason for each in one.history if not each.move), "")),
+        "standing": escalation.standing.value,
+        "holder": escalation.agent,
+        "blocked": f"{escalation.department} {escalation.origin} (task {escalation.id.task})",
+        "severity": escalation.severity,
+        "issue": safe(next((each.reason for each in escalation.history if not each.move), "")),
         "news": safe(last.reason) if last else "",
         "recommendation": safe(
-            next((each.recommendation for each in reversed(one.history) if not each.move), "")
+            next(
+                (each.recommendation for each in reversed(escalation.history) if not each.move), ""
+            )
         ),
         "options": [safe(option) for option in options],
-        "answer_with": f"yolo-fs escalate resolve {one.id} --by user --decision …",
+        "answer_with": f"yolo-fs escalate resolve {escalation.id} --by user --decision …",
     }

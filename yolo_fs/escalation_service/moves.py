@@ -1,9 +1,8 @@
-"""Escalations of a work tree: open, raise, resolve, list, and hand up what a level is silent about,
-once.
+"""Escalations of a work tree: open, raise, resolve, list, and hand up once after silence.
 
-The log of the work tree, committed or not, is the memory: under its lock it is read again before a
-line is added, so that however many processes tick at once, each level of each attempt is handed up
-by one line. See docs/dev/faults.md#f19, #f47 and #f53.
+The log in the work tree, committed or not, is the only memory. It is read again under its lock
+before a line is added, so that however many processes tick at once, each level of each attempt is
+handed up by one line. See docs/dev/faults.md#f19, #f47 and #f53.
 """
 
 from __future__ import annotations
@@ -54,11 +53,11 @@ from yolo_fs.workspace import Settings, find_phase
 
 
 class PhaseEscalations(NamedTuple):
-    """What the work tree says of the escalations of one phase."""
+    """The escalations of one phase in the work tree."""
 
     phase: PhaseId
     stamps: Sequence[object]
-    """What differs once a file of it was changed."""
+    """Differs once one of its files has changed."""
     known: EscalationLog
     findings: tuple[Finding, ...]
     """What could not be read."""
@@ -75,11 +74,11 @@ class PhaseLog:
         self.path = f"{self.folder}/{LOG}"
         """Relative to the work tree."""
         self._entries: tuple[Mapping[str, Any], ...] = ()
-        """As they were when the execution state could last be read: a torn one says nothing."""
+        """The entries when the execution state could last be read; a torn file changes nothing."""
 
     @property
     def full_path(self) -> str:
-        """Where the log is."""
+        """Absolute path of the log."""
         return os.path.join(self._root, self.path)
 
     def appending(self) -> AbstractContextManager[Appending]:
@@ -87,12 +86,12 @@ class PhaseLog:
         return appending(self.full_path, root=self._root)
 
     def stamps(self) -> tuple[object, ...]:
-        """Return what differs once a file changed that says anything of escalations."""
+        """Return stamps that differ once a file with data about escalations has changed."""
         paths = (f"{self._root}/{path}" for path in (self.path, *self._states()))
         return tuple(stamp_at(path, by_link=False) for path in paths)
 
     def look(self) -> PhaseEscalations:
-        """Read everything anew."""
+        """Read everything again."""
         stamps = self.stamps()
         content = read(self._root, self.path, self._settings.policy.max_file_bytes)
         if isinstance(content, Content):
@@ -103,7 +102,7 @@ class PhaseLog:
         return self._found(Reading((), wrong, torn=False), None, stamps)
 
     def locked(self, log: Appending, now: datetime) -> PhaseEscalations:
-        """Read everything anew while nobody else appends."""
+        """Read everything again while the log is locked for appending."""
         data = log.read(self._settings.policy.max_file_bytes)
         return (
             self.found(data, now, self.stamps())
@@ -114,7 +113,7 @@ class PhaseLog:
     def found(
         self, data: bytes, written_at: datetime, stamps: Sequence[object]
     ) -> PhaseEscalations:
-        """Return what the log says that holds these bytes."""
+        """Return the escalations of a log with this content."""
         return self._found(read_lines(data, self.path, self._limits), written_at, stamps)
 
     def _found(
@@ -184,22 +183,22 @@ def fails_audit(root: str, folder: str, limits: Limits) -> bool:
 
 
 def next_dt(lines: Sequence[Mapping[str, Any]], name: str, now: datetime) -> str:
-    """Return the moment of a new line: now, yet later than every line of that escalation, also as
-    text.
+    """Return the time for a new line: now, but later than every line of that escalation.
 
-    Moments are compared as text by whoever checks the log, and a clock may have been set back.
+    It is later as text, too: those who check the log compare text, and a clock may have been set
+    back.
     """
     latest = max((str(line.get("dt")) for line in lines if line.get("id") == name), default="")
     for at in (
         now,
-        *(_just_after(latest, step) for step in (timedelta(microseconds=1), timedelta(seconds=1))),
+        *(_time_after(latest, step) for step in (timedelta(microseconds=1), timedelta(seconds=1))),
     ):
         if at and (written := _iso(at)) > latest:
             return written
     return _iso(now)
 
 
-def _just_after(latest: str, step: timedelta) -> datetime | None:
+def _time_after(latest: str, step: timedelta) -> datetime | None:
     try:
         return datetime.fromisoformat(latest).astimezone(UTC) + step
     except (ValueError, OverflowError):
@@ -213,7 +212,7 @@ def _iso(at: datetime) -> str:
 def add_line(
     log: Appending, line: Mapping[str, Any], path: str, settings: Settings
 ) -> tuple[Finding, ...]:
-    """Append a line that passes the schema; else return what is wrong, and append nothing."""
+    """Append a line if it passes the schema; otherwise return the findings and append nothing."""
     from yolo_fs.schemas.base import check  # only who writes a line checks one
     from yolo_fs.schemas.lines.escalation import EscalationLine
 
@@ -226,16 +225,16 @@ def add_line(
 
 @dataclass(frozen=True, slots=True)
 class MoveResult:
-    """What became of a move."""
+    """Result of a move."""
 
     progress: EscalationProgress | None = None
     line: Mapping[str, Any] = field(default_factory=dict)
     """The line of the log; empty when it was refused."""
     message: Mapping[str, Any] | None = None
-    """What is to be sent to the next level, where the document names a message."""
+    """Message to send to the next level, if the document defines one."""
     findings: tuple[Finding, ...] = ()
     already: bool = False
-    """The log said so before."""
+    """Whether the log already said so."""
     path: str = ""
 
     @property
@@ -245,7 +244,7 @@ class MoveResult:
 
 
 _Draft = Callable[[EscalationProgress | None, EscalationLog], dict[str, Any]]
-"""Makes the line of a move, but for id and moment, from how the escalation stands."""
+"""Builds the line of a move, without id and time, from the state of the escalation."""
 
 
 class Escalations:
@@ -263,54 +262,55 @@ class Escalations:
         return PhaseLog(self._repository.root, phase, self._settings)
 
     def list(self, phase: PhaseId) -> tuple[tuple[EscalationProgress, ...], tuple[Finding, ...]]:
-        """Return how the escalations of a phase stand, and what is wrong with what they say."""
+        """Return the state of each escalation of a phase, and the findings about them."""
         log = self.phase_log(phase)
-        found = log.look()
+        reading = log.look()
         now = self._clock().wall
-        progress = escalations(found.known, now)
-        return progress, _located(
-            (*found.findings, *(one for each in progress for one in each.findings)), log
+        progress = escalations(reading.known, now)
+        return progress, _locate_findings(
+            (*reading.findings, *(finding for each in progress for finding in each.findings)), log
         )
 
-    def open(self, said: EscalationRequest, to: str = "") -> MoveResult:
-        """Report that a task is blocked; again, when what was decided did not help.
+    def open(self, request: EscalationRequest, to: str = "") -> MoveResult:
+        """Report that a task is blocked, or blocked again because the decision did not help.
 
         Raises:
             YoloError: BAD_NAME, UNKNOWN_NAME for a task or its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
-        task = TaskRef.parse(said.task)
+        task = TaskRef.parse(request.task)
         if task is None:
             raise YoloError(
                 Reason.BAD_NAME,
-                f"{safe(said.task)!r} is not a task id",
+                f"{safe(request.task)!r} is not a task id",
                 hint="NN-MM/Tk",
                 exit_code=Exit.USAGE,
             )
 
         self._require_task(task)
         return self._move(
-            EscalationId(task), lambda one, known: opened(said, to, task, one, known), said
+            EscalationId(task),
+            lambda escalation, known: opened(request, to, task, escalation, known),
+            request,
         )
 
-    def raise_(self, name: EscalationId, said: EscalationRequest, to: str = "") -> MoveResult:
+    def raise_(self, name: EscalationId, request: EscalationRequest, to: str = "") -> MoveResult:
         """Hand an escalation to the next level up.
 
         Raises:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
-        return self._move(name, lambda one, _: raised(said, to, one), said)
+        return self._move(name, lambda escalation, _: raised(request, to, escalation), request)
 
-    def resolve(self, name: EscalationId, said: EscalationRequest, to: str = "") -> MoveResult:
-        """Decide, pass the decision on, or say that the task goes on, whichever is the turn of who
-        speaks.
+    def resolve(self, name: EscalationId, request: EscalationRequest, to: str = "") -> MoveResult:
+        """Decide, pass a decision on, or report that the task goes on, depending on the speaker.
 
         Raises:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
-        return self._move(name, lambda one, _: resolved(said, to, one), said)
+        return self._move(name, lambda escalation, _: resolved(request, to, escalation), request)
 
     def _require_task(self, task: TaskRef) -> None:
-        """Refuse a task that the plans of its phase do not have, once there is a plan."""
+        """Reject a task that no plan of its phase has, once there is a plan."""
         phase = find_phase(self._repository.root, task.plan.phase)
         folder = f"{PLANNING_ROOT}/phases/{phase}"
         tree = WorkTree(self._repository.root, self._settings.policy.max_file_bytes)
@@ -325,44 +325,49 @@ class Escalations:
             message = f"no plan of the phase has task {task}"
             raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
 
-    def _move(self, name: EscalationId, draft: _Draft, said: EscalationRequest) -> MoveResult:
+    def _move(self, name: EscalationId, draft: _Draft, request: EscalationRequest) -> MoveResult:
         log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))
         if not os.path.lexists(log.full_path):  # opening it would make it, for a refused move too
             empty = UnwrittenLog()
-            found = log.locked(empty, self._clock().wall)
-            tried = self._logged(empty, log, found, name, draft, said)
+            reading = log.locked(empty, self._clock().wall)
+            tried = self._logged(empty, log, reading, name, draft, request)
             if tried.is_refused:
                 return tried
         with log.appending() as file:
-            found = log.locked(file, self._clock().wall)
-            return self._logged(file, log, found, name, draft, said)
+            reading = log.locked(file, self._clock().wall)
+            return self._logged(file, log, reading, name, draft, request)
 
     def _logged(
         self,
         file: Appending,
         log: PhaseLog,
-        found: PhaseEscalations,
+        reading: PhaseEscalations,
         name: EscalationId,
         draft: _Draft,
-        said: EscalationRequest,
+        request: EscalationRequest,
     ) -> MoveResult:
         now = self._clock().wall
-        one = _named(escalations(found.known, now), name)
-        last = one.history[-1] if one else None
-        dt = next_dt(found.known.lines, str(name), now)
-        line = {"id": str(name), "dt": dt, **draft(one, found.known)}
-        line["sev"] = said.severity or (one.severity if one else "blocking")
-        speaker = said.agent or (one.agent if one else "")
-        line["agent"] = called(speaker, one, name, found.known)
-        new = station(len(found.known.lines) + 1, name, line)
-        if last is not None and one is not None and _says_the_same(last, new):
-            return MoveResult(one, line, message_of(one, last), already=True, path=log.path)
+        escalation = _named(escalations(reading.known, now), name)
+        last = escalation.history[-1] if escalation else None
+        dt = next_dt(reading.known.lines, str(name), now)
+        line = {"id": str(name), "dt": dt, **draft(escalation, reading.known)}
+        line["sev"] = request.severity or (escalation.severity if escalation else "blocking")
+        speaker = request.agent or (escalation.agent if escalation else "")
+        line["agent"] = called(speaker, escalation, name, reading.known)
+        new = station(len(reading.known.lines) + 1, name, line)
+        if last is not None and escalation is not None and _says_the_same(last, new):
+            return MoveResult(
+                escalation, line, message_of(escalation, last), already=True, path=log.path
+            )
         wrong = errors(
-            [*self._refusals(one, new, found, log), *self._unproved(new, said, log, one)]
+            [
+                *self._refusals(escalation, new, reading, log),
+                *self._find_unproved_claims(new, request, log, escalation),
+            ]
         )
-        wrong = _located(wrong, log) or add_line(file, line, log.path, self._settings)
+        wrong = _locate_findings(wrong, log) or add_line(file, line, log.path, self._settings)
         if wrong:
-            return MoveResult(one, findings=wrong, path=log.path)
+            return MoveResult(escalation, findings=wrong, path=log.path)
         after = _named(
             escalations(log.locked(file, self._clock().wall).known, self._clock().wall), name
         )
@@ -370,15 +375,19 @@ class Escalations:
         return MoveResult(
             after,
             line,
-            message_of(after, new) or said.original,
-            _remarks(after, log),
+            message_of(after, new) or request.original,
+            _report_stopped(after, log),
             path=log.path,
         )
 
     def _refusals(
-        self, one: EscalationProgress | None, new: LogEntry, found: PhaseEscalations, log: PhaseLog
+        self,
+        escalation: EscalationProgress | None,
+        new: LogEntry,
+        reading: PhaseEscalations,
+        log: PhaseLog,
     ) -> tuple[Finding, ...]:
-        if one is None:
+        if escalation is None:
             if new.state != "open":
                 hint = (
                     "'yolo-fs escalate list' shows those there are; 'yolo-fs escalate "
@@ -389,24 +398,26 @@ class Escalations:
                         Reason.UNKNOWN_REFERENCE, LOG, message=f"there is no {new.id}", hint=hint
                     ),
                 )
-            department = found.known.departments.get(str(new.id.task.plan), DEFAULT_DEPARTMENT)
-            opened, wrong = begin(new, found.known, department, is_known=False)
+            department = reading.known.departments.get(str(new.id.task.plan), DEFAULT_DEPARTMENT)
+            opened, wrong = begin(new, reading.known, department, is_known=False)
             return (*wrong, *wanting(opened, new))
-        moved, wrong = advance(one, new, found.known)
-        return wrong if moved is one else (*wrong, *wanting(one, new))
+        moved, wrong = advance(escalation, new, reading.known)
+        return wrong if moved is escalation else (*wrong, *wanting(escalation, new))
 
-    def _unproved(
+    def _find_unproved_claims(
         self,
         new: LogEntry,
-        said: EscalationRequest,
+        request: EscalationRequest,
         log: PhaseLog,
-        one: EscalationProgress | None,
+        escalation: EscalationProgress | None,
     ) -> tuple[Finding, ...]:
-        """Return what is claimed and not there: a commit made since, a failed audit."""
-        if _is_hash(new.shown_by) and (message := self._is_no_progress(new.shown_by, one)):
+        """Return claims without evidence: a commit made since, a failed audit."""
+        if _is_hash(new.shown_by) and (message := self._is_no_progress(new.shown_by, escalation)):
             expected = "the commit that carries the task on"
             return (Finding(Reason.UNKNOWN_COMMIT, LOG, 0, "/ref", message, expected),)
-        if said.fails and not fails_audit(self._repository.root, log.folder, self._settings.limits):
+        if request.fails and not fails_audit(
+            self._repository.root, log.folder, self._settings.limits
+        ):
             message = (
                 "only a security FAIL goes past the chain, and no security audit of the "
                 "phase says FAIL"
@@ -417,41 +428,53 @@ class Escalations:
             )
         return ()
 
-    def _is_no_progress(self, name: str, one: EscalationProgress | None) -> str:
-        """Return why a commit cannot show that the task goes on; empty when it can."""
-        found = self._repository.objects.read(f"{name}^{{commit}}")
-        if found is None or found.kind != "commit":
+    def _is_no_progress(self, name: str, escalation: EscalationProgress | None) -> str:
+        """Return why a commit is no evidence that the task goes on; empty if it is."""
+        git_object = self._repository.objects.read(f"{name}^{{commit}}")
+        if git_object is None or git_object.kind != "commit":
             return f"{name} is no commit of this repository"
-        made_s = read_commit_object(found.body).at_s
-        if one is not None and made_s < int(one.opened_at.timestamp()) - int(AHEAD.total_seconds()):
+        made_s = read_commit_object(git_object.body).at_s
+        if escalation is not None and made_s < int(escalation.opened_at.timestamp()) - int(
+            AHEAD.total_seconds()
+        ):
             return f"{name} is older than the escalation"
         return ""
 
 
 def _says_the_same(last: LogEntry, new: LogEntry) -> bool:
-    """Return whether a line repeats the one before it: its caller may not know it was heard."""
-    shown = [(one.agent, one.state, one.reason, one.decision, one.shown_by) for one in (last, new)]
+    """Return whether a line repeats the last one: its caller may not know that it was logged."""
+    shown = [
+        (entry.agent, entry.state, entry.reason, entry.decision, entry.shown_by)
+        for entry in (last, new)
+    ]
     return shown[0] == shown[1]
 
 
-def _named(found: tuple[EscalationProgress, ...], name: EscalationId) -> EscalationProgress | None:
-    return next((one for one in found if one.id == name), None)
+def _named(
+    progress: tuple[EscalationProgress, ...], name: EscalationId
+) -> EscalationProgress | None:
+    return next((escalation for escalation in progress if escalation.id == name), None)
 
 
-def _located(findings: tuple[Finding, ...], log: PhaseLog) -> tuple[Finding, ...]:
-    """Return findings of the rules with the path that the log has in this work tree."""
+def _locate_findings(findings: tuple[Finding, ...], log: PhaseLog) -> tuple[Finding, ...]:
+    """Return findings of the rules, with the path of the log in this work tree."""
     return tuple(
-        one if one.path.startswith(log.folder) else replace(one, path=f"{log.folder}/{one.path}")
-        for one in findings
+        finding
+        if finding.path.startswith(log.folder)
+        else replace(finding, path=f"{log.folder}/{finding.path}")
+        for finding in findings
     )
 
 
-def _remarks(one: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
-    if one.standing is not EscalationStage.STOPPED:
+def _report_stopped(escalation: EscalationProgress, log: PhaseLog) -> tuple[Finding, ...]:
+    if escalation.standing is not EscalationStage.STOPPED:
         return ()
-    message = f"{one.id} went up and came back {one.round_trips} times: the work on it stops"
+    message = (
+        f"{escalation.id} went up and came back {escalation.round_trips} times: "
+        "the work on it stops"
+    )
     hint = (
-        f"Only the user's decision ends it: yolo-fs escalate resolve {one.id} --by user "
+        f"Only the user's decision ends it: yolo-fs escalate resolve {escalation.id} --by user "
         "--decision …"
     )
     return (

@@ -1,7 +1,7 @@
-"""Opens the escalation of a loop that is used up, hands up what a level is silent about, and closes
-what goes on again: one look a second, next to nothing when idle.
+"""Escalates exhausted loops, hands up after silence, and closes what goes on again.
 
-See docs/dev/faults.md#f19 and docs/dev/sources.md#document-002.
+It ticks once a second and costs next to nothing when idle. See docs/dev/faults.md#f19 and
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _COMMITS_LOOKED_AT = 500
 
 
 class AddedLine(NamedTuple):
-    """A line that the coordinator added of itself."""
+    """A line that the coordinator added on its own initiative."""
 
     path: str
     """Log that it was added to, relative to the work tree."""
     id: EscalationId
     line: Mapping[str, Any]
     warning: Mapping[str, Any] | None = None
-    """The `escalation_timeout_warning`, where a level was silent that the message knows."""
+    """The `escalation_timeout_warning`, if that message type knows the silent level."""
 
 
 class Ticker:
-    """Watches the clock for the escalations of one work tree."""
+    """Tracks the deadlines of the escalations of one work tree."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Ticker:
         clock: Callable[[], Instant] = read_clock,
         notify: Callable[[EscalationProgress, PhaseId], object] = lambda one, phase: None,
     ):
-        """`notify`: hears of what concerns people."""
+        """`notify`: called for each escalation that concerns a person."""
         self._repository = repository
         self._settings = settings
         self._tell = tell
@@ -80,27 +80,27 @@ class Ticker:
         self._timers = recall(repository, ESCALATION_CLOCK)
         self._told: set[Finding] = set()
         self._looked_for: tuple[str | None, tuple[str, ...]] = (None, ())
-        """Tip and turns at the last look for commits that carry a task on."""
+        """Tip and turns at the last search for commits that continue a task."""
 
     @property
     def is_pressing(self) -> bool:
-        """Whether the branch has moved since the last look while somebody was told how to go on."""
+        """Whether the branch has moved since the last search while a Dev is expected to go on."""
         tip, turns = self._looked_for
         return bool(turns) and self._repository.head().tip != tip
 
     def tick(self) -> tuple[AddedLine, ...]:
-        """Hand up whatever is due and close what goes on; return the lines that were added."""
+        """Hand up what is due and close what goes on again; return the added lines."""
         open_ = self._open()
         fired = self._close()  # first: whoever went on need not be reminded
         now = self._clock()
         for phase in open_:
             if self._due(phase, now):
-                fired += self._fire(phase)
+                fired += self._fire_due_timers(phase)
         self._keep_time(self._clock())
         return tuple(fired)
 
     def _open(self) -> list[PhaseId]:
-        """Return the phases with an open escalation; each is read again when a file changed."""
+        """Return the phases with an open escalation; a phase is read again after a file changed."""
         present = phases_in(self._repository.root)
         for gone in self._logs.keys() - set(present):
             del self._logs[gone]
@@ -116,76 +116,86 @@ class Ticker:
         now = self._clock()
         self._keep_time(now)
         return [
-            phase for phase in present if any(one.is_open for one in self._progress(phase, now))
+            phase
+            for phase in present
+            if any(escalation.is_open for escalation in self._progress_of(phase, now))
         ]
 
-    def _progress(self, phase: PhaseId, now: Instant) -> tuple[EscalationProgress, ...]:
+    def _progress_of(self, phase: PhaseId, now: Instant) -> tuple[EscalationProgress, ...]:
         return escalations(self._found[phase].known, now.wall)
 
-    def _each(self, now: Instant) -> Iterator[tuple[PhaseId, EscalationProgress]]:
+    def _escalations_at(self, now: Instant) -> Iterator[tuple[PhaseId, EscalationProgress]]:
         for phase in self._found:
-            for one in self._progress(phase, now):
-                yield phase, one
+            for escalation in self._progress_of(phase, now):
+                yield phase, escalation
 
     def _due(self, phase: PhaseId, now: Instant) -> tuple[Timeout, ...]:
-        """Return the silent levels of a phase, timed by the clock that nobody sets."""
-        progress = self._progress(phase, now)
+        """Return the silent levels of a phase; durations use a clock that cannot be set."""
+        progress = self._progress_of(phase, now)
         keys = {
-            one.key: _key(phase, one)
-            for one in progress
-            if _key(phase, one) in self._timers.since_s
+            escalation.key: _key(phase, escalation)
+            for escalation in progress
+            if _key(phase, escalation) in self._timers.since_s
         }
         return due(
             progress, now.wall, {key: self._timers.began(kept, now) for key, kept in keys.items()}
         )
 
     def _keep_time(self, now: Instant) -> None:
-        """Begin to time the turns that are new, and let people know of those that concern them."""
-        turns = {_key(phase, one): (phase, one) for phase, one in self._each(now) if one.is_open}
+        """Start timing the new turns, and notify people of those that concern them."""
+        turns = {
+            _key(phase, escalation): (phase, escalation)
+            for phase, escalation in self._escalations_at(now)
+            if escalation.is_open
+        }
         before, known = self._timers, self._timers.since_s.keys()
-        self._timers = before.look({key: one.since for key, (_, one) in turns.items()}, now)
+        self._timers = before.look(
+            {key: escalation.since for key, (_, escalation) in turns.items()}, now
+        )
         for key in turns.keys() - known:
             if _concerns_people(turns[key][1]):
                 self._notify(turns[key][1], turns[key][0])
         if (before.boot, before.since_s) != (self._timers.boot, self._timers.since_s):
             note(self._repository, ESCALATION_CLOCK, self._timers)
 
-    def _tell_of(self, found: PhaseEscalations) -> None:
+    def _tell_of(self, reading: PhaseEscalations) -> None:
         now = self._clock()
-        for one in (
-            *found.findings,
-            *(f for each in escalations(found.known, now.wall) for f in each.findings),
+        for finding in (
+            *reading.findings,
+            *(f for each in escalations(reading.known, now.wall) for f in each.findings),
         ):
-            if one not in self._told:
-                self._told.add(one)
+            if finding not in self._told:
+                self._told.add(finding)
                 self._tell(
-                    "escalation.finding", f"{PLANNING_ROOT}/phases/{found.phase}", one.as_json()
+                    "escalation.finding",
+                    f"{PLANNING_ROOT}/phases/{reading.phase}",
+                    finding.as_json(),
                 )
 
-    def _fire(self, phase: PhaseId) -> list[AddedLine]:
+    def _fire_due_timers(self, phase: PhaseId) -> list[AddedLine]:
         log = self._logs[phase]
         try:
             with log.appending() as file:
-                return list(self._raised(log, file))
+                return list(self._append_due_lines(log, file))
         except YoloError as error:
             self._trouble(log, error)
             return []
 
-    def _raised(self, log: PhaseLog, file: Appending) -> Iterator[AddedLine]:
+    def _append_due_lines(self, log: PhaseLog, file: Appending) -> Iterator[AddedLine]:
         self._found[log.phase] = log.locked(file, self._clock().wall)
         now = self._clock()
         self._keep_time(now)
         known = self._found[log.phase].known
-        progress = self._progress(log.phase, now)
+        progress = self._progress_of(log.phase, now)
         for late in self._due(log.phase, now):
-            one = next(each for each in progress if each.id == late.id)
-            line = timed_out(one, late, next_dt(known.lines, str(one.id), now.wall))
-            warning = warning_of(one, late)
+            escalation = next(each for each in progress if each.id == late.id)
+            line = timed_out(escalation, late, next_dt(known.lines, str(escalation.id), now.wall))
+            warning = warning_of(escalation, late)
             if wrong := add_line(file, line, log.path, self._settings):
                 self._tell("escalation.finding", log.path, wrong[0].as_json())
                 continue
             data = {
-                "id": str(one.id),
+                "id": str(escalation.id),
                 "level": late.level.value,
                 "to": late.to.value,
                 "attempt": late.attempt,
@@ -195,66 +205,73 @@ class Ticker:
                 log.path,
                 data | {"warning": warning, "elapsed_s": late.elapsed_s},
             )
-            yield AddedLine(log.path, one.id, line, warning)
+            yield AddedLine(log.path, escalation.id, line, warning)
         self._found[log.phase] = log.locked(file, self._clock().wall)
 
     def _trouble(self, log: PhaseLog, error: YoloError) -> None:
-        found = error.as_finding()
-        if found not in self._told:
-            self._told.add(found)
-            self._tell("escalation.trouble", log.path, found.as_json())
+        finding = error.as_finding()
+        if finding not in self._told:
+            self._told.add(finding)
+            self._tell("escalation.trouble", log.path, finding.as_json())
 
     def _close(self) -> list[AddedLine]:
-        """Resolve what waited for its Dev, once a commit carries the task on."""
+        """Resolve escalations that wait for their Dev, once a commit continues the task."""
         now = self._clock()
         waiting = [
-            (phase, one)
-            for phase, one in self._each(now)
-            if one.is_told or (one.claimed and one.standing is EscalationStage.DESCENDING)
+            (phase, escalation)
+            for phase, escalation in self._escalations_at(now)
+            if escalation.is_told
+            or (escalation.claimed and escalation.standing is EscalationStage.DESCENDING)
         ]
         tip = self._repository.head().tip if waiting else None
-        looked_for = (tip, tuple(_key(phase, one) for phase, one in waiting))
+        looked_for = (tip, tuple(_key(phase, escalation) for phase, escalation in waiting))
         if tip is None or looked_for == self._looked_for:
             return []
         closed = [
-            fired for phase, one in waiting for fired in self._carried_on(phase, one, waiting, tip)
+            fired
+            for phase, escalation in waiting
+            for fired in self._resolve_if_resumed(phase, escalation, waiting, tip)
         ]
         self._looked_for = looked_for
         return closed
 
-    def _carried_on(
+    def _resolve_if_resumed(
         self,
         phase: PhaseId,
-        one: EscalationProgress,
+        escalation: EscalationProgress,
         waiting: list[tuple[PhaseId, EscalationProgress]],
         tip: str,
     ) -> list[AddedLine]:
-        is_only = sum(other.id.task.plan == one.id.task.plan for _, other in waiting) == 1
-        told_s = int(_told_at(one).timestamp())
+        is_only = sum(other.id.task.plan == escalation.id.task.plan for _, other in waiting) == 1
+        told_s = int(_find_time_told(escalation).timestamp())
         for commit in history(self._repository, tip, limit=_COMMITS_LOOKED_AT):
             if commit.at_s < told_s:
                 return []
-            is_of_plan = one.origin is not Role.DEV
+            is_of_plan = escalation.origin is not Role.DEV
             if not commit.is_ours and resumes(
-                one.id, commit.subject, is_only=is_only, is_of_plan=is_of_plan
+                escalation.id, commit.subject, is_only=is_only, is_of_plan=is_of_plan
             ):
-                return self._resolved(phase, one, commit.oid[:12])
+                return self._resolve_by_commit(phase, escalation, commit.oid[:12])
         return []
 
-    def _resolved(self, phase: PhaseId, one: EscalationProgress, commit: str) -> list[AddedLine]:
+    def _resolve_by_commit(
+        self, phase: PhaseId, escalation: EscalationProgress, commit: str
+    ) -> list[AddedLine]:
         log = self._logs[phase]
         try:
             with log.appending() as file:
-                found = log.locked(file, self._clock().wall)
+                reading = log.locked(file, self._clock().wall)
                 still = [
                     each
-                    for each in escalations(found.known, self._clock().wall)
-                    if each.id == one.id
+                    for each in escalations(reading.known, self._clock().wall)
+                    if each.id == escalation.id
                 ]
                 if not still or still[0].standing is not EscalationStage.DESCENDING:
                     return []
                 line = resumed(
-                    one, commit, next_dt(found.known.lines, str(one.id), self._clock().wall)
+                    escalation,
+                    commit,
+                    next_dt(reading.known.lines, str(escalation.id), self._clock().wall),
                 )
                 if add_line(file, line, log.path, self._settings):
                     return []
@@ -265,34 +282,36 @@ class Ticker:
         self._tell(
             "escalation.resolved",
             log.path,
-            {"id": str(one.id), "commit": commit, "decision": one.decision},
+            {"id": str(escalation.id), "commit": commit, "decision": escalation.decision},
         )
-        return [AddedLine(log.path, one.id, line)]
+        return [AddedLine(log.path, escalation.id, line)]
 
 
-def _key(phase: PhaseId, one: EscalationProgress) -> str:
-    return f"{phase.number}/{one.key}"
+def _key(phase: PhaseId, escalation: EscalationProgress) -> str:
+    return f"{phase.number}/{escalation.key}"
 
 
-def _concerns_people(one: EscalationProgress) -> bool:
-    """Return whether a turn is the user's, or somebody was silent."""
-    asked = one.holder is Role.USER and one.standing in (
+def _concerns_people(escalation: EscalationProgress) -> bool:
+    """Return whether it is the user's turn, or a level was silent."""
+    is_asked = escalation.holder is Role.USER and escalation.standing in (
         EscalationStage.RISING,
         EscalationStage.STOPPED,
     )
-    return asked or bool(one.history and one.history[-1].move in ("timeout", "remind"))
+    return is_asked or bool(
+        escalation.history and escalation.history[-1].move in ("timeout", "remind")
+    )
 
 
-def _told_at(one: EscalationProgress) -> datetime:
-    """Return since when a commit counts: the Dev was told, or, if only claimed, asked."""
-    if not one.claimed:
-        return one.since
-    rising = [each.at for each in one.history if each.at and not each.goes_down]
-    return rising[-1] if rising else one.opened_at
+def _find_time_told(escalation: EscalationProgress) -> datetime:
+    """Return the time from which a commit counts: the Dev was told, or, if only claimed, asked."""
+    if not escalation.claimed:
+        return escalation.since
+    rising = [each.at for each in escalation.history if each.at and not each.goes_down]
+    return rising[-1] if rising else escalation.opened_at
 
 
 class LoopEscalator:
-    """Looks at the loops of one work tree whenever its branch has moved."""
+    """Checks the loops of one work tree whenever its branch has moved."""
 
     def __init__(self, repository: Repository, settings: Settings, team: Team, tell: EventSink):
         self._repository = repository
@@ -302,39 +321,43 @@ class LoopEscalator:
         self._seen: str | None = None
 
     def open_due(self, tip: str | None) -> Iterator[str]:
-        """Open what is due as of a commit, end what is over, and yield the logs that have grown."""
+        """Open what is due as of a commit, end what is over, and yield the logs that changed."""
         if tip is None or tip == self._seen:
             return
         for phase in self._team.phases(tip):
             facts = loop_facts(self._team, phase.facts, 0)
-            for one, loop in settled(facts):
-                said = _end_of(one, loop, tip)
-                yield from self._log("resolved", said, partial(self._escalations.resolve, one.id))
-            for said in () if phase.is_complete else exhausted(facts):
-                yield from self._log("opened", said, self._escalations.open)
+            for escalation, loop in settled(facts):
+                request = _end_of(escalation, loop, tip)
+                yield from self._log(
+                    "resolved", request, partial(self._escalations.resolve, escalation.id)
+                )
+            for request in () if phase.is_complete else exhausted(facts):
+                yield from self._log("opened", request, self._escalations.open)
         self._seen = tip
 
     def _log(
-        self, what: str, said: EscalationRequest, move: Callable[[EscalationRequest], MoveResult]
+        self, what: str, request: EscalationRequest, move: Callable[[EscalationRequest], MoveResult]
     ) -> Iterator[str]:
         try:
-            made = move(said)
+            made = move(request)
         except YoloError as error:
-            self._tell("escalation.trouble", said.task, error.as_finding().as_json())
+            self._tell("escalation.trouble", request.task, error.as_finding().as_json())
             return
         if not made.is_refused and not made.already:
-            self._tell(f"escalation.{what}", made.path, {"task": said.task, "agent": said.agent})
+            self._tell(
+                f"escalation.{what}", made.path, {"task": request.task, "agent": request.agent}
+            )
             yield made.path
 
 
-def _end_of(one: EscalationProgress, loop: LoopProgress, tip: str) -> EscalationRequest:
+def _end_of(escalation: EscalationProgress, loop: LoopProgress, tip: str) -> EscalationRequest:
     return EscalationRequest(
-        agent=name_in(one.origin, one.department),
+        agent=name_in(escalation.origin, escalation.department),
         reason=f"{loop.kind.value} {loop.of} is over: {loop.state}",
         boundary="seen in a commit",
-        severity=one.severity,
-        decision=one.decision or loop.state,
+        severity=escalation.severity,
+        decision=escalation.decision or loop.state,
         shown_by=tip[:12],
         is_over=True,
-        task=str(one.id.task),
+        task=str(escalation.id.task),
     )

@@ -1,8 +1,9 @@
-"""Escalations of a phase as the log has them, which levels were silent for too long, and
-`escalations` of the execution state: a projection of the log, merged with what agents wrote by
-hand.
+"""State of a phase's escalations from its log, and `escalations` of the execution state.
 
-A line of the log that breaks a rule changes nothing and is a finding; the rest goes on counting.
+The latter is a projection of the log, merged with what agents wrote by hand. This module also finds
+the levels that were silent for too long.
+
+A line of the log that breaks a rule changes nothing and is a finding; the rest still counts.
 Silence never decides: it only hands the question up. See docs/dev/sources.md#document-002.
 """
 
@@ -50,7 +51,7 @@ class Timeout(NamedTuple):
 
 
 def escalations(known: EscalationLog, now: datetime) -> tuple[EscalationProgress, ...]:
-    """Return how each escalation of a phase stands, in the order of their names."""
+    """Return the state of each escalation of a phase, ordered by name."""
     if not (known.lines or known.entries):
         return ()
     grouped = by_id(stations(known))
@@ -64,22 +65,26 @@ def escalations(known: EscalationLog, now: datetime) -> tuple[EscalationProgress
 
 
 def due(
-    found: Iterable[EscalationProgress],
+    progress: Iterable[EscalationProgress],
     now: datetime,
     began: Mapping[str, datetime] = MappingProxyType({}),
 ) -> tuple[Timeout, ...]:
     """Return the levels that were silent for longer than allowed, the longest first.
 
-    `began`: key of a turn → when it began, where a better clock than that of the lines knows.
+    `began`: key of a turn → when it began, if a better clock than the lines' times knows it.
     """
     late = []
-    for one in found:
-        if one.deadline is not None:
-            waited = now - began.get(one.key, one.since)
-            if waited > one.deadline - one.since:
+    for escalation in progress:
+        if escalation.deadline is not None:
+            waited = now - began.get(escalation.key, escalation.since)
+            if waited > escalation.deadline - escalation.since:
                 late.append(
                     Timeout(
-                        one.id, one.attempt, one.holder, one.silent_to, int(waited.total_seconds())
+                        escalation.id,
+                        escalation.attempt,
+                        escalation.holder,
+                        escalation.silent_to,
+                        int(waited.total_seconds()),
                     )
                 )
     return tuple(sorted(late, key=lambda each: (-each.elapsed_s, each.id)))
@@ -87,101 +92,104 @@ def due(
 
 def _fold(
     known: EscalationLog,
-    found: list[LogEntry],
+    log_entries: list[LogEntry],
     entry: Mapping[str, Any] | None,
     name: EscalationId,
     now: datetime,
 ) -> EscalationProgress:
-    first = found[0] if found else of_entry(name, entry or {})
+    first = log_entries[0] if log_entries else of_entry(name, entry or {})
     department = known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
-    one, wrong_first = begin(first, known, department, is_known=entry is not None)
-    findings = [*wrong_first, *_untimely(first, now)]
-    opened_at = began = _clamped(first, EARLIEST, known, now)
+    escalation, wrong_first = begin(first, known, department, is_known=entry is not None)
+    findings = [*wrong_first, *_find_untimely(first, now)]
+    opened_at = began = _clamp_time(first, EARLIEST, known, now)
     history = [
         first
     ]  # also when it reports nothing: then it stands in for the report, and each turn counts
-    for next_ in found if first.state != "open" else found[1:]:
-        moved, wrong = advance(one, next_, known)
-        findings += [*wrong, *(() if next_ is first else _untimely(next_, now))]
-        if moved is not one:
-            one = moved
-            began = began if next_.move == "remind" else _clamped(next_, began, known, now)
+    for next_ in log_entries if first.state != "open" else log_entries[1:]:
+        moved, wrong = advance(escalation, next_, known)
+        findings += [*wrong, *(() if next_ is first else _find_untimely(next_, now))]
+        if moved is not escalation:
+            escalation = moved
+            began = began if next_.move == "remind" else _clamp_time(next_, began, known, now)
             history += [next_] if next_ is not first else []
-    if found and entry and (earlier := moment(entry.get("escalated_at"))):
+    if log_entries and entry and (earlier := moment(entry.get("escalated_at"))):
         opened_at = min(opened_at, earlier)
-    one = one._replace(
+    escalation = escalation._replace(
         opened_at=opened_at, since=began, history=tuple(history), findings=tuple(findings)
     )
-    return _timed(one, known)
+    return _timed(escalation, known)
 
 
-def _clamped(found: LogEntry, earliest: datetime, known: EscalationLog, now: datetime) -> datetime:
+def _clamp_time(
+    entry: LogEntry, earliest: datetime, known: EscalationLog, now: datetime
+) -> datetime:
     """Return when a line was written: not after the log or now, not before the line before."""
     latest = min(known.written_at or now, now)
     return (
-        min(max(found.at or latest, earliest), now)
-        if (found.at or latest) <= latest
+        min(max(entry.at or latest, earliest), now)
+        if (entry.at or latest) <= latest
         else max(latest, earliest)
     )
 
 
-def _untimely(found: LogEntry, now: datetime) -> Iterator[Finding]:
-    path, at = (LOG, "/dt") if found.number else (ENTRIES, "/escalations")
-    return untimely(str(found.id), found.dt, now, path, found.number, at)
+def _find_untimely(entry: LogEntry, now: datetime) -> Iterator[Finding]:
+    path, at = (LOG, "/dt") if entry.number else (ENTRIES, "/escalations")
+    return untimely(str(entry.id), entry.dt, now, path, entry.number, at)
 
 
-def _timed(one: EscalationProgress, known: EscalationLog) -> EscalationProgress:
-    waits = one.standing in (EscalationStage.RISING, EscalationStage.DESCENDING)
-    may_be_late = waits and one.holder is not Role.USER and not one.reminded
+def _timed(escalation: EscalationProgress, known: EscalationLog) -> EscalationProgress:
+    waits = escalation.standing in (EscalationStage.RISING, EscalationStage.DESCENDING)
+    may_be_late = waits and escalation.holder is not Role.USER and not escalation.reminded
     timeout = timedelta(seconds=known.rules.timeout_seconds)
-    return one._replace(deadline=one.since + timeout) if may_be_late else one
+    return escalation._replace(deadline=escalation.since + timeout) if may_be_late else escalation
 
 
 _END = datetime(9000, 1, 1, tzinfo=UTC)
-"""Nothing that is committed is written anew because a clock says something else today."""
+"""`now` for committed data: nothing is rewritten because the clock has moved on."""
 
 
 def entries_of(facts: PhaseFacts, before: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the entries: those of the log as it has them, the others as somebody wrote them.
+    """Return the entries: logged ones as the log has them, others as they were written.
 
-    `before`: the execution state as it is. A key that the log does not know stays.
+    `before`: the current execution state. Keys that the log does not know stay.
     """
     derived = {entry["id"]: entry for entry in _derived(facts.ask(logged))}
-    kept = [_merged(one, derived.pop(str(one.get("id")), {})) for one in entries_in(before)]
+    kept = [_merged(entry, derived.pop(str(entry.get("id")), {})) for entry in entries_in(before)]
     return [*kept, *derived.values()]
 
 
 class NextEntries(NamedTuple):
-    """The entries that the next write of an execution state has."""
+    """The entries for the next write of an execution state."""
 
     entries: tuple[Entry, ...]
     change: Changed | None
-    """The escalation that this write takes in or closes; of several, each has its own write."""
+    """The escalation that this write adds or closes; each one gets a write of its own."""
 
 
 def next_entries(facts: PhaseFacts, before: Mapping[str, Any] | None) -> NextEntries:
-    """Return what the next write says of escalations; the first write of all takes none in yet."""
+    """Return the entries for the next write; the very first write adds none yet."""
     known, derived = entries_in(before or {}), entries_of(facts, before or {})
-    found = list(changes(known, derived))
-    first = found[0] if found and before else None
-    late = found[1:] if first else found
+    entry_changes = list(changes(known, derived))
+    first = entry_changes[0] if entry_changes and before else None
+    late = entry_changes[1:] if first else entry_changes
     return NextEntries(tuple(without(derived, known, late)), first)
 
 
 def as_committed(facts: PhaseFacts) -> tuple[EscalationProgress, ...]:
-    """Return the escalations of a phase as history has them, whatever any clock says today."""
+    """Return the escalations of a phase as committed, independent of any clock."""
     return escalations(facts.ask(logged), _END)
 
 
 def open_of(facts: PhaseFacts, department: Dept | None) -> Iterator[EscalationProgress]:
-    """Yield the open escalations of a department, or of all; the first that works on the phase has
-    those of one that does not.
+    """Yield the open escalations of a department, or of all.
+
+    The first active department also gets those of inactive departments.
     """
     working = facts.switches.departments
-    for one in as_committed(facts):
-        theirs = one.department if one.department in working else working[0]
-        if one.is_open and department in (None, theirs):
-            yield one
+    for escalation in as_committed(facts):
+        theirs = escalation.department if escalation.department in working else working[0]
+        if escalation.is_open and department in (None, theirs):
+            yield escalation
 
 
 def said_of(before: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -197,9 +205,13 @@ def borne_out(facts: PhaseFacts) -> dict[str, str]:
 
 
 def _merged(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry as the log has it; who reported it earlier did so at that time."""
-    said, first = moment(before.get("escalated_at")), moment(derived.get("escalated_at"))
-    earlier = {"escalated_at": before["escalated_at"]} if said and first and said < first else {}
+    """Return an entry as the log has it; an earlier report time in the entry is kept."""
+    reported_at, first = moment(before.get("escalated_at")), moment(derived.get("escalated_at"))
+    earlier = (
+        {"escalated_at": before["escalated_at"]}
+        if reported_at and first and reported_at < first
+        else {}
+    )
     return {**before, **derived, **earlier}
 
 
@@ -207,28 +219,34 @@ def _derived(known: EscalationLog) -> Iterator[dict[str, Any]]:
     logged_alone = EscalationLog(
         known.mode, known.rules, known.lines, departments=known.departments
     )
-    for one in escalations(logged_alone, _END):
-        yield _entry(one)
+    for escalation in escalations(logged_alone, _END):
+        yield _entry(escalation)
 
 
-def _entry(one: EscalationProgress) -> dict[str, Any]:
-    moved = [station for station in one.history if station.move != "remind"]
-    is_over = one.standing is EscalationStage.RESOLVED
+def _entry(escalation: EscalationProgress) -> dict[str, Any]:
+    moved = [station for station in escalation.history if station.move != "remind"]
+    is_over = escalation.standing is EscalationStage.RESOLVED
     return {
-        "id": str(one.id),
-        "task": str(one.id.task),
-        "plan": str(one.id.task.plan),
-        "severity": one.severity if one.severity in ("blocking", "major", "minor") else "blocking",
+        "id": str(escalation.id),
+        "task": str(escalation.id.task),
+        "plan": str(escalation.id.task.plan),
+        "severity": escalation.severity
+        if escalation.severity in ("blocking", "major", "minor")
+        else "blocking",
         "status": "resolved" if is_over else "pending",
-        "level": _level(one).value,
-        "escalated_at": one.history[0].dt if one.history else "",
+        "level": _level_of(escalation).value,
+        "escalated_at": escalation.history[0].dt if escalation.history else "",
         "last_escalated_at": moved[-1].dt if moved else "",
-        "resolved_at": one.history[-1].dt if is_over else "",
-        "round_trips": one.round_trips,
-        "resolution": one.decision,
+        "resolved_at": escalation.history[-1].dt if is_over else "",
+        "round_trips": escalation.round_trips,
+        "resolution": escalation.decision,
     }
 
 
-def _level(one: EscalationProgress) -> Role:
-    """Return the level that holds it; of whoever is blocked, the one who told them how to go on."""
-    return one.holder if one.holder in LEVELS and one.holder is not one.origin else one.path[1]
+def _level_of(escalation: EscalationProgress) -> Role:
+    """Return the level that holds it; if that is the reporter, the level directly above."""
+    return (
+        escalation.holder
+        if escalation.holder in LEVELS and escalation.holder is not escalation.origin
+        else escalation.path[1]
+    )

@@ -1,5 +1,7 @@
-"""Lines of the log of escalations: those that moves, silence and commits add, the messages that
-leave each level, and messages as what is to be logged. Pure.
+"""Lines of the escalation log, the messages that leave each level, and the reverse. Pure.
+
+Lines come from moves, silence and commits. Incoming messages are converted into requests for a
+line.
 
 A move has neither id nor time yet: both are known only once the log is locked. See
 docs/dev/sources.md#document-000 and #document-002.
@@ -32,13 +34,13 @@ _RESOLVERS = (Role.USER, Role.OWNER, Role.ARCHITECT, Role.LEAD)
 
 
 class EscalationRequest(NamedTuple):
-    """What somebody says of an escalation, by command or by message."""
+    """A statement about an escalation, from a command or a message."""
 
     agent: str = ""
     reason: str = ""
-    """What stands in the way, or why it is decided so."""
+    """What blocks the task, or why it was decided so."""
     boundary: str = ""
-    """Why it is outside the authority of whoever raises it."""
+    """Why it exceeds the authority of the agent that raises it."""
     evidence: tuple[str, ...] = ()
     recommendation: str = ""
     options: tuple[str, ...] = ()
@@ -46,21 +48,22 @@ class EscalationRequest(NamedTuple):
     decision: str = ""
     instructions: tuple[str, ...] = ()
     shown_by: str = ""
-    """Commit or message by which the task goes on."""
+    """Commit or message that shows that the task goes on."""
     task: str = ""
     id: str = ""
     """Escalation that a message names."""
     fails: bool = False
     """A security FAIL."""
     is_over: bool = False
-    """The loop that it was about is over."""
+    """Whether the loop that it was about is over."""
     original: Mapping[str, Any] | None = None
-    """The message that said it, where only its sender can write it: it names files and lines, or a
-    commit."""
+    """The original message, where only its sender can write it.
+    It names files and lines, or a commit.
+    """
 
 
 def request_of(message: Mapping[str, Any]) -> EscalationRequest:
-    """Return what a valid message of one of the types of an escalation says."""
+    """Return the request in a valid message of an escalation type."""
     match message["type"]:
         case "dev_blocker":
             return EscalationRequest(
@@ -89,7 +92,9 @@ def request_of(message: Mapping[str, Any]) -> EscalationRequest:
                 id=message["original_escalation"],
             )
         case "code_review_changes":
-            fixes = tuple(f"{one['f']}:{one['ln']}: {one['fix']}" for one in message["changes"])
+            fixes = tuple(
+                f"{change['f']}:{change['ln']}: {change['fix']}" for change in message["changes"]
+            )
             return EscalationRequest(
                 agent="senior", reason="code_review_changes", instructions=fixes, original=message
             )
@@ -100,23 +105,23 @@ def request_of(message: Mapping[str, Any]) -> EscalationRequest:
             )
 
 
-def message_of(one: EscalationProgress, line: LogEntry) -> dict[str, Any] | None:
-    """Return the message that leaves the level with this line; None where the document names none.
+def message_of(escalation: EscalationProgress, line: LogEntry) -> dict[str, Any] | None:
+    """Return the message that leaves a level with this line; None if the document defines none.
 
-    The Senior's instructions name files and lines, which only a `code_review_changes` of its own
-    can.
+    The Senior's instructions name files and lines, so only its own `code_review_changes` can carry
+    them.
     """
     if line.state == "open" and line.role is Role.DEV:
         return {
             "type": "dev_blocker",
-            "task": str(one.id.task),
-            "plan_id": str(one.id.task.plan),
+            "task": str(escalation.id.task),
+            "plan_id": str(escalation.id.task.plan),
             "blocker": line.reason,
             "needs": line.recommendation or "a decision",
             "attempted": list(line.evidence) or [line.reason],
         }
     if line.goes_down:
-        return _resolution(one, line) if line.role in _RESOLVERS else None
+        return _build_resolution(escalation, line) if line.role in _RESOLVERS else None
     options = {"options": list(line.options)} if line.options else {}
     return {
         "type": "escalation",
@@ -130,24 +135,26 @@ def message_of(one: EscalationProgress, line: LogEntry) -> dict[str, Any] | None
     }
 
 
-def _resolution(one: EscalationProgress, line: LogEntry) -> dict[str, Any]:
+def _build_resolution(escalation: EscalationProgress, line: LogEntry) -> dict[str, Any]:
     resolvers = [
-        station.role for station in one.history if station.goes_down and station.role in _RESOLVERS
+        station.role
+        for station in escalation.history
+        if station.goes_down and station.role in _RESOLVERS
     ]
     return {
         "type": "escalation_resolution",
-        "original_escalation": str(one.id),
-        "decision": one.decision,
-        "rationale": (_first_down(one) or line).reason,
-        "action_items": list(one.instructions),
+        "original_escalation": str(escalation.id),
+        "decision": escalation.decision,
+        "rationale": (_find_deciding_station(escalation) or line).reason,
+        "action_items": list(escalation.instructions),
         "resolved_by": (resolvers[0] or Role.USER).value if resolvers else Role.USER.value,
     }
 
 
-def _first_down(one: EscalationProgress) -> LogEntry | None:
+def _find_deciding_station(escalation: EscalationProgress) -> LogEntry | None:
     """Return the station that decided: the levels below pass its reasons on."""
     decided = None
-    for station in one.history:
+    for station in escalation.history:
         if not station.goes_down:
             decided = None
         elif decided is None:
@@ -155,36 +162,38 @@ def _first_down(one: EscalationProgress) -> LogEntry | None:
     return decided
 
 
-def warning_of(one: EscalationProgress, late: Timeout) -> dict[str, Any] | None:
-    """Return the `escalation_timeout_warning` of a silent level; None for one it does not know."""
+def warning_of(escalation: EscalationProgress, late: Timeout) -> dict[str, Any] | None:
+    """Return the `escalation_timeout_warning` of a silent level; None for a level unknown to it."""
     if late.level not in _MAY_WARN:
         return None
     return {
         "type": "escalation_timeout_warning",
-        "original_escalation": str(one.id),
+        "original_escalation": str(escalation.id),
         "elapsed_seconds": late.elapsed_s,
         "current_level": late.level.value,
-        "agent_blocked": f"{name_in(one.origin, one.department)} (task {one.id.task})",
-        "recommended_action": recommended(one, late),
+        "agent_blocked": (
+            f"{name_in(escalation.origin, escalation.department)} (task {escalation.id.task})"
+        ),
+        "recommended_action": recommended(escalation, late),
     }
 
 
-def recommended(one: EscalationProgress, late: Timeout) -> str:
-    """Return what is to be done about a silent level."""
+def recommended(escalation: EscalationProgress, late: Timeout) -> str:
+    """Return the recommended action for a silent level."""
     if late.to is late.level:
-        return f"Remind {name_in(late.level, one.department)}: {one.owed}"
-    return f"Escalate to {name_in(late.to, one.department)}, who now holds it"
+        return f"Remind {name_in(late.level, escalation.department)}: {escalation.owed}"
+    return f"Escalate to {name_in(late.to, escalation.department)}, who now holds it"
 
 
 _RESOLVED = re.compile(r"resolve blocker\b")
 
 
 def resumes(name: EscalationId, subject: str, *, is_only: bool, is_of_plan: bool = False) -> bool:
-    """Return whether a commit carries on the task that is blocked.
+    """Return whether a commit continues the blocked task.
 
-    `is_only`: no other escalation of the plan waits for its Dev, so that a resolved blocker can be
-    no other.
-    `is_of_plan`: no Dev reported it, so that any work on the plan carries it on.
+    `is_only`: no other escalation of the plan waits for its Dev, so a resolved blocker can only be
+    this one.
+    `is_of_plan`: it was not reported by a Dev, so any work on the plan continues it.
     """
     if re.search(rf"\b{re.escape(str(name))}\b", subject):
         return True
@@ -195,68 +204,84 @@ def resumes(name: EscalationId, subject: str, *, is_only: bool, is_of_plan: bool
         return purpose.plan == name.task.plan
     if purpose.task:
         return purpose.task == name.task
-    found = GRAMMAR.fullmatch(subject)
+    match = GRAMMAR.fullmatch(subject)
     return (
         is_only
         and purpose.plan == name.task.plan
-        and bool(found and _RESOLVED.match(found["text"]))
+        and bool(match and _RESOLVED.match(match["text"]))
     )
 
 
 def opened(
-    said: EscalationRequest,
+    request: EscalationRequest,
     to: str,
     task: TaskRef,
-    one: EscalationProgress | None,
+    escalation: EscalationProgress | None,
     known: EscalationLog,
 ) -> dict[str, Any]:
-    """Return the line that reports a task as blocked; after the last round trip: to the user."""
+    """Return the line that reports a blocked task; after the last round trip, to the user."""
     is_over = (
-        one is not None and one.round_trips >= known.rules.max_round_trips and _may_reopen(one)
+        escalation is not None
+        and escalation.round_trips >= known.rules.max_round_trips
+        and _may_reopen(escalation)
     )
-    target = Role.USER if is_over or said.fails else None
-    move = "fail" if said.fails else ""
+    target = Role.USER if is_over or request.fails else None
+    move = "fail" if request.fails else ""
     if is_over:
         move = "stop"
     department = known.departments.get(str(task.plan), DEFAULT_DEPARTMENT)
-    path = path_of(role_of(said.agent), known.mode)
+    path = path_of(role_of(request.agent), known.mode)
     above = target or (path[1] if len(path) > 1 else Role.SENIOR)
-    attempt = one.attempt + int(_may_reopen(one)) if one else 1
-    return _line(said, "open", to or name_in(above, department)) | _given(mv=move, att=attempt)
+    attempt = escalation.attempt + int(_may_reopen(escalation)) if escalation else 1
+    return _line(request, "open", to or name_in(above, department)) | _given(mv=move, att=attempt)
 
 
-def raised(said: EscalationRequest, to: str, one: EscalationProgress | None) -> dict[str, Any]:
+def raised(
+    request: EscalationRequest, to: str, escalation: EscalationProgress | None
+) -> dict[str, Any]:
     """Return the line that hands an escalation to the next level up."""
-    above = one.above(one.holder) if one else None
-    target = to or (name_in(above, one.department) if one and above else Role.USER.value)
-    return _line(said, "escalated", target) | _given(att=one.attempt if one else None)
+    above = escalation.above(escalation.holder) if escalation else None
+    target = to or (
+        name_in(above, escalation.department) if escalation and above else Role.USER.value
+    )
+    return _line(request, "escalated", target) | _given(
+        att=escalation.attempt if escalation else None
+    )
 
 
-def resolved(said: EscalationRequest, to: str, one: EscalationProgress | None) -> dict[str, Any]:
+def resolved(
+    request: EscalationRequest, to: str, escalation: EscalationProgress | None
+) -> dict[str, Any]:
     """Return the line that decides, passes a decision on, or says that the task goes on."""
-    decision = (one.decision if one else "") or said.decision
-    attempt = _given(att=one.attempt if one else None)
-    if said.shown_by:
-        target = to or (name_in(one.path[1], one.department) if one else "senior")
-        return (
-            _line(said, "resolved", target)
-            | attempt
-            | {"res": decision or "none", "ref": said.shown_by}
-            | ({"mv": OVER} if said.is_over else {})
+    decision = (escalation.decision if escalation else "") or request.decision
+    attempt = _given(att=escalation.attempt if escalation else None)
+    if request.shown_by:
+        target = to or (
+            name_in(escalation.path[1], escalation.department) if escalation else "senior"
         )
-    below = name_in(one.below(one.holder), one.department) if one else "dev"
-    new = said.decision or decision
-    passed = _line(said._replace(decision=new), "escalated", to or below)
-    return passed | attempt | _given(dec=new, todo=list(said.instructions))
+        return (
+            _line(request, "resolved", target)
+            | attempt
+            | {"res": decision or "none", "ref": request.shown_by}
+            | ({"mv": OVER} if request.is_over else {})
+        )
+    below = (
+        name_in(escalation.below(escalation.holder), escalation.department) if escalation else "dev"
+    )
+    new = request.decision or decision
+    passed = _line(request._replace(decision=new), "escalated", to or below)
+    return passed | attempt | _given(dec=new, todo=list(request.instructions))
 
 
 def called(
-    spelled: str, one: EscalationProgress | None, name: EscalationId, known: EscalationLog
+    spelled: str, escalation: EscalationProgress | None, name: EscalationId, known: EscalationLog
 ) -> str:
     """Return a speaker's name in the department of the task: `senior` may mean `fe-senior`."""
     role = role_of(spelled)
     department = (
-        one.department if one else known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
+        escalation.department
+        if escalation
+        else known.departments.get(str(name.task.plan), DEFAULT_DEPARTMENT)
     )
     return (
         spelled
@@ -265,62 +290,68 @@ def called(
     )
 
 
-def _may_reopen(one: EscalationProgress) -> bool:
-    return one.is_told or one.standing is EscalationStage.RESOLVED
+def _may_reopen(escalation: EscalationProgress) -> bool:
+    return escalation.is_told or escalation.standing is EscalationStage.RESOLVED
 
 
 _BEYOND = "beyond the authority of whoever asks"
 _WITHIN = "within the authority of whoever decides"
 
 
-def _line(said: EscalationRequest, state: str, target: str) -> dict[str, Any]:
+def _line(request: EscalationRequest, state: str, target: str) -> dict[str, Any]:
     line = {
-        "agent": said.agent,
-        "reason": said.reason or said.decision or "as decided",
-        "sb": said.boundary or (_WITHIN if said.decision or said.shown_by else _BEYOND),
+        "agent": request.agent,
+        "reason": request.reason or request.decision or "as decided",
+        "sb": request.boundary or (_WITHIN if request.decision or request.shown_by else _BEYOND),
         "tgt": target,
-        "sev": said.severity,
+        "sev": request.severity,
         "st": state,
     }
-    return line | _given(ev=list(said.evidence), rec=said.recommendation, opts=list(said.options))
+    return line | _given(
+        ev=list(request.evidence), rec=request.recommendation, opts=list(request.options)
+    )
 
 
 def _given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
 
 
-def timed_out(one: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]:
-    """Return the line that hands up what a level is silent about, or reminds it; `dt`: when."""
-    silent = name_in(late.level, one.department)
+def timed_out(escalation: EscalationProgress, late: Timeout, dt: str) -> dict[str, Any]:
+    """Return the line that hands up after silence, or reminds the silent level; `dt`: when."""
+    silent = name_in(late.level, escalation.department)
     is_reminder = late.to is late.level
-    asker = one.below(one.holder) if one.holder is not one.origin else one.path[1]
+    asker = (
+        escalation.below(escalation.holder)
+        if escalation.holder is not escalation.origin
+        else escalation.path[1]
+    )
     return {
-        "id": str(one.id),
+        "id": str(escalation.id),
         "dt": dt,
-        "agent": name_in(asker, one.department) if is_reminder else silent,
+        "agent": name_in(asker, escalation.department) if is_reminder else silent,
         "reason": f"{silent} was silent for {late.elapsed_s} s",
         "sb": "timeout protection: silence decides nothing",
-        "tgt": name_in(late.to, one.department),
-        "sev": one.severity,
+        "tgt": name_in(late.to, escalation.department),
+        "sev": escalation.severity,
         "st": "escalated",
         "att": late.attempt,
         "mv": "remind" if is_reminder else "timeout",
-        "rec": recommended(one, late),
+        "rec": recommended(escalation, late),
     }
 
 
-def resumed(one: EscalationProgress, commit: str, dt: str) -> dict[str, Any]:
-    """Return the line that ends an escalation, as a commit shows that it goes on, at `dt`."""
+def resumed(escalation: EscalationProgress, commit: str, dt: str) -> dict[str, Any]:
+    """Return the line that ends an escalation because a commit continues the task; `dt`: when."""
     return {
-        "id": str(one.id),
+        "id": str(escalation.id),
         "dt": dt,
-        "agent": name_in(one.origin, one.department),
+        "agent": name_in(escalation.origin, escalation.department),
         "reason": "the task goes on",
         "sb": "seen in a commit",
-        "tgt": name_in(one.path[1], one.department),
-        "sev": one.severity,
+        "tgt": name_in(escalation.path[1], escalation.department),
+        "sev": escalation.severity,
         "st": "resolved",
-        "att": one.attempt,
-        "res": one.decision or "as claimed",
+        "att": escalation.attempt,
+        "res": escalation.decision or "as claimed",
         "ref": commit,
     }

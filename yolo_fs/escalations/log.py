@@ -1,9 +1,10 @@
-"""What the log of a phase's escalations says, line by line: who turned to whom, when and with what;
-and the state of one escalation: who holds it, since when, what is owed, and how it came there.
-Pure.
+"""Lines of a phase's escalation log, and the state of one escalation. Pure.
 
-Whatever is written is read: a line that cannot be timed, or names a role that nobody knows, is a
-finding and still a station, for an escalation is never lost. See docs/dev/sources.md#document-002.
+A line says who turned to whom, when and with what. The state says who holds the escalation, since
+when, what is owed, and how it got there.
+
+Everything that was written is read: a line without a valid time, or with an unknown role, is a
+finding but still a station, since no escalation may get lost. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -38,24 +39,23 @@ class EscalationLog:
     lines: Sequence[Mapping[str, Any]] = ()
     """The lines of `escalation.jsonl`, oldest first: the truth."""
     entries: Sequence[Mapping[str, Any]] = ()
-    """`escalations` of the execution state: counts where the log says nothing of an escalation."""
+    """`escalations` of the execution state: used for an escalation that the log does not have."""
     written_at: datetime | None = None
-    """When the log was last written: no line of it is younger, whatever the line says."""
+    """When the log was last written: no line counts as later, whatever time it states."""
     departments: Mapping[str, Dept] = field(default_factory=dict)
     """Plan → its department."""
     numbers: Sequence[int] = ()
-    """Line number of each line, where lines between them could not be read; else they are counted.
-    """
+    """Line number of each line, if unreadable lines lie between them; otherwise counted."""
 
 
 def logged(facts: PhaseFacts) -> EscalationLog:
     """Return what the committed artifacts of a phase say of its escalations."""
     filed = facts.of_kind("escalation")
-    at_s = max((one.at_s for one in filed), default=0)
+    at_s = max((artifact.at_s for artifact in filed), default=0)
     return EscalationLog(
         mode=mode_of(several=facts.switches.several_departments),
         rules=facts.switches.config.escalation,
-        lines=tuple(line for one in filed for line in one.lines),
+        lines=tuple(line for artifact in filed for line in artifact.lines),
         entries=entries_in(facts.execution_state()),
         written_at=datetime.fromtimestamp(at_s, UTC) if at_s else None,
         departments=departments_of(facts),
@@ -77,7 +77,7 @@ def departments_of(facts: PhaseFacts) -> dict[str, Dept]:
 
 
 def role_of(spelled: object) -> Role | None:
-    """Return the role that a name means anywhere: `fe-dev`, `Dev`, `yolo-dev`, `dev-1` are Devs."""
+    """Return the role of a name in any spelling: `fe-dev`, `Dev`, `yolo-dev`, `dev-1` are Devs."""
     return _role_of(str(spelled))
 
 
@@ -93,19 +93,19 @@ _OUTSIDE = {"user": Role.USER, "go.md": Role.USER, "go": Role.USER}
 
 
 OVER = "over"
-"""Move of a line that ends what a Senior or a Lead reported: the loop that it was about is over."""
+"""Move of a line that ends what a Senior or a Lead reported, because its loop is over."""
 
 
 class LogEntry(NamedTuple):
-    """One line of the log, taken apart."""
+    """One parsed line of the log."""
 
     number: int
     """Line number from 1; 0 for an entry of the execution state."""
     id: EscalationId
     dt: str
-    """Moment as written."""
+    """Time as written."""
     at: datetime | None
-    """The same as a moment; None when it is none, or has no zone."""
+    """Parsed time; None if it is invalid or has no zone."""
     agent: str
     role: Role | None
     target: str
@@ -121,10 +121,10 @@ class LogEntry(NamedTuple):
     recommendation: str = ""
     options: tuple[str, ...] = ()
     decision: str = ""
-    """On its way down, or as resolved."""
+    """The decision, on its way down or final."""
     instructions: tuple[str, ...] = ()
     shown_by: str = ""
-    """What shows that the task goes on."""
+    """Evidence that the task goes on."""
 
     @property
     def goes_down(self) -> bool:
@@ -133,16 +133,16 @@ class LogEntry(NamedTuple):
 
 
 def stations(known: EscalationLog) -> Iterator[LogEntry]:
-    """Yield the lines that name an escalation, in the order of the log, that of events."""
+    """Yield the lines that name an escalation, in log order, which is the order of events."""
     numbers = known.numbers or range(1, len(known.lines) + 1)
     for number, line in zip(numbers, known.lines, strict=True):
-        found = EscalationId.parse(str(line.get("id")))
-        if found:
-            yield station(number, found, line)
+        name = EscalationId.parse(str(line.get("id")))
+        if name:
+            yield station(number, name, line)
 
 
 def station(number: int, name: EscalationId, line: Mapping[str, Any]) -> LogEntry:
-    """Return a line taken apart."""
+    """Return a parsed line."""
     attempt = line.get("att")
     return LogEntry(
         number=number,
@@ -168,7 +168,7 @@ def station(number: int, name: EscalationId, line: Mapping[str, Any]) -> LogEntr
 
 
 def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> LogEntry:
-    """Return the one station that an entry of the execution state tells of: who, and since when."""
+    """Return the single station in an entry of the execution state: who, and since when."""
     since = str(entry.get("last_escalated_at") or entry.get("escalated_at") or "")
     is_over = entry.get("status") == "resolved"
     return LogEntry(
@@ -187,21 +187,21 @@ def of_entry(name: EscalationId, entry: Mapping[str, Any]) -> LogEntry:
     )
 
 
-def by_id(found: Iterable[LogEntry]) -> dict[EscalationId, list[LogEntry]]:
-    """Return the stations of each escalation, in the order in which they were first named."""
+def by_id(entries: Iterable[LogEntry]) -> dict[EscalationId, list[LogEntry]]:
+    """Return the stations of each escalation, ordered by when it was first named."""
     grouped: dict[EscalationId, list[LogEntry]] = {}
-    for one in found:
-        grouped.setdefault(one.id, []).append(one)
+    for entry in entries:
+        grouped.setdefault(entry.id, []).append(entry)
     return grouped
 
 
 class EscalationStage(StrEnum):
-    """How an escalation stands."""
+    """Stage of an escalation."""
 
     RISING = "rising"
-    """Somebody is asked."""
+    """A level is asked."""
     DESCENDING = "descending"
-    """It is decided, and the decision is on its way to whoever is blocked."""
+    """It is decided, and the decision is on its way to the blocked agent."""
     STOPPED = "stopped"
     """The round trips are used up: only the user's decision ends it."""
     RESOLVED = "resolved"
@@ -209,37 +209,37 @@ class EscalationStage(StrEnum):
 
 
 class EscalationProgress(NamedTuple):
-    """How one escalation stands."""
+    """State of one escalation."""
 
     id: EscalationId
     department: Dept
     severity: str
     standing: EscalationStage
     path: tuple[Role, ...]
-    """Its levels, from whoever reported it to the user."""
+    """Its levels, from the reporter up to the user."""
     holder: Role
-    """Whose move it is."""
+    """Whose turn it is."""
     attempt: int
     """How many times the task was reported as blocked."""
     round_trips: int
-    """Times that it went up and came back."""
+    """How often it went up and came back."""
     opened_at: datetime
     since: datetime
     """When the holder got it."""
     deadline: datetime | None
-    """When it is handed up, or reminded of, if the holder is silent; None where nothing is due."""
+    """When it is handed up, or the silent holder reminded; None if nothing is due."""
     reminded: bool
-    """The holder was silent, and nobody above may be asked: that was told, and is told once."""
+    """The holder was silent and no level above may be asked; a reminder is sent only once."""
     decision: str
     instructions: tuple[str, ...]
     history: tuple[LogEntry, ...]
-    """The stations that counted, level by level."""
+    """The accepted stations, level by level."""
     asks_owner: bool = True
     """Whether the level above the Architect is asked when it is silent."""
     claimed: bool = False
-    """Somebody wrote that it is resolved, and nothing shows yet that the task goes on."""
+    """It was reported as resolved, but nothing shows yet that the task goes on."""
     findings: tuple[Finding, ...] = ()
-    """Lines about it that did not count, or that cannot be timed."""
+    """Lines about it that were ignored, or that have no valid time."""
 
     @property
     def is_open(self) -> bool:
@@ -248,39 +248,39 @@ class EscalationProgress(NamedTuple):
 
     @property
     def origin(self) -> Role:
-        """Who is blocked."""
+        """The blocked role."""
         return self.path[0]
 
     @property
     def is_told(self) -> bool:
-        """Whether whoever is blocked knows how to go on, and nothing shows yet that it does."""
+        """Whether the blocked agent knows how to go on, and nothing shows yet that it does."""
         return self.standing is EscalationStage.DESCENDING and self.holder is self.origin
 
     @property
     def last_round(self) -> tuple[LogEntry, ...]:
         """The stations since it was last reported."""
-        opened = [number for number, one in enumerate(self.history) if one.state == "open"]
+        opened = [number for number, entry in enumerate(self.history) if entry.state == "open"]
         return self.history[opened[-1] :] if opened else self.history
 
     @property
     def question(self) -> str:
-        """What was asked at first: a level that hands it up gives reasons of its own."""
-        return next((one.reason for one in self.last_round if one.reason), "")
+        """The first question: each level that hands it up adds reasons of its own."""
+        return next((entry.reason for entry in self.last_round if entry.reason), "")
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options that were last named to whoever decides."""
-        return next((one.options for one in reversed(self.last_round) if one.options), ())
+        """The options named last to the level that decides."""
+        return next((entry.options for entry in reversed(self.last_round) if entry.options), ())
 
     @property
     def recommendation(self) -> str:
-        """What whoever asked last would do; empty where nobody says."""
-        told = (one.recommendation for one in reversed(self.last_round))
-        return next(filter(None, told), "")
+        """Recommendation of the level that asked last; empty if it gave none."""
+        recommendations = (entry.recommendation for entry in reversed(self.last_round))
+        return next(filter(None, recommendations), "")
 
     @property
     def agent(self) -> str:
-        """Name of whoever has to move, such as `fe-senior`."""
+        """Name of the agent whose turn it is, such as `fe-senior`."""
         return name_in(self.holder, self.department)
 
     @property
@@ -294,21 +294,21 @@ class EscalationProgress(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Name of the holder's turn, so that it is timed once."""
+        """Key of the holder's turn, so that each turn is timed once."""
         return f"{self.id}#{len(self.history)}"
 
     @property
     def owed(self) -> str:
-        """What is owed next, in the words of the round trip; nothing once it is over."""
+        """What is owed next, in the words of the round trip; empty once it is over."""
         if not self.is_open:
             return ""
         rows = UPWARD if self.standing is EscalationStage.RISING else DOWNWARD
         role = Role.GO if self.holder is Role.USER else self.holder
-        said = next((row.action for row in rows if row.role is role), "Passes the resolution on")
+        action = next((row.action for row in rows if row.role is role), "Passes the resolution on")
         return (
             f"stopped after {self.round_trips} round trips: decide"
             if self.standing is EscalationStage.STOPPED
-            else said
+            else action
         )
 
     def above(self, role: Role) -> Role | None:
@@ -321,41 +321,41 @@ class EscalationProgress(NamedTuple):
         return self.path[max(0, self.path.index(role) - 1)] if role in self.path else self.origin
 
 
-def as_json(one: EscalationProgress) -> dict[str, Any]:
-    """Return an escalation with every station that it came by."""
+def as_json(escalation: EscalationProgress) -> dict[str, Any]:
+    """Return an escalation with all of its stations."""
     return {
-        "id": str(one.id),
-        "task": str(one.id.task),
-        "department": one.department.value,
-        "severity": one.severity,
-        "standing": one.standing.value,
-        "holder": one.agent if one.is_open else "",
-        "path": [role.value for role in one.path],
-        "opened_at": iso(one.opened_at.timestamp()),
-        "since": iso(one.since.timestamp()),
-        "deadline": iso(one.deadline.timestamp()) if one.deadline else "",
-        "attempt": one.attempt,
-        "round_trips": one.round_trips,
-        "owed": one.owed,
-        "decision": one.decision,
-        "action_items": list(one.instructions),
-        "history": [_station(each) for each in one.history],
+        "id": str(escalation.id),
+        "task": str(escalation.id.task),
+        "department": escalation.department.value,
+        "severity": escalation.severity,
+        "standing": escalation.standing.value,
+        "holder": escalation.agent if escalation.is_open else "",
+        "path": [role.value for role in escalation.path],
+        "opened_at": iso(escalation.opened_at.timestamp()),
+        "since": iso(escalation.since.timestamp()),
+        "deadline": iso(escalation.deadline.timestamp()) if escalation.deadline else "",
+        "attempt": escalation.attempt,
+        "round_trips": escalation.round_trips,
+        "owed": escalation.owed,
+        "decision": escalation.decision,
+        "action_items": list(escalation.instructions),
+        "history": [_describe_station(each) for each in escalation.history],
     }
 
 
-def _station(one: LogEntry) -> dict[str, Any]:
-    said = {
-        "line": one.number,
-        "dt": one.dt,
-        "agent": one.agent,
-        "to": one.target,
-        "st": one.state,
-        "move": one.move,
-        "reason": one.reason,
-        "evidence": list(one.evidence),
-        "recommendation": one.recommendation,
-        "options": list(one.options),
-        "decision": one.decision,
-        "shown_by": one.shown_by,
+def _describe_station(entry: LogEntry) -> dict[str, Any]:
+    fields = {
+        "line": entry.number,
+        "dt": entry.dt,
+        "agent": entry.agent,
+        "to": entry.target,
+        "st": entry.state,
+        "move": entry.move,
+        "reason": entry.reason,
+        "evidence": list(entry.evidence),
+        "recommendation": entry.recommendation,
+        "options": list(entry.options),
+        "decision": entry.decision,
+        "shown_by": entry.shown_by,
     }
-    return {key: value for key, value in said.items() if value}
+    return {key: value for key, value in fields.items() if value}

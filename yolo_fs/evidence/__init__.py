@@ -1,1 +1,1 @@
-"""The facts of a phase in the order of the branch, and what each verdict judges."""
+"""The facts of a phase in branch order, and what each verdict judges."""

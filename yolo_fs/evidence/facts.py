@@ -1,9 +1,8 @@
-"""What is known of one phase: committed artifacts, commits, settings; and whether "complete" is
-true. The fold reads nothing else. Pure.
+"""Facts of one phase: committed artifacts, commits, settings; whether "complete" is true. Pure.
 
-A summary counts only when its commits exist, touch the plan, and its tests agree. Evidence that
-says FAIL outweighs whatever else says that a step or a phase is done: no skip and no sign-off goes
-past it. See docs/dev/sources.md#document-002.
+The fold reads nothing else. A summary counts only when its commits exist, touch the plan, and its
+tests agree. A FAIL outweighs every claim that a step or a phase is done: no skip and no sign-off
+overrides it. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -28,22 +27,24 @@ _Answer = TypeVar("_Answer")
 
 
 NOWHERE = -1
-"""Position of what the branch does not have. All others count its first parents from 0 on: what a
-merge brings has the position of the merge, and what came later has a greater one."""
+"""Position of what the branch does not have.
+All others count its first parents from 0 on: what a merge brings has the position of the merge, and
+what came later has a greater one.
+"""
 
 
 class Filed(NamedTuple):
-    """One artifact as the branch has it."""
+    """One artifact as committed on the branch."""
 
     place: Place
     lines: tuple[Mapping[str, Any], ...]
     """Its records; one for a document."""
     valid: bool
-    """Whether it passes the protocol. The daemon commits nothing else, people may."""
+    """Whether it passes the protocol. The daemon commits only valid ones; people may commit any."""
     commit: str = ""
     """The commit that gave it this content; empty when unknown."""
     at_s: int = 0
-    """When that commit was made, seconds since the epoch."""
+    """Time of that commit, seconds since the epoch."""
     position: int = NOWHERE
     """Place of that commit in the order of the branch."""
 
@@ -62,13 +63,13 @@ class SourceCommit(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One content that a commit gave a file."""
+    """One content of a file, as given by a commit."""
 
     lines: tuple[Mapping[str, Any], ...]
     at_s: int
     """When, seconds since the epoch."""
     order: int
-    """Length of the longest way from the commit to a root: clocks do not tell what came later."""
+    """Length of the longest path from the commit to a root: clocks do not tell what came later."""
     position: int = NOWHERE
     """Place of the commit in the order of the branch."""
 
@@ -82,7 +83,7 @@ class Work(NamedTuple):
     position: int = NOWHERE
     """Place of the commit in the order of the branch."""
     files: frozenset[str] = frozenset()
-    """Paths that it changed; what is not known touches whatever the plan names."""
+    """Paths that it changed; if unknown, it counts as touching whatever the plan names."""
     commit: str = ""
 
 
@@ -104,8 +105,10 @@ class Switches(NamedTuple):
 
     @property
     def departments(self) -> tuple[Dept, ...]:
-        """The active departments, backend first: those whose flags are on, of them those that the
-        Owner needs; the workflow only orders them.
+        """The active departments, backend first.
+
+        These are the departments whose flags are on, limited to those that the Owner needs. The
+        workflow only orders them.
         """
         wanted = self.config.departments
         active = tuple(row.name for row in WORKING if wanted.get(row.name, row.is_default))
@@ -113,9 +116,13 @@ class Switches(NamedTuple):
         return needed or active or (DEFAULT_DEPARTMENT,)
 
     def of_phase(self, filed: Iterable[Filed]) -> Switches:
-        """Return what holds in a phase with these artifacts: as its Owner's last review says."""
-        reviews = (one for one in filed if one.valid and one.place.artifact.kind == _REVIEW)
-        lines = [line for one in reviews for line in one.lines]
+        """Return the switches of a phase with these artifacts, after its Owner's last review."""
+        reviews = (
+            artifact
+            for artifact in filed
+            if artifact.valid and artifact.place.artifact.kind == _REVIEW
+        )
+        lines = [line for review in reviews for line in review.lines]
         if not lines:
             return self._replace(needed=frozenset(), order=())
         order, needed = (
@@ -132,7 +139,7 @@ class Switches(NamedTuple):
 
 @dataclass(frozen=True)
 class PhaseFacts:
-    """Everything that a rule may know of a phase; never changed once it is made."""
+    """Immutable facts of a phase: all that a rule may read."""
 
     phase: PhaseId
     filed: tuple[Filed, ...]
@@ -141,8 +148,9 @@ class PhaseFacts:
     commits: Mapping[str, SourceCommit] = field(default_factory=dict)
     """Hash as a summary spells it → the commit, where the branch contains it."""
     task_commits: Mapping[str, str] = field(default_factory=dict)
-    """`NN-MM/Tk` → the commit whose subject names that task; with the department in front
-    (`frontend 01-01/T1`) where two have a plan of that number."""
+    """`NN-MM/Tk` → the commit whose subject names that task.
+    The department is put in front (`frontend 01-01/T1`) where two have a plan of that number.
+    """
     undone: Mapping[str, str] = field(default_factory=dict)
     """The same names → the commit that reverted what did the task."""
     handed_over: str = ""
@@ -154,13 +162,13 @@ class PhaseFacts:
     signed_off_at: int = NOWHERE
     """Place of that commit in the order of the branch."""
     versions: Mapping[str, Sequence[Version]] = field(default_factory=dict)
-    """Path of an artifact of a loop that goes on → its versions, oldest first."""
+    """Path of an artifact of a running loop → its versions, oldest first."""
     unread: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Path → the places of those of its versions whose contents this clone does not have."""
     work: tuple[Work, ...] = ()
     """The source commits of the plans, oldest first."""
     at_s: int = 0
-    """When the commit was made that the facts are of, seconds since the epoch."""
+    """Time of the commit that the facts describe, seconds since the epoch."""
     home: str = PLANNING_ROOT
     """Where the phases in force live: the planning tree, or its active milestone."""
 
@@ -170,29 +178,29 @@ class PhaseFacts:
         return f"{self.home}/phases/{self.phase}"
 
     def with_filed(self, *fresh: Filed) -> PhaseFacts:
-        """Return the facts as they are once the branch has these artifacts as well."""
-        paths = {one.place.path for one in fresh}
-        before = (one for one in self.filed if one.place.path not in paths)
+        """Return the facts with these artifacts added."""
+        paths = {filed.place.path for filed in fresh}
+        before = (filed for filed in self.filed if filed.place.path not in paths)
         return replace(self, filed=(*before, *fresh))
 
     def of_kind(self, kind: str, department: Dept | None = None) -> tuple[Filed, ...]:
         """Return the valid artifacts of a kind, of one department or of all, ordered by path."""
-        found = self._valid_by_kind.get(kind, ())
+        artifacts = self._valid_by_kind.get(kind, ())
         if department is None:
-            return tuple(found)
-        return tuple(filed for filed in found if filed.place.department == department)
+            return tuple(artifacts)
+        return tuple(filed for filed in artifacts if filed.place.department == department)
 
     def has_any(self, kinds: Set[str]) -> bool:
-        """Return whether there is a valid artifact of one of some kinds."""
+        """Return whether there is a valid artifact of any of the kinds."""
         return not kinds.isdisjoint(self._valid_by_kind)
 
     @cached_property
     def _valid_by_kind(self) -> dict[str, list[Filed]]:
-        found: dict[str, list[Filed]] = {}
+        by_kind: dict[str, list[Filed]] = {}
         for filed in sorted(self.filed, key=lambda filed: filed.place.path):
             if filed.valid:
-                found.setdefault(filed.place.artifact.kind, []).append(filed)
-        return found
+                by_kind.setdefault(filed.place.artifact.kind, []).append(filed)
+        return by_kind
 
     @cached_property
     def plans(self) -> tuple[Plan, ...]:
@@ -208,7 +216,7 @@ class PhaseFacts:
         return {}
 
     def ask(self, rule: Callable[[PhaseFacts], _Answer]) -> _Answer:
-        """Return what a rule says of these facts; it is asked once, since they never change."""
+        """Return a rule's result for these facts. It is cached, since they never change."""
         if rule not in self._answers:
             self._answers[rule] = rule(self)
         answer: _Answer = self._answers[rule]
@@ -216,17 +224,23 @@ class PhaseFacts:
 
     @cached_property
     def asks_time(self) -> bool:
-        """Whether anything that follows depends on when the commit of the facts was made: an agent
-        waits for an answer, or nothing of the phase has a time of its own.
+        """Whether derived data depends on the time of the facts' commit.
+
+        It does when an agent waits for an answer, or when nothing in the phase has a time of its
+        own.
         """
         waits = any(map(is_blocking, self.lines_of("research")))
-        return waits or not any(one.at_s for one in self.filed if one.commit and one.place.phase)
+        return waits or not any(
+            filed.at_s for filed in self.filed if filed.commit and filed.place.phase
+        )
 
     def execution_state(self) -> Mapping[str, Any]:
         """Return the committed execution state of this phase; empty when there is none."""
-        filed = sorted(self.of_kind("execution-state"), key=lambda one: one.place.phase is None)
+        filed = sorted(
+            self.of_kind("execution-state"), key=lambda artifact: artifact.place.phase is None
+        )
         number = int(self.phase.number)
-        lines = (line for one in filed for line in one.lines)
+        lines = (line for artifact in filed for line in artifact.lines)
         return next((line for line in lines if line.get("phase") == number), {})
 
 
@@ -255,9 +269,12 @@ def is_blocking(request: Mapping[str, Any]) -> bool:
 def plans_in(filed: Iterable[Filed]) -> tuple[Plan, ...]:
     """Return the plans among artifacts, in the order of their ids."""
     plans = (
-        _plan(one)
-        for one in filed
-        if one.valid and one.place.artifact.kind == "plan" and one.lines and one.place.plan
+        _plan(artifact)
+        for artifact in filed
+        if artifact.valid
+        and artifact.place.artifact.kind == "plan"
+        and artifact.lines
+        and artifact.place.plan
     )
     return tuple(sorted(plans, key=lambda plan: plan.id))
 
@@ -270,8 +287,9 @@ def plans_of(facts: PhaseFacts, department: Dept | None = None) -> tuple[Plan, .
 
 
 def is_work_of(work: Work, department: Dept, plans: Iterable[Plan]) -> bool:
-    """Return whether a source commit is of a department: two may have plans of one number, and then
-    the files tell whose it is.
+    """Return whether a source commit belongs to a department.
+
+    Two departments may have plans of one number; then the changed files decide.
     """
     named = [plan for plan in plans if str(plan.id) == work.plan]
     if len({plan.department for plan in named}) > 1 and work.files:
@@ -302,23 +320,23 @@ def _plan(filed: Filed) -> Plan:
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """Return the texts of a list, leaving out what is none."""
+    """Return the strings in a list; other items are ignored."""
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 def all_present(lines: Iterable[Mapping[str, Any]], key: str) -> bool:
-    """Return whether there are lines and each says something under `key`."""
+    """Return whether there are lines and each has a value under `key`."""
     listed = list(lines)
     return bool(listed) and all(line.get(key) for line in listed)
 
 
 class PlanStanding(StrEnum):
-    """How far a plan is."""
+    """Progress of a plan."""
 
     PENDING = "pending"
     """No summary yet, no task committed."""
     RUNNING = "running"
-    """Some task is committed."""
+    """At least one task is committed."""
     CLAIMED = "claimed"
     """The summary says complete, the evidence does not."""
     COMPLETE = "complete"
@@ -336,11 +354,11 @@ class TaskProgress(NamedTuple):
     commit: str
     """The commit whose subject names it; empty while there is none."""
     layer: int
-    """Tasks of one layer may be done at once; layer 1 needs nothing. 0: they run in a circle."""
+    """Tasks of one layer can be done in parallel; layer 1 depends on nothing. 0: a cycle."""
 
 
 class PlanStatus(NamedTuple):
-    """One plan and what proves it."""
+    """One plan and its evidence."""
 
     id: PlanId
     department: Dept
@@ -349,7 +367,7 @@ class PlanStatus(NamedTuple):
     standing: PlanStanding
     tasks: tuple[TaskProgress, ...]
     missing: tuple[str, ...]
-    """What a claim lacks, sentence by sentence."""
+    """What a claim lacks, one sentence each."""
     blocked_by: tuple[str, ...]
     """Plans that must be complete first and are not."""
     commit: str
@@ -357,19 +375,19 @@ class PlanStatus(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether nobody has to work on it any more."""
+        """Whether no more work on it is needed."""
         return self.standing is PlanStanding.COMPLETE
 
 
 def plan_progress(facts: PhaseFacts, department: Dept | None = None) -> tuple[PlanStatus, ...]:
-    """Return how far each plan of the phase is, in the order of their ids."""
-    every = facts.ask(_every_plan)
+    """Return the progress of each plan of the phase, ordered by id."""
+    every = facts.ask(_list_plan_statuses)
     if department is None:
         return every
-    return tuple(one for one in every if one.department == department)
+    return tuple(status for status in every if status.department == department)
 
 
-def _every_plan(facts: PhaseFacts) -> tuple[PlanStatus, ...]:
+def _list_plan_statuses(facts: PhaseFacts) -> tuple[PlanStatus, ...]:
     standing = {(plan.department, str(plan.id)): _standing(facts, plan) for plan in facts.plans}
     return tuple(
         PlanStatus(
@@ -388,63 +406,62 @@ def _every_plan(facts: PhaseFacts) -> tuple[PlanStatus, ...]:
 
 
 def layers(tasks: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """Return task ids in layers that can be done at once, in file order; empty when they run in a
-    circle.
+    """Return task ids in layers that can be done in parallel, in file order; empty for a cycle.
 
-    Unknown dependencies are left out.
+    Unknown dependencies are ignored.
     """
     order = {name: position for position, name in enumerate(tasks)}
     graph = TopologicalSorter(
         {name: [need for need in needs if need in tasks] for name, needs in tasks.items()}
     )
-    found = []
+    ready_layers = []
     try:
         graph.prepare()
     except CycleError:
         return ()
     while graph.is_active():
         ready = sorted(graph.get_ready(), key=order.__getitem__)
-        found.append(tuple(ready))
+        ready_layers.append(tuple(ready))
         graph.done(*ready)
-    return tuple(found)
+    return tuple(ready_layers)
 
 
 def _tasks(facts: PhaseFacts, plan: Plan) -> tuple[TaskProgress, ...]:
     named = {str(task.get("id")): texts(task.get("td")) for task in plan.tasks}
     layer_of = {name: number for number, layer in enumerate(layers(named), 1) for name in layer}
-    found = []
+    tasks = []
     for task in plan.tasks:
         ref = TaskRef.parse(f"{plan.id}/{task.get('id')}")
         if ref:
             layer = layer_of.get(str(task.get("id")), 0)
             commit = commit_of_task(facts, plan, task)
-            found.append(TaskProgress(ref, str(task.get("a", "")), commit, layer))
-    return tuple(found)
+            tasks.append(TaskProgress(ref, str(task.get("a", "")), commit, layer))
+    return tuple(tasks)
 
 
 def commit_of_task(facts: PhaseFacts, plan: Plan, task: Mapping[str, Any]) -> str:
-    """Return the commit that did a task; empty while there is none.
+    """Return the commit that completed a task; empty while there is none.
 
-    A task whose files are artifacts, as of UI/UX, is done by the commits of these.
+    A task whose files are artifacts, as in UI/UX, is completed by the commits of these.
     """
     named = facts.task_commits.get(key_of_task(facts.plans, plan, str(task.get("id"))), "")
     files = texts(task.get("f"))
     if named or not files:
         return named
-    filed = facts.ask(_valid_by_path)
+    filed = facts.ask(_map_valid_by_path)
     made = [filed.get(path) for path in files]
     return made[-1].commit if all(made) and made[-1] else ""
 
 
 def key_of_task(plans: Iterable[Plan], plan: Plan, task: str) -> str:
-    """Return what names a task in `PhaseFacts.task_commits`."""
+    """Return the key of a task in `PhaseFacts.task_commits`."""
     departments = {each.department for each in plans if each.id == plan.id}
     whose = f"{plan.department} " if len(departments) > 1 else ""
     return f"{whose}{plan.id}/{task}"
 
 
-def _valid_by_path(facts: PhaseFacts) -> Mapping[str, Filed]:
-    return {one.place.path: one for one in facts.filed if one.valid}
+def _map_valid_by_path(facts: PhaseFacts) -> Mapping[str, Filed]:
+    return {filed.place.path: filed for filed in facts.filed if filed.valid}
 
 
 def _blockers(
@@ -452,7 +469,7 @@ def _blockers(
     plan: Plan,
     standing: Mapping[tuple[Dept, str], tuple[PlanStanding, tuple[str, ...]]],
 ) -> tuple[str, ...]:
-    """Return the plans that a plan waits for; its own department's, where two have one number."""
+    """Return the plans that a plan waits for; where two share a number, its own department's."""
     by_name: dict[str, list[PlanStanding]] = {}
     for (department, name), (how_far, _) in standing.items():
         if department == plan.department or (plan.department, name) not in standing:
@@ -483,7 +500,7 @@ def _standing(facts: PhaseFacts, plan: Plan) -> tuple[PlanStanding, tuple[str, .
 
 
 def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a summary that says complete does not prove."""
+    """Yield the evidence that a summary which says complete lacks."""
     done, total = summary.get("tc"), summary.get("tt")
     if done != total:
         yield f"the summary counts {done} of {total} tasks"
@@ -503,9 +520,9 @@ def _lacking(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Itera
 
 
 def touches_nothing(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> bool:
-    """Return whether the commits that a summary names are there, and none is of its plan."""
-    found = (facts.commits.get(name) for name in texts(summary.get("ch")))
-    touched = {path for commit in found if commit for path in commit.files}
+    """Return whether the commits named by a summary exist but none touches its plan."""
+    commits = (facts.commits.get(name) for name in texts(summary.get("ch")))
+    touched = {path for commit in commits if commit for path in commit.files}
     return bool(plan.files and touched) and not touches(plan.files, touched)
 
 
@@ -519,7 +536,7 @@ def touches(wanted: Set[str], touched: Set[str]) -> bool:
 
 
 def _test_doubts(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Yield where the summary's word on its tests and the recorded results part."""
+    """Yield where the summary's claims about tests contradict the recorded results."""
     results = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
     green = [line for line in results if line.get("phase") == "green"]
     if any(line.get("fl") for line in green[-1:]):
@@ -543,43 +560,48 @@ class Failure:
 
 
 OWNERS_DECISION = "owner"
-"""In place of a step: what the Owner decided of the phase as a whole."""
+"""Pseudo-step for the Owner's decision on the phase as a whole."""
 
 _VERDICTS = (
     ("qa", "verification", "verification says FAIL"),
     ("qa", "qa-code", "qa-code says FAIL"),
     ("security", "security-audit", "security says FAIL: the user decides"),
 )
-"""Key of the step, kind of its verdict, and how its failure is told."""
+"""Key of the step, kind of its verdict, and the text that reports its failure."""
 
 
 def failures_of(
     facts: PhaseFacts, step: str = "", department: Dept | None = None
 ) -> Iterator[Failure]:
-    """Yield what fails: of one step, or of the whole phase; of one department, or of all."""
+    """Yield the failures of one step or of the whole phase, of one department or of all."""
     for key, kind, what in _VERDICTS:
         for filed in facts.of_kind(kind, department) if step in ("", key) else ():
             for number, line in enumerate(filed.lines, 1):
                 if line.get("r") == "FAIL":
                     yield Failure(key, what, filed.place.name, number)
-            for one in contradicted(kind, filed.lines):
-                yield Failure(key, f"{kind}: {one.what}", filed.place.name, one.position + 1)
+            for contradiction in contradicted(kind, filed.lines):
+                yield Failure(
+                    key,
+                    f"{kind}: {contradiction.what}",
+                    filed.place.name,
+                    contradiction.position + 1,
+                )
     if step in ("", "integration_gate"):
         yield from _integration(facts)
     if not step:
         yield from failing_tests(facts)
-        yield from _held_by_owner(facts)
+        yield from _find_owner_hold(facts)
 
 
 def _integration(facts: PhaseFacts) -> Iterator[Failure]:
-    """The last result is the one in force."""
+    """Yield the failure of the last result, which replaces the earlier ones."""
     for filed in facts.of_kind("integration-gate-result"):
         if filed.lines and filed.lines[-1].get("r") == "FAIL":
             what = "the integration gate says FAIL"
             yield Failure("integration_gate", what, filed.place.name, len(filed.lines))
 
 
-def _held_by_owner(facts: PhaseFacts) -> Iterator[Failure]:
+def _find_owner_hold(facts: PhaseFacts) -> Iterator[Failure]:
     """The Owner's last word holds the phase, and a SHIP those departments that it leaves out; it
     opens nothing that the evidence closes. Where a Product Owner is asked, the delivery tells of
     whom it leaves out.
@@ -607,8 +629,9 @@ _SIGNED = "owner-signoff.jsonl"
 
 
 def owner_lacks(facts: PhaseFacts) -> str:
-    """Return what a phase of several departments lacks of its Owner's delivery, once the Product
-    Owner has approved it; empty where one department works, whose Owner is go.md.
+    """Return what the Owner's delivery lacks after the Product Owner's approval; empty if nothing.
+
+    Only a phase of several departments needs it: with one department, the Owner is go.md.
     """
     if not facts.switches.several_departments:
         return ""
@@ -620,7 +643,9 @@ def owner_lacks(facts: PhaseFacts) -> str:
         return f"the Owner says {last.get('decision')}"
     if left_out := _leaves_out(facts, last):
         return left_out
-    if any(one.position > signed.position != NOWHERE for one in facts.of_kind("po-qa-verdict")):
+    if any(
+        verdict.position > signed.position != NOWHERE for verdict in facts.of_kind("po-qa-verdict")
+    ):
         return f"{_SIGNED} is older than po-qa-verdict.jsonl, which came after it"
     return ""
 

@@ -1,8 +1,8 @@
-"""What a verdict judges, and what came after it: evidence stands in an order. Pure.
+"""What each verdict judges, and what came after it. Pure.
 
-A verdict counts for what the branch had when it was given. A plan, source or summary that comes
-later opens its step again, by name. What is committed to mend a failed step is judged by that step,
-once more, and by the steps behind it: not by those before it. See docs/dev/sources.md#document-002.
+A verdict counts for the branch as it was when the verdict was given. A plan, source or summary that
+comes later reopens its step, by name. A commit that repairs a failed step is judged by that step
+again and by the steps after it, not by those before it. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY, STEPS
 
 _REVIEW, _QA, _SECURITY, _INTEGRATION, _DELIVERY = range(5)
-"""The steps that judge, in their order."""
+"""The judging steps, in order."""
 JUDGED_BY: Mapping[str, int] = {
     "code-review": _REVIEW,
     "verification": _QA,
@@ -39,7 +39,7 @@ _FAILS = frozenset({"FAIL", "changes_requested"})
 
 
 class JudgedFact(NamedTuple):
-    """Something that verdicts judge, and where in the order of the branch it stands."""
+    """Something that verdicts judge, and its position on the branch."""
 
     what: str
     position: int
@@ -49,8 +49,9 @@ class JudgedFact(NamedTuple):
 
 
 def came_later(facts: PhaseFacts, kind: str, department: Dept | None) -> Iterator[str]:
-    """Yield what the verdicts of a kind have to judge again, sentence by sentence; `department`:
-    whose verdict and whose work, None for all.
+    """Yield what the verdicts of a kind must judge again, one sentence each.
+
+    `department`: whose verdict and whose work, None for all.
     """
     for filed in facts.of_kind(kind, department):
         things = list(later_than(facts, kind, filed.position, department))
@@ -75,13 +76,14 @@ def is_any_older(facts: PhaseFacts) -> bool:
 def later_than(
     facts: PhaseFacts, kind: str, position: int, department: Dept | None, plan: str = ""
 ) -> Iterator[JudgedFact]:
-    """Yield what came after a verdict of a kind that judges it; `plan`: of this one, of all if
-    empty.
+    """Yield what came after a verdict of a kind and is judged by it.
 
-    What is signed off stays so, whatever is changed after its sign-off, which stands for no verdict
-    on what came before it; and what has no known place is older than nothing.
+    `plan`: only what belongs to this plan; empty for all.
+
+    What is signed off stays so, whatever changes after the sign-off. But a sign-off replaces no
+    verdict on what came before it. What has no known position is later than nothing.
     """
-    signed_at = facts.ask(_signed_at)
+    signed_at = facts.ask(_find_sign_off_position)
     if NOWHERE in (position, signed_at):
         return
     departments = facts.switches.departments if department is None else (department,)
@@ -97,8 +99,8 @@ def _is_beyond(position: int, signed_at: int | None) -> bool:
     return signed_at is not None and position > signed_at != NOWHERE
 
 
-def _signed_at(facts: PhaseFacts) -> int | None:
-    """Return where the sign-off in force stands; None while there is none."""
+def _find_sign_off_position(facts: PhaseFacts) -> int | None:
+    """Return the position of the sign-off in force; None while there is none."""
     at = facts.signed_off_at
     return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
 
@@ -113,7 +115,7 @@ _SIGNED = frozenset(
     if step.blocking and float(step.number) < float(STEP_BY_KEY["signoff"].number)
     for name in step.outputs
 )
-"""Kinds that a sign-off signs: what its steps end with."""
+"""Kinds that a sign-off covers: the results of the blocking steps before it."""
 
 
 def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
@@ -129,9 +131,9 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
 
 
 def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
-    """Return what each department has made, each thing with the first step that judges it."""
+    """Return the work of each department, each item with the first step that judges it."""
     return {
-        department: tuple(chain(_sources(facts, department), _papers(facts, department)))
+        department: tuple(chain(_sources(facts, department), _find_plan_papers(facts, department)))
         for department in facts.switches.departments
     }
 
@@ -147,8 +149,8 @@ def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
             yield JudgedFact(f"source of {work.plan}{commit}", work.position, first, work.plan)
 
 
-def _papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
-    """Yield plans and summaries, which nobody judges before the verification."""
+def _find_plan_papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
+    """Yield plans and summaries; no step before the verification judges them."""
     for kind in ("plan", "summary"):
         for filed in facts.of_kind(kind, department):
             plan = str(filed.place.plan)
@@ -157,7 +159,7 @@ def _papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
 
 
 def _mended(facts: PhaseFacts, department: Dept, position: int) -> int:
-    """Return the step that had failed at a moment and was being mended; the first for none."""
+    """Return the failed step that was being repaired at a position; the first step if none."""
     positions, failed = facts.ask(_failures).get(department, ((), ()))
     before = bisect_left(positions, position) - 1
     return failed[before] if before >= 0 else _REVIEW
@@ -171,21 +173,21 @@ def _failures(facts: PhaseFacts) -> Mapping[Dept, tuple[Sequence[int], Sequence[
 
 
 def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Sequence[int]]:
-    said = []
+    verdicts = []
     for kind, step in JUDGED_BY.items():
         for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department):
             path = filed.place.path
             known = (one for one in facts.versions.get(path, ()) if one.lines)
-            said += [(one.position, kind, _fails(kind, one)) for one in known]
+            verdicts += [(one.position, kind, _fails(kind, one)) for one in known]
             failing = _INTEGRATION if step == _DELIVERY else step
-            said += [(position, kind, failing) for position in facts.unread.get(path, ())]
-    said.sort()
+            verdicts += [(position, kind, failing) for position in facts.unread.get(path, ())]
+    verdicts.sort()
     standing: dict[str, int] = {}
     failed = []
-    for _, kind, step in said:
+    for _, kind, step in verdicts:
         standing[kind] = step
         failed.append(max(standing.values()))
-    return [position for position, _, _ in said], failed
+    return [position for position, _, _ in verdicts], failed
 
 
 def _fails(kind: str, version: Version) -> int:

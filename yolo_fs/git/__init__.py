@@ -1,1 +1,1 @@
-"""The one door to git: the only importer of GitPython and the only runner of git commands."""
+"""The only access to git: nothing else imports GitPython or runs git commands."""

@@ -1,8 +1,7 @@
-"""The commit engine: each artifact its own commit, many in one chain, one durable move of the
-branch.
+"""The commit engine: one commit per artifact, many in a chain, one durable branch update.
 
-The bytes that were validated are the bytes that are hashed. The work tree and the user's staging
-take no part.
+The validated bytes are the bytes that are hashed. The work tree and the user's staged changes are
+not involved.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ class CommitRequest:
     subject: str
     trailers: tuple[tuple[str, str], ...] = ()
     at: datetime | None = None
-    """When it was committed where it was made; None for now."""
+    """When it was committed at its origin; None for now."""
     beside: tuple[tuple[str, bytes], ...] = ()
-    """Path and content of what the same commit brings as well; nothing without the artifact."""
+    """Path and content of more files for the same commit; unused if the artifact is unchanged."""
 
     @property
     def message(self) -> str:
-        """Subject, and our trailers as the body. No free text of an artifact ever enters (F55)."""
+        """Subject, and our trailers as the body. Free text of artifacts is never included (F55)."""
         trailers = "".join(f"{key}: {value}\n" for key, value in self.trailers)
         return f"{self.subject}\n\n{trailers}" if trailers else f"{self.subject}\n"
 
 
 class CommitResult(NamedTuple):
-    """What became of one entry."""
+    """Result of one entry."""
 
     path: str
     blob: str
@@ -79,7 +78,7 @@ class Committer:
         encoding = repository.config("i18n.commitEncoding")
         is_utf8 = not any("\ud800" <= char <= "\udfff" for char in self._author + self._committer)
         self._encoding = [f"encoding {encoding}"] if encoding and not is_utf8 else []
-        """How the name is to be read, as git says it; our own text is plain in any encoding."""
+        """Header with the encoding of the user's name, as git writes it; our own text is ASCII."""
 
     def commit(
         self,
@@ -88,13 +87,13 @@ class Committer:
         tell: Callable[[tuple[CommitResult, ...]], object] = lambda _made: None,
         within: AbstractContextManager[object] = contextlib.nullcontext(),
     ) -> tuple[CommitResult, ...]:
-        """Commit the entries, in order, on the branch that `head` captured before their files were
-        read.
+        """Commit the entries in order on the branch that `head` captured.
 
-        `tell`: hears what was made once it is durable, before what is left over is cleared away.
+        `head` is captured before the entries' files are read.
+        `tell`: called with the results once they are durable, before the cleanup.
         `within`: entered while branch and index are locked, so that no other git and no daemon
-        commits meanwhile; where it raises, nothing is committed.
-        When this returns, every commit is durable. When it raises, the branch is where it was.
+        commits meanwhile; if it raises, nothing is committed.
+        When this returns, every commit is durable. When it raises, the branch is unchanged.
 
         Raises:
             YoloError: BRANCH_MOVED (look again and retry), REF_LOCKED, NO_SPACE, STORAGE_FAILED,
@@ -107,7 +106,7 @@ class Committer:
             self._follower.expect(chain.follows)
             with self._follower.drafted(chain.follows) as draft, self._repository.objects.unnamed():
                 settle = self._repository.objects.begin_to_write(chain.objects)
-                # The user may stand on another branch by now, whose tip is the same.
+                # The user may be on another branch by now that has the same tip.
                 if self._repository.head() != head:
                     raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
                 locked = _once(settle, draft.in_place(), within)
@@ -122,14 +121,13 @@ class Committer:
 
     @property
     def index_left_at(self) -> Stamp | None:
-        """The stamp of the index that the last commit left; None when it may be another git's."""
+        """The stamp of the index after the last commit; None if another git may have written it."""
         return self._follower.left_at
 
     def extend(
         self, entries: Sequence[CommitRequest], ref: str, tip: str | None
     ) -> tuple[CommitResult, ...]:
-        """Commit the entries on a ref that no work tree has checked out, if it still points at
-        `tip`.
+        """Commit the entries on a ref that is checked out nowhere, if it still points at `tip`.
 
         Raises:
             YoloError: as `commit`.
@@ -144,9 +142,9 @@ class Committer:
 
     @contextlib.contextmanager
     def built_on(self, entries: Sequence[CommitRequest], tip: str | None) -> Iterator[str | None]:
-        """Give the last of the commits that the entries make on `tip`; None where all was there.
+        """Yield the last of the commits built from the entries on `tip`; None if nothing changed.
 
-        No ref is moved: they are kept as long as the context lasts.
+        No ref is moved: the commits are protected only while the context lasts.
 
         Raises:
             YoloError: as `commit`.

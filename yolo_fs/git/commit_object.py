@@ -1,7 +1,7 @@
-"""What a stored commit says: the one reader of commits. Whoever made it, it can be read: what is
-malformed is absent, and dates are within what a calendar has.
+"""Parses stored commits; no other module does. Every commit can be read, whoever made it.
 
-git itself takes nearly every commit that a clone or a fetch brings.
+Malformed parts count as absent, and times are limited to what a calendar has. git itself accepts
+nearly every commit that a clone or a fetch brings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import dropwhile, takewhile
 from typing import NamedTuple
 
 LATEST_S = 253402300799
-"""The last second of the year 9999, which is the last that `datetime` has."""
+"""The last second of the year 9999, the latest that `datetime` supports."""
 
 _OID = re.compile(rb"[0-9a-f]{40}|[0-9a-f]{64}")
 _TRAILER = re.compile(r"(?P<key>[A-Za-z0-9-]+): (?P<value>.*)")
@@ -21,7 +21,7 @@ _SPACES = " \t\r"
 _LONGEST_DATE = len(str(LATEST_S))
 _LONGEST_ENCODING = 40
 _SLOW = frozenset(("idna", "punycode"))
-"""Codecs that need the square of a text's length."""
+"""Codecs whose running time grows with the square of the text's length."""
 
 
 class CommitObject(NamedTuple):
@@ -40,25 +40,27 @@ class CommitObject(NamedTuple):
     @property
     def subject(self) -> str:
         """The first paragraph in one line, as git takes it."""
-        return " ".join(line.rstrip(_SPACES) for line in self._paragraphs()[0])
+        return " ".join(line.rstrip(_SPACES) for line in self._split_message()[0])
 
     @property
     def trailers(self) -> tuple[tuple[str, str], ...]:
-        """The pairs at its end, read by us: settings change what git takes for one."""
-        body = "\n".join(self._paragraphs()[1])
+        """The trailers, parsed by us: git's own parsing depends on the configuration."""
+        body = "\n".join(self._split_message()[1])
         last = body.strip("\n").rpartition("\n\n")[2].split("\n")
-        found = [_TRAILER.fullmatch(line) for line in last]
-        return tuple((pair["key"], pair["value"]) for pair in found if pair) if all(found) else ()
+        matches = [_TRAILER.fullmatch(line) for line in last]
+        return (
+            tuple((pair["key"], pair["value"]) for pair in matches if pair) if all(matches) else ()
+        )
 
-    def _paragraphs(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _split_message(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the lines of the first paragraph, and all after it."""
-        said = tuple(dropwhile(_is_blank, self.message.split("\n")))
-        first = tuple(takewhile(lambda line: not _is_blank(line), said))
-        return first, tuple(dropwhile(_is_blank, said[len(first) :]))
+        lines = tuple(dropwhile(_is_blank, self.message.split("\n")))
+        first = tuple(takewhile(lambda line: not _is_blank(line), lines))
+        return first, tuple(dropwhile(_is_blank, lines[len(first) :]))
 
 
 def read_commit_object(body: bytes) -> CommitObject:
-    """Return what the body of a commit says. Raises nothing."""
+    """Parse the body of a commit. Raises nothing."""
     head, _, message = body.partition(b"\n\n")
     tree, *lines = head.split(b"\n")
     parents = [line[7:] for line in takewhile(lambda line: line.startswith(b"parent "), lines)]
@@ -70,15 +72,16 @@ def read_commit_object(body: bytes) -> CommitObject:
     return CommitObject(
         oid.decode() if _OID.fullmatch(oid) else "",
         tuple(parent.decode() for parent in parents if _OID.fullmatch(parent)),
-        _decoded(name.strip(), encoding),
+        _decode(name.strip(), encoding),
         seconds_of(date),
-        _decoded(message.partition(b"\0")[0], encoding),
+        _decode(message.partition(b"\0")[0], encoding),
     )
 
 
 def seconds_of(written: bytes) -> int:
-    """Return the seconds of a date as git writes it, `1771488000 +0100`, from 0 to `LATEST_S`; 0
-    where it is malformed or before the epoch.
+    """Return the seconds of a date as git writes it, `1771488000 +0100`, from 0 to `LATEST_S`.
+
+    Return 0 where it is malformed or before the epoch.
     """
     seconds = written.split(maxsplit=1)[:1]
     if not seconds or not seconds[0].isdigit():
@@ -95,12 +98,12 @@ def _is_blank(line: str) -> bool:
     return not line.strip(_SPACES)
 
 
-def _decoded(text: bytes, encoding: bytes) -> str:
+def _decode(text: bytes, encoding: bytes) -> str:
     if not encoding:
         return os.fsdecode(text)
     try:
         name = codecs.lookup(encoding[:_LONGEST_ENCODING].decode("ascii")).name
-        found = text.decode("utf-8" if name in _SLOW else name)
+        decoded = text.decode("utf-8" if name in _SLOW else name)
     except (LookupError, ValueError):
-        found = text.decode("utf-8", "replace")
-    return found.partition("\0")[0]
+        decoded = text.decode("utf-8", "replace")
+    return decoded.partition("\0")[0]

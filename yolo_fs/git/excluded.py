@@ -1,8 +1,8 @@
-"""Keeps files of ours out of sight of git in one repository: `info/exclude`, which git has for what
-no other clone is to know.
+"""Hides our files from git in one repository through `info/exclude`.
 
-A `.gitignore` would be one more file of the user's that we change, or one more that git shows.
-Lines of ours alone are ever added or taken away. See docs/dev/faults.md#f33.
+git has that file for rules that no other clone should get. A `.gitignore` would be either another
+file of the user's that we change, or another file that git shows. Only our own lines are ever added
+or removed. See docs/dev/faults.md#f33.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NO_END = "# (The line above had no end.)"
 
 
 def hide(repository: Repository, patterns: Sequence[str]) -> None:
-    """Let git show no file that is not tracked and fits a pattern.
+    """Hide untracked files that match a pattern from git.
 
     Raises:
         YoloError: as `write_atomic`; NOT_REGULAR where a link is in its place.
@@ -43,7 +43,7 @@ def hide(repository: Repository, patterns: Sequence[str]) -> None:
 
 
 def show(repository: Repository, patterns: Sequence[str]) -> bool:
-    """Take away the lines of `hide`, and return whether there were any.
+    """Remove the lines of `hide`; return whether there were any.
 
     Raises:
         YoloError: as `write_atomic`.

@@ -1,4 +1,4 @@
-"""What the log and the reflog say. See docs/dev/faults.md#f04, #f05 and #f28."""
+"""Reads the log and the reflog. See docs/dev/faults.md#f04, #f05 and #f28."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import content_of
 
 LONG_S = 300.0
-"""Longest wait for a walk over the whole history."""
+"""Time limit of a walk over the whole history, seconds."""
 
 _REFLOG_DEPTH = 100
 _OURS = b"yolo-fs"
-"""What the reflog says of our own moves."""
+"""Message of our own moves in the reflog."""
 _ABANDONED_MOST = 1_000
 _PATHS_MOST = 500
-"""Paths that are named to git one by one; more are looked for among all."""
+"""Paths that are passed to git individually; with more, all changes are listed and filtered."""
 _AT_ONCE = 1_000
-"""Commits of a long history that are read at once."""
+"""Commits of a long history that are read in one batch."""
 _NAMES_BYTES = 32 << 20
-"""Most that is read of the paths that such commits changed."""
+"""Bytes that are read at most of the paths that such commits changed."""
 _LINEAR_MOST = 300
 """Commits that are followed one by one before git is asked."""
 _WHOLE_MOST = 80
 _CHANGES_MOST = 500
-"""Commits of a whole history, and changes of a line, that cost less here than a git does."""
+"""Up to so many commits of a history, or changes of a line, a git process would cost more."""
 
 
 class LoggedCommit(NamedTuple):
@@ -73,8 +73,9 @@ def log(
 
 
 def log_parents_first(repository: Repository, *selection: str) -> Iterator[LoggedCommit]:
-    """Yield what `log` does, each commit after its parents, whatever the clocks said; a long
-    history never stands in memory as a whole.
+    """Yield what `log` does, each commit after its parents, whatever the commit times say.
+
+    A long history is never held in memory as a whole.
     """
     which = ("--topo-order", "--reverse", "--end-of-options", *selection, "--")
     return _read_log(repository, which, ())
@@ -83,17 +84,18 @@ def log_parents_first(repository: Repository, *selection: str) -> Iterator[Logge
 def _read_log(
     repository: Repository, which: Sequence[str], paths: Sequence[str] | None
 ) -> Iterator[LoggedCommit]:
-    """Yield the commits that git lists, without those that cannot be read. `paths`: which of their
-    changes are told, empty for all; None for no changes.
+    """Yield the commits that git lists, without unreadable ones.
+
+    `paths`: which of their changes are reported, empty for all; None for no changes.
     """
     listed = repository.git.run("rev-list", *which, timeout_s=LONG_S).out.decode().split()
     for at in range(0, len(listed), _AT_ONCE):
         oids = listed[at : at + _AT_ONCE]
         changes, lacking = ({}, set()) if paths is None else _changes(repository, oids, paths)
-        for found in repository.objects.read_many(oids):
-            if found and found.kind == "commit":
-                yield _as_logged(found)._replace(
-                    changes=changes.get(found.oid, ()), is_known=found.oid not in lacking
+        for git_object in repository.objects.read_many(oids):
+            if git_object and git_object.kind == "commit":
+                yield _parse_commit(git_object)._replace(
+                    changes=changes.get(git_object.oid, ()), is_known=git_object.oid not in lacking
                 )
 
 
@@ -105,14 +107,14 @@ def _changes(
 ) -> tuple[_Changes, Set[str]]:
     """Return what each commit changed, and of which ones a clone without trees cannot tell it."""
     try:
-        return _changes_by_commit(repository, oids, paths), frozenset()
+        return _read_changes(repository, oids, paths), frozenset()
     except YoloError:
         if not repository.is_partial:
             raise
     whole = [oid for oid in oids if has_trees(repository, oid)]
     changes: _Changes = {}
     with suppress(YoloError):
-        changes = _changes_by_commit(repository, whole, paths) if whole else {}
+        changes = _read_changes(repository, whole, paths) if whole else {}
     return changes, set(oids) - changes.keys()
 
 
@@ -127,28 +129,26 @@ def has_trees(repository: Repository, oid: str) -> bool:
     )
 
 
-def _changes_by_commit(
-    repository: Repository, oids: Sequence[str], paths: Sequence[str]
-) -> _Changes:
-    """Return what each commit changed; nothing of one that changed more than anybody can read."""
-    asked = repository.git.converse(
+def _read_changes(repository: Repository, oids: Sequence[str], paths: Sequence[str]) -> _Changes:
+    """Return the changes of each commit; none for a commit with too many changes to read."""
+    conversation = repository.git.converse(
         "log", "-z", "-O/dev/null", "--format=%H", "--name-status", "--no-renames", "--root",
         "--diff-merges=first-parent", "--no-walk=unsorted", "--end-of-options", *oids, "--", *paths,
     )  # fmt: skip
-    said = asked.rest(_NAMES_BYTES, LONG_S)
-    if said is not None:
-        return dict(_changes_in(os.fsdecode(said).split("\0")))
+    output = conversation.rest(_NAMES_BYTES, LONG_S)
+    if output is not None:
+        return dict(_changes_in(os.fsdecode(output).split("\0")))
     middle = len(oids) // 2
     halves = (oids[:middle], oids[middle:]) if middle else ()
     return {
         oid: changes
         for half in halves
-        for oid, changes in _changes_by_commit(repository, half, paths).items()
+        for oid, changes in _read_changes(repository, half, paths).items()
     }
 
 
 def _changes_in(fields: Sequence[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Read the fields: a commit, then status and path by turns until the next."""
+    """Parse the fields: a commit, then alternating status and path until the next commit."""
     position = 0
     while position < len(fields) and (oid := fields[position].strip()):
         position += 1
@@ -161,24 +161,31 @@ def _changes_in(fields: Sequence[str]) -> Iterator[tuple[str, tuple[tuple[str, s
 
 def read_commit(repository: Repository, oid: str) -> LoggedCommit | None:
     """Return one commit without its changes, or None when there is no such commit."""
-    found = repository.objects.read(oid)
-    return _as_logged(found) if found and found.kind == "commit" else None
+    git_object = repository.objects.read(oid)
+    return _parse_commit(git_object) if git_object and git_object.kind == "commit" else None
 
 
-def _as_logged(found: GitObject) -> LoggedCommit:
-    said = read_commit_object(found.body)
-    return LoggedCommit(found.oid, said.parents, said.at_s, said.subject, said.trailers)
+def _parse_commit(git_object: GitObject) -> LoggedCommit:
+    commit_object = read_commit_object(git_object.body)
+    return LoggedCommit(
+        git_object.oid,
+        commit_object.parents,
+        commit_object.at_s,
+        commit_object.subject,
+        commit_object.trailers,
+    )
 
 
 def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedCommit] | None:
-    """Return what `log` says of the commits after `since` (empty: all) up to `tip`, oldest first,
-    where they are a short line, from the objects alone; None where git has to be asked.
+    """Return what `log` says of the commits after `since` (empty: all) up to `tip`, oldest first.
+
+    Only for a short linear history, read from the objects alone; None where git has to be asked.
     """
     chain = line_between(repository, since, tip)
     made, left = [], _CHANGES_MOST
     for before, oid in pairwise(chain or ()):
-        found = repository.objects.read(oid)
-        if found is None or found.kind != "commit":
+        git_object = repository.objects.read(oid)
+        if git_object is None or git_object.kind != "commit":
             return None
         try:
             trees = before and repository.root_tree(before), repository.root_tree(oid)
@@ -188,12 +195,12 @@ def log_of_line(repository: Repository, since: str, tip: str) -> list[LoggedComm
         left -= len(changes)
         if left < 0:
             return None
-        made.append(_as_logged(found)._replace(changes=changes))
+        made.append(_parse_commit(git_object)._replace(changes=changes))
     return made if chain else None
 
 
 def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
-    """Return the commits that a branch stood at, oldest first: first parents only."""
+    """Return the commits that a branch pointed at, oldest first: first parents only."""
     answer = repository.git.text(
         "rev-list", "--first-parent", "--reverse", "--end-of-options", tip, "--"
     )
@@ -201,11 +208,11 @@ def main_line(repository: Repository, tip: str) -> tuple[str, ...]:
 
 
 class Abandoned(NamedTuple):
-    """Commits that the branch was moved away from by the user."""
+    """Commits that the user moved the branch away from."""
 
     commits: tuple[str, ...]
     moved_at_s: int
-    """When the branch was last moved by another process than ours."""
+    """When another process than ours last moved the branch."""
 
 
 class BranchMove(NamedTuple):
@@ -219,16 +226,16 @@ class BranchMove(NamedTuple):
 
 
 def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
-    """Return the last moves of a branch, youngest first; none where nobody notes them."""
+    """Return the latest moves of a branch, latest first; none without a reflog."""
     if repository.has_plain_refs:
-        told = content_of(f"{repository.common_dir}/logs/{ref}").splitlines()
-        lines = [line.partition(b"\t") for line in told[-_REFLOG_DEPTH:]]
-        found = [(facts.split(b" "), words) for facts, _, words in lines]
+        reflog = content_of(f"{repository.common_dir}/logs/{ref}").splitlines()
+        lines = [line.partition(b"\t") for line in reflog[-_REFLOG_DEPTH:]]
+        moves = [(facts.split(b" "), words) for facts, _, words in lines]
         return tuple(
             BranchMove(
                 os.fsdecode(facts[0]), os.fsdecode(facts[1]), seconds_of(facts[-2]), words == _OURS
             )
-            for facts, words in reversed(found)
+            for facts, words in reversed(moves)
             if len(facts) > 3
         )
     answer = repository.git.run(
@@ -250,8 +257,9 @@ def moves_of(repository: Repository, ref: str) -> tuple[BranchMove, ...]:
 
 
 def abandoned(repository: Repository, tip: str, moves: Sequence[BranchMove]) -> Abandoned:
-    """Return the commits of a branch's recent past that its tip no longer contains (F28). `moves`:
-    as `moves_of` returns them.
+    """Return recent commits of a branch that its tip no longer contains (F28).
+
+    `moves`: as `moves_of` returns them.
     """
     stood = [move.new for move in moves]
     at = stood.index(tip) if tip in stood else 0  # the branch has gone on since it was looked at
@@ -280,11 +288,15 @@ def _has_passed(repository: Repository, tip: str, commits: Iterable[str]) -> boo
 
 
 def last_good_tip(repository: Repository, ref: str) -> str | None:
-    """Return the youngest readable commit that the reflog file of a broken branch names (F04)."""
+    """Return the latest readable commit that the reflog file of a broken branch names (F04)."""
     lines = content_of(os.path.join(repository.common_dir, "logs", ref)).splitlines()
     tips = (os.fsdecode(line.split(b" ")[1]) for line in reversed(lines) if line.count(b" ") > 1)
     return next(
-        (tip for tip in tips if (found := repository.objects.read(tip)) and found.kind == "commit"),
+        (
+            tip
+            for tip in tips
+            if (git_object := repository.objects.read(tip)) and git_object.kind == "commit"
+        ),
         None,
     )
 
@@ -294,12 +306,12 @@ class LoggedChange(NamedTuple):
 
     path: str
     blob: str | None
-    """None: the commit took the file away, or put something else than a file there."""
+    """None: the commit removed the file, or put something other than a file there."""
     commit: str
 
 
 def changes_of(repository: Repository, tip: str | None, paths: Sequence[str]) -> list[LoggedChange]:
-    """Return what changed the paths in the history of `tip`, oldest first."""
+    """Return the changes of the paths in the history of `tip`, oldest first."""
     if not tip or not paths:
         return []
     walked = ("--topo-order", "--reverse", "--end-of-options", tip)
@@ -307,8 +319,9 @@ def changes_of(repository: Repository, tip: str | None, paths: Sequence[str]) ->
 
 
 def changed_after(repository: Repository, tip: str, path: str, since_s: int) -> bool:
-    """Return whether a commit in the history of `tip` that is younger than a moment changed a path.
-    Only what is younger is gone through.
+    """Return whether a commit in the history of `tip` after `since_s` changed a path.
+
+    Only commits after that time are walked.
     """
     younger = repository.git.run(
         "rev-list", "--max-count=1", f"--since={since_s + 1}", "--end-of-options", tip, "--", path,
@@ -320,7 +333,7 @@ def changed_after(repository: Repository, tip: str, path: str, since_s: int) -> 
 def changes_in(
     repository: Repository, commits: Iterable[str], paths: Sequence[str]
 ) -> Iterator[LoggedChange]:
-    """Yield what each of these commits changed at the paths."""
+    """Yield the changes of the paths in each of these commits."""
     given = "".join(f"{commit}\n" for commit in commits).encode()
     return _logged(repository, paths, "--no-walk=unsorted", "--stdin", given=given)
 

@@ -1,8 +1,7 @@
-"""The user's index after a commit: exactly our path's entry follows, and only where they staged
-nothing else.
+"""Updates the user's index after a commit: only our path's entry, unless they staged another.
 
-Moving a branch without this leaves a staged *reverse* of the artifact, which the user's next commit
-would carry out. See docs/dev/faults.md#f05, #f21, #f22 and #f32.
+Without this, moving a branch leaves a staged *reverse* of the artifact, which the user's next
+commit would apply. See docs/dev/faults.md#f05, #f21, #f22 and #f32.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 _INTENT_TO_ADD = 1 << 29
-"""The flag of an entry in git's memory, which `ls-files --debug` shows."""
+"""Intent-to-add flag of an index entry, as `ls-files --debug` prints it."""
 _UPDATE = ("update-index", "-z", "--add", "--index-info")
 _NO_SECOND_NAMES = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV, errno.EMLINK)
-"""What a file system says that has no hard links, or none between these two folders."""
+"""Errors of a file system without hard links, or without any between these two folders."""
 CONFLICT = "conflict"
-"""Stands for the id of an entry that is not merged."""
+"""Stands for the id of an unmerged entry."""
 
 
 class IndexUpdate(NamedTuple):
@@ -45,7 +44,7 @@ class IndexUpdate(NamedTuple):
     is_executable: bool = False
 
     def after(self, earlier: IndexUpdate | None) -> IndexUpdate:
-        """Return this step joined with an earlier one that the index has not followed yet."""
+        """Return this update merged with an earlier one that is still pending."""
         return (
             IndexUpdate(
                 self.path,
@@ -59,17 +58,17 @@ class IndexUpdate(NamedTuple):
 
 
 class DraftFacts(NamedTuple):
-    """An index that is written and not in force yet."""
+    """An index that is written but not in place yet."""
 
     path: str
     basis: Stamp | None
-    """The index that it is made from; None when there was none."""
+    """The index that it is based on; None if there was none."""
     is_changed: bool
-    """Whether it has anything that the index has not."""
+    """Whether it differs from the index."""
 
 
 class _Begun(NamedTuple):
-    """A git that has read the index into a draft, and waits to be told what changes."""
+    """A git process that has read the index into a draft and waits for the changes."""
 
     basis: Stamp
     settings: dict[str, str]
@@ -77,22 +76,21 @@ class _Begun(NamedTuple):
 
 
 class IndexDraft:
-    """An index to be put in place together with a move of the branch, as `git commit` does it."""
+    """An index that is put in place together with a branch move, as `git commit` does it."""
 
     def __init__(self, repository: Repository, facts: Future[DraftFacts]):
         self._repository = repository
         self._facts = facts
         self.is_placed = False
-        """Whether it is the index by now, and the branch has moved."""
+        """Whether it is in place and the branch has moved."""
         self.placed_at: Stamp | None = None
         """The stamp of the index that it became; None when another git has written it since."""
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Hold `index.lock` and put the draft in place while the branch moves; if it does not, take
-        it back.
+        """Hold `index.lock` and put the draft in place while the branch moves; undo it on failure.
 
-        The index goes first: every git reads HEAD before the index, so none reads the new HEAD and
+        The index goes first: every git reads HEAD before the index, so none reads the new HEAD with
         the old index.
 
         Raises:
@@ -137,8 +135,9 @@ class IndexDraft:
         self.placed_at = now if now and ours and now[:4] == ours[:4] else None
 
     def discard(self) -> None:
-        """Remove what is left of it; where nothing changes, the file is the next draft's, and git
-        may be about to read it.
+        """Remove what is left of the draft.
+
+        If nothing changed, the file becomes the next draft, and git may be about to read it.
         """
         with contextlib.suppress(OSError, YoloError):
             path, _, is_changed = self._facts.result()
@@ -148,33 +147,33 @@ class IndexDraft:
 
 
 class IndexSync:
-    """Keeps what the index still has to follow, across crashes, and lets it follow in batches."""
+    """Tracks pending index updates across crashes, and applies them in batches."""
 
     def __init__(self, repository: Repository, *, lives_long: bool = False):
-        """`lives_long`: many commits will come, so drafts are begun before; ended by `close`."""
+        """`lives_long`: expect many commits, so begin drafts in advance; ended by `close`."""
         from concurrent.futures import ThreadPoolExecutor  # most commands write nothing
 
         self._repository = repository
         self._lives_long = lives_long
         self._begun: _Begun | None = None
         self._read_ahead_at: Stamp | None = None
-        """The stamp of the index that git is to read for the next draft."""
+        """The stamp of the index that git should read for the next draft."""
         self._drafter = ThreadPoolExecutor(1, thread_name_prefix="index")
         self._note = ScratchRecord(f"{repository.own_dir}/index-pending")
         self.pending: dict[str, IndexUpdate] = _read(self._note.read())
         self._placed: dict[str, str] = {}
-        """Path → what we put in for a HEAD that may have been left meanwhile."""
+        """Path → blob that we put in for a HEAD that may have changed since."""
         self._listed: dict[str, dict[str, str]] = {}
-        """Top of the work tree → its entries in the index that we put in place last."""
+        """First path component → its entries in the index that we put in place last."""
         self._listed_at: Stamp | None = None
         """The stamp of that index; None when it is not known to be ours."""
         self._executable: set[str] = set()
-        """Paths whose entries are executable, as they are to be put in."""
+        """Paths whose entries must be executable."""
         self.diverged: set[str] = set()
         """Paths where the user has staged content of their own."""
 
     def expect(self, follows: Iterable[IndexUpdate]) -> None:
-        """Note entries *before* the branch moves, so that a restart can finish it."""
+        """Record updates *before* the branch moves, so that a restart can finish them."""
         for follow in follows:
             self.pending[follow.path] = follow.after(self.pending.get(follow.path))
         failpoint.reach("index.noting")
@@ -182,14 +181,13 @@ class IndexSync:
         failpoint.reach("index.noted")
 
     def follow(self) -> bool:
-        """Let the index follow all that is pending; return whether it did (False: index.lock is
-        held).
+        """Apply all pending updates; return whether that was done (False: index.lock is held).
 
-        Entries whose commit never came about are dropped: only what HEAD holds is ever put in.
+        Entries whose commit was never made are dropped: only what HEAD holds is ever put in.
         """
         while self.pending:
             tip = self._repository.head().tip
-            entries = dict(self._behind(tip))
+            entries = dict(self._find_outdated_entries(tip))
             self._note_modes(
                 {path: self._repository.is_executable_at(tip, path) for path in entries}
             )
@@ -204,7 +202,7 @@ class IndexSync:
 
     @contextlib.contextmanager
     def drafted(self, follows: Iterable[IndexUpdate]) -> Iterator[IndexDraft]:
-        """Write beside the index what it is to be once the branch has these; others may go on."""
+        """Write the future index beside the current one; other git commands are not blocked."""
         is_again = self._listed_at is not None
         draft = IndexDraft(self._repository, self._drafter.submit(self._draft, list(follows)))
         try:
@@ -217,13 +215,13 @@ class IndexSync:
             self._read_ahead_at = draft.placed_at if self._lives_long and is_again else None
 
     def read_ahead(self) -> None:
-        """Let git read the index for the next draft, once what is more urgent is done."""
+        """Let git read the index for the next draft, after all urgent work."""
         if self._read_ahead_at:
             self._drafter.submit(self._begin, self._read_ahead_at)
             self._read_ahead_at = None
 
     def close(self) -> None:
-        """End the git that waits, and the thread."""
+        """End the waiting git process and the thread."""
         self._drafter.shutdown()
         if self._begun:
             self._begun.writer.kill()
@@ -231,14 +229,14 @@ class IndexSync:
             self._clear_drafts()
 
     def _settle(self, follows: Iterable[IndexUpdate]) -> None:
-        """Note that the index has what the branch has."""
+        """Record that the index has what the branch has."""
         for follow in follows:
             self.pending.pop(follow.path, None)
         self._save()
 
     @property
     def left_at(self) -> Stamp | None:
-        """The stamp of the index that we put in place last; None when it may be another git's."""
+        """Stamp of the index that we put in place last; None if another git may have written it."""
         return self._listed_at
 
     @storage_errors("index")
@@ -278,7 +276,7 @@ class IndexSync:
             import shutil  # brings four compressors along; most commands write nothing
 
             shutil.copyfile(index, draft)
-            # git compares with the time of the index which files may have changed since.
+            # From this time git derives which files may have changed since.
             os.utime(draft, ns=(basis.mtime_ns, basis.mtime_ns))
             shutil.copymode(index, draft)
 
@@ -288,7 +286,7 @@ class IndexSync:
                 os.unlink(left)
 
     def _begin(self, basis: Stamp) -> None:
-        """Let git read the index for the next draft: starting and reading take most of the time."""
+        """Let git read the index in advance: starting git and reading take most of the time."""
         with contextlib.suppress(OSError, YoloError):
             settings = self._repository.programs_off(also_own_filters=True)
             self._copy(basis)
@@ -297,7 +295,7 @@ class IndexSync:
             self._begun = _Begun(basis, settings, writer)
 
     def _ended_with(self, basis: Stamp | None, entries: Mapping[str, str | None]) -> bool:
-        """Return whether the draft that git has begun is written: it was still the right one."""
+        """Finish the draft that git has begun; return whether it was the right one and worked."""
         begun, self._begun = self._begun, None
         if begun is None:
             return False
@@ -317,8 +315,8 @@ class IndexSync:
     def clear_own_stale_lock(self) -> bool:
         """Remove an `index.lock` that a killed run of ours left; return whether there was one.
 
-        Ours is a second name of the draft, or of the index that the draft became: no git makes such
-        a lock. What is left of a draft goes as well.
+        Ours is a hard link to the draft, or to the index that the draft became: no git makes such a
+        lock. Remains of a draft are removed, too.
         """
         is_ours = self._unlock()
         self._clear_drafts()
@@ -335,8 +333,8 @@ class IndexSync:
         os.unlink(lock)
         return True
 
-    def _behind(self, tip: str | None) -> Iterator[tuple[str, str | None]]:
-        """Yield each entry that has to change, and the blob that HEAD has there (None: nothing)."""
+    def _find_outdated_entries(self, tip: str | None) -> Iterator[tuple[str, str | None]]:
+        """Yield each entry that must change, with HEAD's blob for it (None: nothing)."""
         staged = self._staged(self.pending)
         for path, follow in self.pending.items():
             target = self._repository.blob_at(tip, path)
@@ -344,8 +342,8 @@ class IndexSync:
             if there == target:
                 self.diverged.discard(path)
                 continue
-            # A switch of branches between our look and our update: what we put in is another
-            # branch's.
+            # The branch may be switched between our look and our update: then our entry belongs to
+            # another branch.
             if there is not None and there == self._placed.get(path):
                 yield path, target
             elif target is None or target not in follow.previous_blobs | {follow.blob}:
@@ -364,10 +362,11 @@ class IndexSync:
     def _staged(
         self, paths: Iterable[str], listed: dict[str, dict[str, str]] | None = None
     ) -> Mapping[str, str | None]:
-        """Return what the index has for each path, or where a folder of it is; `add -N` counts as
-        nothing.
+        """Return the index's blob for each path, or for a file in place of one of its folders.
 
-        `listed`: top of the work tree → its entries, as far as they are known; what is missing is
+        An entry of `add -N` counts as nothing.
+
+        `listed`: first path component → its entries, as far as they are known; missing ones are
         added.
         """
         wanted, listed = list(paths), {} if listed is None else listed
@@ -380,20 +379,20 @@ class IndexSync:
             path: listed[_top(path)].get(path) or _file_above(path, listed[_top(path)])
             for path in wanted
         }
-        return staged | dict.fromkeys(self._only_intended(staged))
+        return staged | dict.fromkeys(self._find_intent_to_add(staged))
 
     def _note_modes(self, modes: Mapping[str, bool]) -> None:
         executable = {path for path, is_executable in modes.items() if is_executable}
         self._executable = self._executable - modes.keys() | executable
 
-    def _only_intended(self, staged: Mapping[str, str | None]) -> list[str]:
-        """Return the paths of `add -N`: the index has an empty file for them, and a flag."""
+    def _find_intent_to_add(self, staged: Mapping[str, str | None]) -> list[str]:
+        """Return the paths of `add -N`: the index has the empty blob and a flag for them."""
         empty = self._repository.object_format.hash_object("blob", b"").oid
         return [path for path, oid in staged.items() if oid == empty and self._is_intended(path)]
 
     def _is_intended(self, path: str) -> bool:
-        said = self._repository.git.run("ls-files", "--debug", "--", path).out
-        flags = re.findall(rb"\tflags: ([0-9a-f]+)$", said, re.MULTILINE)
+        output = self._repository.git.run("ls-files", "--debug", "--", path).out
+        flags = re.findall(rb"\tflags: ([0-9a-f]+)$", output, re.MULTILINE)
         return bool(flags) and bool(int(flags[-1], 16) & _INTENT_TO_ADD)
 
     def _put(
@@ -402,8 +401,8 @@ class IndexSync:
         if not entries:
             return True
         try:
-            # Writing the index, git compares every file as young as the index itself, through its
-            # filter: none may run.
+            # When git writes the index, it runs the filter of every file as young as the index
+            # itself: no filter may run.
             settings = self._repository.programs_off(also_own_filters=True)
             self._repository.git.run(
                 *_UPDATE, given=self._lines(entries), settings=settings, more=more
@@ -432,14 +431,14 @@ class IndexSync:
         follows = self.pending.values()
         self._note.write(
             [
-                [one.path, one.blob, sorted(blob or "" for blob in one.previous_blobs)]
-                for one in follows
+                [follow.path, follow.blob, sorted(blob or "" for blob in follow.previous_blobs)]
+                for follow in follows
             ]
         )
 
 
 def _file_above(path: str, present: Mapping[str, str]) -> str | None:
-    """Return what the index has where a folder of the path is; git would let ours replace it."""
+    """Return an index entry in place of a folder of the path; git would let ours replace it."""
     while path := path.rpartition("/")[0]:
         if path in present:
             return present[path]
@@ -470,7 +469,7 @@ def _link_anew(path: str, name: str) -> None:
 
 
 def _read(note: Any) -> dict[str, IndexUpdate]:
-    """Return what a note says; it only speeds repair up, which reads the log too."""
+    """Return the updates in a note; it only speeds up the repair, which also reads the log."""
     try:
         follows = [
             IndexUpdate(str(name), str(blob), frozenset(old or None for old in previous_blobs))

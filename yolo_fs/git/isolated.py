@@ -1,8 +1,8 @@
-"""A git directory that has a repository's objects and refs, and nothing of its configuration.
+"""A git directory with a repository's objects and refs, and none of its configuration.
 
-For what git does over the network and when it merges: there a repository could name too many
-programs, proxies and places to switch each of them off. What is left is the user's own
-configuration, and the few values below, none of which names a program. See docs/dev/faults.md#f57.
+Used for network commands and merges: there a repository could name too many programs, proxies and
+paths to switch each of them off. What remains is the user's own configuration and the few values
+below, none of which names a program. See docs/dev/faults.md#f57.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from yolo_fs.system.store import environment, write_text
 
 _PREFIX = "isolated-"
 _SHARED = ("objects", "refs", "packed-refs", "reftable", "shallow")
-"""What a git directory has in common with that of its repository."""
+"""What the git directory shares with that of its repository."""
 _WRITTEN = ("HEAD", "config")
 _LEFT_S = 3_600.0
-"""No command of ours takes so long: an older directory was left by a process that was killed."""
+"""No command of ours takes this long: an older directory was left by a killed process."""
 _DATA = re.compile(
     r"core\.sharedrepository"
     r"|extensions\.(?:objectformat|refstorage|partialclone)"
@@ -33,13 +33,14 @@ _DATA = re.compile(
     r"|remote\..+\.(?:url|pushurl|promisor|partialclonefilter)",
     re.DOTALL,
 )
-"""What a repository's own configuration may still say."""
+"""Keys that a repository's own configuration may still set."""
 
 
 @contextlib.contextmanager
 def isolated_git(repository: Repository, more: Iterable[Setting] = ()) -> Iterator[Git]:
-    """Give a git that works in the same work tree with the same objects and refs. `more`: settings
-    besides those that are data.
+    """Yield a git for the same work tree, objects and refs.
+
+    `more`: settings besides those that are data.
 
     Raises:
         YoloError: FOREIGN_OWNER, STORAGE_FAILED.
@@ -47,9 +48,9 @@ def isolated_git(repository: Repository, more: Iterable[Setting] = ()) -> Iterat
     repository.make_own_dir()
     _remove_left(repository.own_dir)
     with environment(repository.own_dir):
-        # Among our files, and not in a folder for temporary ones: what the user's configuration
-        # includes may depend on where the git directory lies. The name is new each time, since
-        # nothing may lie there that we did not put there.
+        # Beside our files and not in a temporary folder: what the user's configuration includes may
+        # depend on the location of the git directory. The name is always new, since nothing that we
+        # did not put there may be in it.
         folder = tempfile.mkdtemp(prefix=_PREFIX, dir=repository.own_dir)
     try:
         for name in _SHARED:
@@ -65,7 +66,7 @@ def isolated_git(repository: Repository, more: Iterable[Setting] = ()) -> Iterat
 
 
 def ignored_settings(repository: Repository) -> tuple[str, ...]:
-    """Return the keys of the repository's own configuration that would count at a remote."""
+    """Return the keys of the repository's own configuration that would affect remote commands."""
     networked = re.compile(
         r"(?:core\.(?:sshcommand|gitproxy|askpass)|ssh|credential|http|url|remote)\b.*"
     )
@@ -105,7 +106,7 @@ def _remove_left(own_dir: str) -> None:
 
 
 def _remove(folder: str) -> None:
-    """Remove what we put there, and the folder when nothing else is in it."""
+    """Remove our own files, and the folder if nothing else is in it."""
     for name in (*_SHARED, *_WRITTEN):
         with contextlib.suppress(OSError):
             os.unlink(f"{folder}/{name}")

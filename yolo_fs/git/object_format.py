@@ -1,7 +1,8 @@
-"""git objects, named by their content with SHA-1 or SHA-256, and packs of them, built in process.
+"""git objects, named by their SHA-1 or SHA-256, and packs of them, built in process.
 
-In a pack each tree is the difference to the tree that it replaces, the rest is whole: a chain of
-commits changes one name in the same few trees again and again. See gitformat-pack(5).
+In a pack, each tree is a delta against the tree that it replaces, and other objects are stored
+whole: a chain of commits changes one name in the same few trees again and again. See
+gitformat-pack(5).
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ class ObjectFormat(NamedTuple):
 
     @property
     def zero(self) -> str:
-        """The id of nothing, in hex."""
+        """The null object id, in hex."""
         return "0" * (2 * self.size)
 
     def checksum(self, data: bytes | bytearray) -> bytes:
-        """Return the checksum that git puts at the end of its files."""
+        """Return the checksum that git appends to its files."""
         return hashlib.new(self.algorithm, data, usedforsecurity=False).digest()
 
     def hash_object(self, kind: str, body: bytes, base: str = "") -> GitObject:
-        """Return the object that this body is."""
+        """Return the object with this body."""
         digest = hashlib.new(
             self.algorithm, b"%s %d\0" % (kind.encode(), len(body)), usedforsecurity=False
         )
@@ -58,29 +59,29 @@ _TYPES = {"commit": 1, "tree": 2, "blob": 3}
 _OFFSET_DELTA = 6
 _INDEX_SIGN = b"\377tOc" + struct.pack(">I", 2)
 _NAMES_FROM = len(_INDEX_SIGN) + 4 * 256
-"""Behind the counts: how many names begin with each byte or a lower one."""
+"""Offset of the names, after the counts of names up to each first byte."""
 _FOUND_ONE_BY_ONE = 16
-"""Names that are looked for in a large index one by one: a set of all of its names costs more."""
+"""Up to so many names are searched for individually in a large index: a set of all costs more."""
 _LONGEST_CHAIN = 50
-"""Differences upon differences; the depth at which git itself stops."""
+"""Longest chain of deltas; git itself stops at this depth."""
 _LONGEST_INSERT = 127
 _LONGEST_COPY = 0xFFFF
 _COPY = bytes([0b1011_1111])
 """Copy, with four bytes of offset and two of size."""
 _FAR = 1 << 31
-"""Offsets from which an index keeps them in a table of their own."""
+"""Offsets from here on are stored in a separate table of the index."""
 _TINY = 128
-"""Bytes up to which compressing gains nothing: half of a tree's entry is a hash."""
+"""Size in bytes up to which compression gains nothing: half of a tree's entry is a hash."""
 _SMALL = 8192
 """Bytes up to which a window of that size compresses as well as zlib's 32 KB, which cost 40 µs to
 set up."""
 
 
 class Pack(NamedTuple):
-    """A pack and what git finds its objects by."""
+    """A pack and its index."""
 
     name: str
-    """The checksum of the pack, in hex, as git names its files after."""
+    """Checksum of the pack in hex, which git uses in its file names."""
     data: bytes
     idx: bytes
     """Where each object is. See gitformat-pack(5), version 2."""
@@ -101,7 +102,7 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
     bodies: dict[str, bytes] = {}
     for each in objects:
         at, depth = len(pack), depths.get(each.base, _LONGEST_CHAIN) + 1
-        # git takes a difference of less than four bytes for a broken one.
+        # git rejects a delta of less than four bytes as broken.
         if depth <= _LONGEST_CHAIN and each.body:
             stored = _difference(each.body, bodies[each.base], at - offsets[each.base])
         else:
@@ -118,14 +119,14 @@ def pack_of(objects: Iterable[GitObject], object_format: ObjectFormat) -> Pack:
 
 
 class PackIndex:
-    """Which objects a pack has, by an index of version 2; of another, it has none.
+    """The object ids of a pack, from an index of version 2; empty for other versions.
 
-    It is read a piece at a time, for a large pack has hundreds of thousands of objects, and it is
-    not mapped: cut short under a map it would end the process. See gitformat-pack(5).
+    It is read piecewise, since a large pack has hundreds of thousands of objects. It is not
+    memory-mapped: a mapped file that is truncated would kill the process. See gitformat-pack(5).
     """
 
     def __init__(self, read: Callable[[int, int], bytes], size: int):
-        """Read how many there are; `read`: its bytes, so many from there on; `size`: of an id."""
+        """Read the counts; `read`: takes offset and size in bytes; `size`: bytes of an id."""
         self._read = read
         self._size = size
         head = read(0, _NAMES_FROM)
@@ -134,36 +135,36 @@ class PackIndex:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no id, as one that is cut short before the first."""
+        """Whether it has no id, such as an index truncated before the first."""
         return not self._counts[255]
 
     def has_all_of(self, other: PackIndex) -> bool:
-        """Return whether this one has every id that another has; what was cut off is nowhere."""
+        """Return whether this index has every id of another; truncated ids count as missing."""
         pairs = zip((0, *other._counts), other._counts, strict=False)
         there = [first for first, (before, count) in enumerate(pairs) if count > before]
         return not other.is_empty and all(self._has_those(other, first) for first in there)
 
     def _names(self, first: int) -> tuple[int, bytes]:
-        """Return how many names come before those that begin with a byte, and these."""
+        """Return the number of names before those with a given first byte, and these names."""
         before = self._counts[first - 1] if first else 0
         count, size = max(0, self._counts[first] - before), self._size
         return before, self._read(_NAMES_FROM + before * size, count * size)
 
     def _find(self, name: bytes, names: bytes) -> int:
-        """Return where among names, one behind the other, a whole one stands; -1 for nowhere."""
+        """Return the index of a name among concatenated names; -1 if it is absent."""
         at = names.find(name) if len(name) == self._size else -1
         while at > 0 and at % self._size:
             at = names.find(name, at + 1)
         return at
 
     def _has_those(self, other: PackIndex, first: int) -> bool:
-        theirs = other._ids(first)
+        theirs = other._ids_starting_with(first)
         if len(theirs) > _FOUND_ONE_BY_ONE:
-            return theirs <= self._ids(first)
+            return theirs <= self._ids_starting_with(first)
         _, names = self._names(first)
         return all(self._find(name, names) >= 0 for name in theirs)
 
-    def _ids(self, first: int) -> set[bytes]:
+    def _ids_starting_with(self, first: int) -> set[bytes]:
         before, names = self._names(first)
         size = self._size
         end = (self._counts[first] - before) * size
@@ -210,12 +211,12 @@ def deflated(data: bytes) -> bytes:
 
 
 def _difference(body: bytes, base: bytes, distance: int) -> bytes:
-    said = _size(len(base)) + _size(len(body)) + _instructions(body, base)
-    return _head(_OFFSET_DELTA, len(said)) + _distance(distance) + deflated(said)
+    delta = _size(len(base)) + _size(len(body)) + _encode_delta(body, base)
+    return _head(_OFFSET_DELTA, len(delta)) + _encode_distance(distance) + deflated(delta)
 
 
-def _instructions(body: bytes, base: bytes) -> bytes:
-    """Say: copy what both begin with, insert what is new, copy what both end with."""
+def _encode_delta(body: bytes, base: bytes) -> bytes:
+    """Return delta instructions: copy the common start, insert the rest, copy the common end."""
     shorter = min(len(body), len(base))
     begin = _agree(lambda size: body[:size] == base[:size], shorter)
     end = _agree(lambda size: body[len(body) - size :] == base[len(base) - size :], shorter - begin)
@@ -239,12 +240,12 @@ def _agree(holds: Callable[[int], bool], most: int) -> int:
 
 def _copy(offset: int, size: int) -> bytes:
     """Return the instructions that copy from the base; one copies 65,535 bytes at most."""
-    said = b""
+    instructions = b""
     while size:
         some = min(size, _LONGEST_COPY)
-        said += _COPY + struct.pack("<IH", offset, some)
+        instructions += _COPY + struct.pack("<IH", offset, some)
         offset, size = offset + some, size - some
-    return said
+    return instructions
 
 
 def _head(type_: int, size: int) -> bytes:
@@ -256,17 +257,17 @@ def _head(type_: int, size: int) -> bytes:
 
 
 def _size(size: int) -> bytes:
-    said = bytearray()
+    encoded = bytearray()
     while size > 0x7F:
-        said.append(0x80 | (size & 0x7F))
+        encoded.append(0x80 | (size & 0x7F))
         size >>= 7
-    return bytes(said) + bytes([size])
+    return bytes(encoded) + bytes([size])
 
 
-def _distance(distance: int) -> bytes:
+def _encode_distance(distance: int) -> bytes:
     """Return the distance back: most significant bits first, each further byte from one more."""
-    said = [distance & 0x7F]
+    encoded = [distance & 0x7F]
     while distance := distance >> 7:
         distance -= 1
-        said.append(0x80 | (distance & 0x7F))
-    return bytes(reversed(said))
+        encoded.append(0x80 | (distance & 0x7F))
+    return bytes(reversed(encoded))

@@ -1,7 +1,7 @@
-"""git objects: read through one `cat-file`, written as one kept pack, durable before acknowledged.
+"""git objects: read through one `cat-file`, written as a kept pack, durable when acknowledged.
 
-`git gc`, `git repack -ad` and `git prune` spare what a pack with a `.keep` beside it holds, so
-nothing of ours is taken before a branch names it, and nothing has to wait for them. See
+`git gc`, `git repack -ad` and `git prune` spare the objects of a pack with a `.keep` beside it. So
+nothing of ours is removed before a branch names it, and nothing has to wait for them. See
 docs/dev/faults.md#f04 and #f09.
 """
 
@@ -34,44 +34,43 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 KEEP_NOTE = b"yolo-fs\n"
-"""What a `.keep` of ours says. It is what tells our packs from the user's, also after a crash."""
+"""Content of our `.keep` files. It distinguishes our packs from the user's, also after a crash."""
 
 _SYNCS_AT_ONCE = 2
 _ASKED_AHEAD = 64
-"""Objects in one question, which has to fit into a pipe, or we and git would each wait for the
-other to read."""
+"""Objects in one request, which has to fit into a pipe: otherwise we and git would deadlock."""
 
 MOST_BYTES = {"blob": 64 << 20, "tree": 16 << 20, "commit": 4 << 20, "tag": 1 << 20}
-"""Larger objects are not read: whoever pushes one of a few kilobytes decides how large it unpacks.
-Of a commit so much is read: no branch can go on without its tree and its parents.
+"""Larger objects are not read: a push of a few kilobytes may unpack to any size.
+A larger commit is read up to this limit: no branch can go on without its tree and its parents.
 """
 _AHEAD_BYTES = 16 << 20
-"""Of the objects that are asked for at once, so much is read before the first of them is used."""
+"""Bytes of the requested objects that are read before the first of them is used."""
 _SIZES_KEPT = 10_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 COLLECTED_WITHIN_S = 60.0
-"""How long a `git gc` acts on what it has listed, at most; its lock may be left by a killed one."""
+"""How long a `git gc` acts on its listing at most; a killed one may have left its lock."""
 _SETTLED_WITHIN_S = 0.5
 _ENDINGS = (".idx", ".pack", ".keep")
 _POLL_S = 0.05
 
 
 class _Head(NamedTuple):
-    """What git says of an object before it sends it."""
+    """Header that git sends before an object."""
 
     kind: str
     size: int
 
 
 class _DoubtfulPack(NamedTuple):
-    """A pack that was named while a `git gc` was at work."""
+    """A pack that got its name while a `git gc` was running."""
 
     pack: Pack
     collection: Stamp | None
     since: float
-    """On the monotonic clock."""
+    """Monotonic time."""
 
 
 class _Draft(NamedTuple):
@@ -80,7 +79,7 @@ class _Draft(NamedTuple):
     final: str
 
     def name(self) -> None:
-        """Give the file its name, whatever a power loss left under it."""
+        """Rename the file into place, whatever a power loss left under its name."""
         os.replace(self.temporary, self.final)
 
 
@@ -96,7 +95,7 @@ class ObjectStore:
         durable: bool = True,
         shared: Callable[[], int] = lambda: 0,
     ):
-        """Store in `directory`; `shared`: permissions that others get beside the user's umask."""
+        """Store in `directory`; `shared`: permissions for others beyond the user's umask."""
         self._git = git
         self.object_format = object_format
         self.is_durable = durable
@@ -104,21 +103,22 @@ class ObjectStore:
         self._ask_shared = shared
         self.pack_folder = f"{directory}/pack"
         self.packs_written = 0
-        """By this process; every git has to look into each of them until it is merged."""
+        """Packs written by this process; every git has to search each one until it is merged."""
         self._reader: Conversation | None = None
         self._sizes: Conversation | None = None
         self._is_wary = False
-        """Whether sizes are asked for before anything is read: one was too large."""
+        """Whether sizes are requested before reading, since an object was too large."""
         self._too_large: dict[str, int] = {}
-        """Name → size of what was larger than whoever asked last can take."""
+        """Name → size of the objects that were too large for the last caller."""
         self._in_doubt: dict[str, _DoubtfulPack] = {}
 
     def read(self, name: str, most_bytes: int = MOST_BYTES["blob"]) -> GitObject | None:
-        """Return the object that a name (an id or a revision) refers to, or None: it is missing, or
-        larger than its kind may be, a blob than `most_bytes`; `unread` tells which.
+        """Return the object of a name (an id or a revision), or None if it is missing or too large.
+
+        The limit is that of its kind, for a blob `most_bytes`; `unread` tells which case it is.
         """
-        (found,) = self.read_many([name], most_bytes)
-        return found
+        (git_object,) = self.read_many([name], most_bytes)
+        return git_object
 
     def read_many(
         self, names: Sequence[str], most_bytes: int = MOST_BYTES["blob"]
@@ -127,14 +127,15 @@ class ObjectStore:
         at = 0
         while at < len(names):
             some = names[at : at + _ASKED_AHEAD]
-            found = self._read_some(some, most_bytes)
-            for name in takewhile(found.__contains__, some):
-                yield found[name]
+            objects = self._read_some(some, most_bytes)
+            for name in takewhile(objects.__contains__, some):
+                yield objects[name]
                 at += 1
 
     def unread(self, what: str, name: str) -> YoloError:
-        """Return the error of an object that `read` has not returned: FILE_TOO_LARGE with its size,
-        else OBJECT_MISSING.
+        """Return the error for an object that `read` has not returned.
+
+        It is FILE_TOO_LARGE with its size, or else OBJECT_MISSING.
         """
         if size := self._too_large.get(name):
             hint = "Its author makes it smaller; nothing of it was read."
@@ -149,10 +150,10 @@ class ObjectStore:
     def size_of(self, name: str) -> int | None:
         """Return the size of an object in bytes without reading it; None when it is missing."""
         try:
-            (head,) = self._heads([name])
+            (head,) = self._read_heads([name])
         except YoloError:  # a fresh git is asked once more, as of contents
             self.close()
-            (head,) = self._heads([name])
+            (head,) = self._read_heads([name])
         return head.size if head else None
 
     def end(self) -> None:
@@ -169,7 +170,7 @@ class ObjectStore:
         self._reader = self._sizes = None
 
     def _may_read(self, name: str, head: _Head, most_bytes: int) -> bool:
-        """Return whether an object is within its limit, and note of another how large it is."""
+        """Return whether an object is within its limit; if it is not, record its size."""
         if head.kind == "commit":
             return True
         limit = most_bytes if head.kind == "blob" else MOST_BYTES.get(head.kind, 0)
@@ -181,44 +182,44 @@ class ObjectStore:
         return head.size <= limit
 
     def _read_some(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
-        """Return the first of these objects, so many as may stand in memory at once.
+        """Return the first of these objects, as many as may be in memory at once.
 
-        A fresh git is asked once more: one that outlived a repack, or a change of the
+        After an error a fresh git is asked: a process that outlived a repack, or a change of the
         configuration, may be wrong.
         """
         try:
             return self._ask(names, most_bytes)
         except YoloError:
             self.close()
-        found: dict[str, GitObject | None] = {}
+        objects: dict[str, GitObject | None] = {}
         for name in names:
             try:
-                found |= self._ask([name], most_bytes)
+                objects |= self._ask([name], most_bytes)
             except GitError as error:
                 self.close()
                 if "promisor remote" not in error.said:
                     raise
-                found[name] = None  # a partial clone lacks it, and we fetch nothing
-        return found
+                objects[name] = None  # a partial clone lacks it, and we fetch nothing
+        return objects
 
     def _ask(self, names: Sequence[str], most_bytes: int) -> dict[str, GitObject | None]:
-        found: dict[str, GitObject | None] = {name: None for name in names if "\n" in name}
-        left, size = [name for name in names if name not in found], 0
+        objects: dict[str, GitObject | None] = {name: None for name in names if "\n" in name}
+        left, size = [name for name in names if name not in objects], 0
         if self._is_wary:
-            for name, head in zip(left, self._heads(left), strict=True):
+            for name, head in zip(left, self._read_heads(left), strict=True):
                 if head is None or not self._may_read(name, head, most_bytes):
-                    found[name] = None
-            left = [name for name in left if name not in found]
+                    objects[name] = None
+            left = [name for name in left if name not in objects]
         while left:
             if self._reader is None:
                 self._reader = self._git.converse("cat-file", "--batch")
             self._reader.ask(_lines(left))
             for name in left:
                 oid, head = _head(self._reader)
-                found[name] = None
+                objects[name] = None
                 if head and head.kind == "commit" and head.size > MOST_BYTES["commit"]:
                     body = self._reader.exactly(MOST_BYTES["commit"])
-                    found[name] = GitObject(oid, head.kind, body)
+                    objects[name] = GitObject(oid, head.kind, body)
                     self._stop_reading()
                     break
                 if head and not self._may_read(name, head, most_bytes):
@@ -227,22 +228,22 @@ class ObjectStore:
                     break
                 if head:
                     body = self._reader.exactly(head.size + 1)[:-1]
-                    found[name] = GitObject(oid, head.kind, body)
+                    objects[name] = GitObject(oid, head.kind, body)
                     size += len(body)
                 if size > _AHEAD_BYTES and name != left[-1]:
                     self._stop_reading()
-                    return found
-            left = [name for name in left if name not in found]
-        return found
+                    return objects
+            left = [name for name in left if name not in objects]
+        return objects
 
     def _stop_reading(self) -> None:
-        """End a reading process that has more to say."""
+        """End a reading process that still has output."""
         if self._reader is not None:
             self._reader.kill()
         self._reader = None
 
-    def _heads(self, names: Sequence[str]) -> list[_Head | None]:
-        """Return kind and size of objects that are not read; None for those that are missing."""
+    def _read_heads(self, names: Sequence[str]) -> list[_Head | None]:
+        """Return kind and size of objects without reading them; None for missing ones."""
         if self._sizes is None:
             self._sizes = self._git.converse("cat-file", "--batch-check")
         self._sizes.ask(_lines(names))
@@ -260,16 +261,16 @@ class ObjectStore:
 
     @contextlib.contextmanager
     def unnamed(self) -> Iterator[None]:
-        """Hand no pack over to the user's gc while objects are written that no branch names yet.
+        """Hand over no pack to the user's gc while objects are written that no branch names yet.
 
-        The lock is on the folder of packs itself: no file is needed in a folder of the user's.
+        The lock is on the folder of packs itself, so that no extra file is needed in it.
         """
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
         with storage_errors("objects"):
             try:
                 descriptor = os.open(self.pack_folder, flags)
             except FileNotFoundError:
-                # Never its parent: a store that is gone must not be made anew (F36).
+                # Never its parent: a store that is gone must not be created again (F36).
                 os.mkdir(self.pack_folder)
                 descriptor = os.open(self.pack_folder, flags)
         try:
@@ -287,8 +288,9 @@ class ObjectStore:
         self.begin_to_write(objects)()
 
     def begin_to_write(self, objects: Sequence[GitObject]) -> Callable[[], None]:
-        """Store objects so that every git finds them, and return what waits until their names are
-        durable as well: no ref may be moved to them before.
+        """Store objects so that every git finds them; return a function that syncs their names.
+
+        No ref may be moved to them before that function has returned.
 
         Raises:
             YoloError: as `write`, like what is returned.
@@ -308,24 +310,24 @@ class ObjectStore:
         return settle
 
     def collection(self) -> Stamp | None:
-        """Return what tells a `git gc` that is at work here from the next one; None without any."""
+        """Return an identifier of the `git gc` that is running here; None if there is none."""
         objects = os.path.dirname(self.pack_folder)
         return stamp_at(f"{os.path.dirname(objects)}/gc.pid")
 
     def has_ended(self, collection: Stamp | None, since: float) -> bool:
-        """Return whether a `git gc`, seen at `since` (monotonic), takes nothing away any more."""
+        """Return whether a `git gc`, seen at `since` (monotonic), can no longer remove anything."""
         if collection is None:
             return True
         is_late = time.monotonic() - since > COLLECTED_WITHIN_S
         return is_late or collection != self.collection()
 
     def restore(self) -> bool:
-        """Write again what a `git gc` removed because it had listed a pack by halves; return
-        whether any is still in doubt.
+        """Rewrite packs that a `git gc` removed after a partial listing.
 
-        It lists the folder in pieces. Where it finds an index, and the pack got its name behind
-        its back, it takes index and note for litter. A repack may have listed the pack without its
-        note by then, so it is written under another name. See docs/dev/faults.md#f09.
+        Return whether any is still in doubt. gc lists the folder in pieces. If a pack gets its name
+        in a part that is already listed, gc sees the index without the pack, and takes index and
+        note for garbage. A repack may have listed the pack without its note by then, so it is
+        written under another name. See docs/dev/faults.md#f09.
 
         Raises:
             YoloError: NO_SPACE or STORAGE_FAILED; it is tried again with the next call.
@@ -344,12 +346,12 @@ class ObjectStore:
         return bool(self._in_doubt)
 
     def keep(self, name: str) -> None:
-        """Lay our note beside a pack that is there, so that git collects nothing of it."""
+        """Place our note beside an existing pack, so that git collects nothing of it."""
         with contextlib.ExitStack() as cleanup, storage_errors("objects"):
             self._draft(f"{self.pack_folder}/{name}.keep", KEEP_NOTE, cleanup).name()
 
     def release(self, name: str) -> None:
-        """Leave a pack alone: its objects stand in another."""
+        """Stop tracking a pack: its objects are in another one."""
         self._in_doubt.pop(name, None)
 
     def settle(self) -> None:
@@ -372,9 +374,9 @@ class ObjectStore:
         return all(os.path.exists(f"{self.pack_folder}/{name}{ending}") for ending in _ENDINGS)
 
     def _write_pack(self, pack: Pack) -> Callable[[], object]:
-        """Write, sync, then name: the note first, so that no repack sees the pack without it.
+        """Write, sync, then rename: the note first, so that no repack sees the pack without it.
 
-        Returns what waits until the names are synced, too.
+        Returns a function that waits until the names are synced, too.
         """
         place = f"{self.pack_folder}/pack-{pack.name}"
         with contextlib.ExitStack() as cleanup:
@@ -411,7 +413,7 @@ class ObjectStore:
 
 @contextlib.contextmanager
 def storage_errors(what: str) -> Iterator[None]:
-    """Turn what the operating system refuses while `what` is written into a `YoloError`."""
+    """Convert errors of the operating system while `what` is written into a `YoloError`."""
     try:
         yield
     except OSError as error:
@@ -419,13 +421,13 @@ def storage_errors(what: str) -> Iterator[None]:
 
 
 def storage_error(what: str, error: OSError) -> YoloError:
-    """Return the error that what the operating system refused amounts to."""
+    """Return the error for an error of the operating system."""
     reason = Reason.NO_SPACE if error.errno in _FULL else Reason.STORAGE_FAILED
     return YoloError(reason, f"{what}: {error.strerror}", exit_code=Exit.TRY_AGAIN)
 
 
 def missing_error(what: str) -> YoloError:
-    """Return the error of an object that should be there and cannot be read."""
+    """Return the error for an object that should exist but cannot be read."""
     return YoloError(
         Reason.OBJECT_MISSING,
         f"{what} cannot be read",
@@ -435,7 +437,7 @@ def missing_error(what: str) -> YoloError:
 
 
 def discard(path: str) -> None:
-    """Remove a file of ours that is no longer needed; one that stays does no harm."""
+    """Remove a file of ours that is no longer needed; failing to do so is harmless."""
     with contextlib.suppress(OSError):
         os.unlink(path)
 
@@ -451,7 +453,7 @@ def _lines(names: Sequence[str]) -> bytes:
 
 
 def _head(reader: Conversation) -> tuple[str, _Head | None]:
-    """Return the id, and kind and size, that git says before an object; none if it is missing."""
+    """Read git's header of an object; return the id, and kind and size, None if it is missing."""
     header = reader.line().split(b" ")
     if header[-1] in (b"missing", b"ambiguous") or len(header) != 3:
         return "", None

@@ -1,8 +1,8 @@
-"""Why something may not be committed: the states of a repository in which it is the user's turn,
-and what git's own rules say of a path: ignored, rewritten by a filter, or another repository's.
+"""Why something may not be committed: the state of the repository, or git's rules for a path.
 
-Nothing of git's filters is ever run. See docs/dev/faults.md#f06, #f07, #f23, #f25, #f26, #f30,
-#f33, #f35, #f62 and #f63.
+The states are those in which it is the user's turn. A path may be ignored, rewritten by a filter,
+or part of another repository. git's filters are never run. See docs/dev/faults.md#f06, #f07, #f23,
+#f25, #f26, #f30, #f33, #f35, #f62 and #f63.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ IN_PROGRESS = {
 """File or folder in the git directory → what its presence means, the most telling first."""
 
 OF_OTHER_TOOLS = ("gitbutler/*",)
-"""Branches whose tip another program makes: a commit of ours there is lost, or breaks it."""
+"""Branches whose tip another program generates: a commit of ours there gets lost, or breaks it."""
 _STALE_AFTER_S = 12 * 3600
-"""Time after which the note of a running commit counts as left over."""
+"""Age at which the note of a running commit counts as stale, seconds."""
 _MARK_BYTES = 100
 COMMITTING = "committing"
-"""File of ours that names the `git commit` that runs; our own hooks write it."""
+"""File of ours that names the running `git commit`; our own hooks write it."""
 SECTION = "YOLO-FS INTEGRATION v1"
 """What marks our part of a hook."""
 _QUIET_NS = 100_000_000
-"""Time after which a rewritten index no longer means that a git command is running."""
+"""Age from which a rewritten index no longer means that a git command is running."""
 _BETWEEN_COMMANDS_NS = 40_000_000
-"""Time within which a script or an editor starts its next git command: a commit of ours in the
-midst of that makes git refuse it.
+"""Time within which a script or an editor starts its next git command.
+A commit of ours in between makes git refuse that command.
 """
 
 
@@ -68,8 +68,9 @@ class Obstacles:
         committer_lock: str = "",
         folders: Sequence[str] = (),
     ):
-        """Find them in this repository; `committer_lock`: what a process that commits for us
-        holds; `folders`: where we commit.
+        """Find the obstacles in this repository.
+
+        `committer_lock`: held by a process that commits for us; `folders`: where we commit.
         """
         self._committer_lock = committer_lock
         self._folders = tuple(folders)
@@ -95,7 +96,7 @@ class Obstacles:
         for name, reason in IN_PROGRESS.items():
             if name in present:
                 return reason
-        if refusal := self._storage_refusal(self._repository.common_dir):
+        if refusal := self._find_storage_refusal(self._repository.common_dir):
             return refusal
         if head.ref is None and not self._allow_detached:
             return Reason.DETACHED_HEAD
@@ -117,28 +118,30 @@ class Obstacles:
             return Reason.INDEX_LOCKED
         if self._index_is_unmerged(index):
             return Reason.UNMERGED_INDEX
-        if self._user_is_committing():
+        if self._is_user_committing():
             return Reason.USER_COMMITTING
         return None
 
     def changed_since(self, head: Head, now_ns: int) -> bool:
-        """Return whether the user moved HEAD, or began something, since `head` was read: files may
-        be another branch's.
+        """Return whether the user moved HEAD, or began an operation, since `head` was read.
 
-        The compare-and-swap does not see this, for the branch that HEAD left has not moved (F28).
+        The files may then be another branch's. The compare-and-swap does not see this, for the
+        branch that HEAD left has not moved (F28).
         """
         return self._repository.head() != head or self.find(head, now_ns) is not None
 
     def _has_a_past(self, head: Head) -> bool:
-        """Tell a branch torn by power loss (F04) from an unborn one: it has a file, or a reflog."""
+        """Return whether a branch without a tip was torn by power loss (F04), not just unborn.
+
+        A torn branch has a file, or a reflog.
+        """
         log = f"{self._repository.common_dir}/logs/{head.ref}"
         return os.path.isfile(f"{self._repository.common_dir}/{head.ref}") or (
             os.path.isfile(log) and os.path.getsize(log) > 0
         )
 
     def _index_just_rewritten(self, index: Stamp | None, head: Head, now_ns: int | None) -> bool:
-        """Return whether a git command wrote the index a moment ago and may be about to move the
-        branch.
+        """Return whether a git command has just written the index and may yet move the branch.
 
         `git reset` and `git checkout` change the work tree and the index first, and only then HEAD
         (F28).
@@ -151,11 +154,10 @@ class Obstacles:
         return rested_ns < _BETWEEN_COMMANDS_NS or not self._is_left_alone(index, head)
 
     def _is_left_alone(self, index: Stamp, head: Head) -> bool:
-        """Return whether whoever wrote the index has ended, as far as can be seen, and has put
-        there for us no other files than HEAD has.
+        """Return whether the index's writer has ended and left our files in it as HEAD has them.
 
-        A program that is not called git is not seen; what it is about to do to HEAD is of no
-        concern to us where its index has our files as HEAD has them.
+        A program that is not called git is not seen. What it is about to do to HEAD does not matter
+        where its index has our files as HEAD has them.
         """
         if index == self._left_alone:
             return True
@@ -181,28 +183,28 @@ class Obstacles:
         return self._unmerged
 
     def index_rewritten(self, left_at: Stamp | None) -> None:
-        """Note the index that we left, which never adds conflicts: it need not be read again."""
+        """Record the index that we left: it has no new conflicts, so it need not be read again."""
         self._index_seen = left_at or self._index_seen
 
-    def _storage_refusal(self, folder: str) -> Reason | None:
-        """Return why nothing can be stored; what only this process may not write, another one may.
+    def _find_storage_refusal(self, folder: str) -> Reason | None:
+        """Return why nothing can be stored; a refusal for this process alone does not count.
 
         The sandbox of an agent's host shows `.git` read-only; the daemon commits outside of it.
         """
-        refusal = _stores_nothing(folder)
+        refusal = _find_storage_fault(folder)
         if refusal is Reason.STORAGE_FAILED and self._committer_lock and os.path.isdir(PROC):
             by = holder(self._committer_lock)
             is_other = by is not None and by.pid != os.getpid()
-            return _stores_nothing_for(by.pid, folder) if by and is_other else refusal
+            return _find_storage_fault_for(by.pid, folder) if by and is_other else refusal
         return refusal
 
-    def _user_is_committing(self) -> bool:
+    def _is_user_committing(self) -> bool:
         """Return whether the editor of a `git commit` of this work tree is open.
 
-        git writes COMMIT_EDITMSG before it starts the editor, so as long as that file has not
-        changed since the last look no process needs to be searched for. Only a pre-commit hook runs
-        before that. Our own hooks, where they are installed, name the process: also one that is not
-        called `git commit`, such as an alias, and also where there is no /proc.
+        git writes COMMIT_EDITMSG before it starts the editor, so while that file is unchanged no
+        process needs to be searched for. Only a pre-commit hook runs before that. Our own hooks,
+        where they are installed, record the process, even one that is not called `git commit`, such
+        as an alias, and even without /proc.
         """
         if _is_marked(f"{self._repository.own_dir}/{COMMITTING}"):
             return True
@@ -218,7 +220,7 @@ class Obstacles:
         return False
 
     def _has_silent_hook(self) -> bool:
-        """Return whether there is a pre-commit hook without our part, which says that it runs."""
+        """Return whether there is a pre-commit hook without our section, which records its run."""
         path = f"{self._repository.hooks_dir}/pre-commit"
         if not os.access(path, os.X_OK):
             return False
@@ -235,29 +237,29 @@ def _is_committing(root: str) -> bool:
         b"commit" in words
         and f"{working_folder(pid)}/".startswith(f"{root}/")
         and not _is_tidying(int(pid))
-        for pid, words in _gits()
+        for pid, words in _find_git_processes()
     )
 
 
 def _is_tidying(pid: int) -> bool:
-    """Return whether a git has made its commit, and waits for the housekeeping that comes last."""
+    """Return whether a git has made its commit and only waits for its final housekeeping."""
     return any(
         words[1:2] in ([b"maintenance"], [b"gc"]) and parent_of(int(child)) == pid
-        for child, words in _gits()
+        for child, words in _find_git_processes()
     )
 
 
 def _is_at_work(repository: Repository) -> bool:
-    """Return whether a git that is none of ours runs in a work tree, or where cannot be told."""
+    """Return whether another git than ours runs in a work tree, or in an unknown place."""
     places = ("//", f"{repository.root}/", f"{repository.common_dir}/")
     return any(
         OWN_MARK not in words and f"{working_folder(pid) or '/'}/".startswith(places)
-        for pid, words in _gits()
+        for pid, words in _find_git_processes()
     )
 
 
-def _gits() -> Iterator[tuple[str, list[bytes]]]:
-    """Yield each git that runs: its process and the words of its command."""
+def _find_git_processes() -> Iterator[tuple[str, list[bytes]]]:
+    """Yield each running git: its process id, and its command line as words."""
     for pid, words in commands():
         if words and os.path.basename(words[0]) == b"git":
             yield pid, words
@@ -265,17 +267,17 @@ def _gits() -> Iterator[tuple[str, list[bytes]]]:
 
 def _is_marked(path: str) -> bool:
     """Return whether the process that our prepare-commit-msg hook noted still runs (F63)."""
-    stamp, said = stamp_at(path), content_of(path, _MARK_BYTES).decode("ascii", "replace").split()
-    if stamp is None or len(said) != 2 or time.time() - stamp.mtime_ns / 1e9 > _STALE_AFTER_S:
+    stamp, words = stamp_at(path), content_of(path, _MARK_BYTES).decode("ascii", "replace").split()
+    if stamp is None or len(words) != 2 or time.time() - stamp.mtime_ns / 1e9 > _STALE_AFTER_S:
         return False
-    pid, started = said
+    pid, started = words
     if not pid.isdecimal() or not is_running(int(pid)):
         return False
     began = start_time(int(pid))
     return (began is None or started in ("-", str(began))) and not _is_tidying(int(pid))
 
 
-def _stores_nothing(folder: str) -> Reason | None:
+def _find_storage_fault(folder: str) -> Reason | None:
     """Return why the file system can store nothing at all. See docs/dev/faults.md#f06 and #f07."""
     facts = os.statvfs(folder)
     if facts.f_flag & os.ST_RDONLY:
@@ -284,26 +286,26 @@ def _stores_nothing(folder: str) -> Reason | None:
     return Reason.NO_SPACE if facts.f_blocks and not free else None
 
 
-def _stores_nothing_for(pid: int, folder: str) -> Reason | None:
+def _find_storage_fault_for(pid: int, folder: str) -> Reason | None:
     """Return why a file system stores nothing as another process sees it; None where it hides."""
     try:
-        return _stores_nothing(f"{PROC}/{pid}/root{folder}")
+        return _find_storage_fault(f"{PROC}/{pid}/root{folder}")
     except OSError:
         return None
 
 
 _REWRITING = ("filter", "ident", "working-tree-encoding")
 _OF_ONE_FOLDER = (b"info/exclude", b"/.gitignore")
-"""Where rules of ours are: in no file that holds for the whole work tree and is committed."""
+"""Files in which a rule counts as ours: none of them is committed and holds for the whole tree."""
 _AT_ONCE = 200
-"""Paths in one question, which has to fit into a pipe: else we and git wait for each other."""
+"""Paths in one request, which has to fit into a pipe: otherwise we and git would deadlock."""
 _NOT_SET = (b"unspecified", b"unset")
 _RULES = (".gitignore", ".gitattributes")
-"""Files of a folder that say what git does with what lies below."""
+"""Files of a folder with git's rules for everything below it."""
 
 
 class PathRules:
-    """Asks `check-ignore` and `check-attr`, which run on while the files that they read stay."""
+    """Queries `check-ignore` and `check-attr`, which run on until one of their files changes."""
 
     def __init__(
         self,
@@ -312,21 +314,21 @@ class PathRules:
         commit_ignored: bool = False,
         hidden: Collection[str] = (),
     ):
-        """`hidden`: patterns of ours, which only keep files out of sight and hold nothing."""
+        """`hidden`: our own patterns, which only hide files and are no reason to hold any."""
         self._repository = repository
         self._commit_ignored = commit_ignored
         self._hidden = frozenset(map(str.encode, hidden))
         self._sources: dict[str, Stamp | None] = {}
-        """File that rules are read from → what it was when its rules were read."""
+        """File with rules → its stamp when the rules were read."""
         self._known: dict[str, Reason | None] = {}
         self._learnt: set[str] = set()
-        """Paths whose answer was learnt for the question that comes next."""
+        """Paths whose answer was fetched for the next question."""
         self._ignore: Conversation | None = None
         self._attributes: Conversation | None = None
         self._everywhere: tuple[str, ...] | None = None
 
     def reason_to_hold(self, path: str, *, in_head: bool) -> Reason | None:
-        """Return why this path is not ours to commit, or None. A path that HEAD has is not ignored.
+        """Return why this path is not ours to commit, or None. A path in HEAD is never ignored.
 
         Raises:
             YoloError: git refuses to judge the path, or cannot be run.
@@ -343,21 +345,25 @@ class PathRules:
         return reason
 
     def learn(self, paths: Iterable[str]) -> None:
-        """Ask about many paths at once, so that each costs no round trip of its own."""
-        asked = tuple(paths)
-        self._forget_if_changed(asked)
-        odd = {folder: self._oddity(folder) for folder in set(map(os.path.dirname, asked))}
+        """Query many paths at once, so that none costs a round trip of its own."""
+        asked_paths = tuple(paths)
+        self._forget_if_changed(asked_paths)
+        odd = {
+            folder: self._find_oddity(folder) for folder in set(map(os.path.dirname, asked_paths))
+        }
         fresh = [
-            path for path in asked if path not in self._known and not odd[os.path.dirname(path)]
+            path
+            for path in asked_paths
+            if path not in self._known and not odd[os.path.dirname(path)]
         ]
         for at in range(0, len(fresh), _AT_ONCE):
             some = fresh[at : at + _AT_ONCE]
-            filtered, ignored = self._filtered(some), self._ignored(some)
+            filtered, ignored = self._check_filters(some), self._ignored(some)
             self._known.update({path: filtered[path] or ignored[path] for path in some})
-        self._learnt = set(asked)
+        self._learnt = set(asked_paths)
 
     def close(self) -> None:
-        """End the helper processes and forget what they said."""
+        """End the helper processes and clear their answers."""
         for helper in (self._ignore, self._attributes):
             if helper is not None:
                 helper.close()
@@ -367,20 +373,20 @@ class PathRules:
         self._sources.clear()
 
     def _judge(self, path: str) -> Reason | None:
-        if odd := self._oddity(os.path.dirname(path)):
+        if odd := self._find_oddity(os.path.dirname(path)):
             return odd
         try:
-            return self._filtered([path])[path] or self._ignored([path])[path]
+            return self._check_filters([path])[path] or self._ignored([path])[path]
         except YoloError:
             self.close()  # a helper may have been killed; a fresh one is asked once
             self._forget_if_changed([path])
         try:
-            return self._filtered([path])[path] or self._ignored([path])[path]
+            return self._check_filters([path])[path] or self._ignored([path])[path]
         except YoloError:
             self.close()
             raise
 
-    def _oddity(self, folder: str) -> Reason | None:
+    def _find_oddity(self, folder: str) -> Reason | None:
         """Return why git cannot be asked about what lies in a folder, or None."""
         folders = self._folders(folder)
         if any(os.path.lexists(f"{each}/.git") for each in folders[1:]):
@@ -402,36 +408,38 @@ class PathRules:
                 more={"GIT_LITERAL_PATHSPECS": "0"},
             )
         self._ignore.ask(_question(paths))
-        found: dict[str, Reason | None] = {}
+        reasons: dict[str, Reason | None] = {}
         for path in paths:
             source, _line, pattern, _path = (self._ignore.until(b"\0") for _ in range(4))
             is_ours = pattern in self._hidden and source.endswith(_OF_ONE_FOLDER)
             is_hit = pattern and not is_ours and not pattern.startswith(b"!")
-            found[path] = Reason.GITIGNORED if is_hit else None
-        return found
+            reasons[path] = Reason.GITIGNORED if is_hit else None
+        return reasons
 
-    def _filtered(self, paths: Sequence[str]) -> dict[str, Reason | None]:
+    def _check_filters(self, paths: Sequence[str]) -> dict[str, Reason | None]:
         if self._attributes is None:
             self._attributes = self._repository.git.converse(
                 "check-attr", "--stdin", "-z", *_REWRITING
             )
         self._attributes.ask(_question(paths))
-        found: dict[str, Reason | None] = {}
+        reasons: dict[str, Reason | None] = {}
         for path in paths:
             values = [[self._attributes.until(b"\0") for _ in range(3)][2] for _ in _REWRITING]
             is_set = any(value not in _NOT_SET for value in values)
-            found[path] = Reason.ATTR_FILTER if is_set else None
-        return found
+            reasons[path] = Reason.ATTR_FILTER if is_set else None
+        return reasons
 
     def _forget_if_changed(self, paths: Iterable[str]) -> None:
-        now = {name: stamp_at(name) for name in self._rule_files(set(map(os.path.dirname, paths)))}
+        now = {
+            name: stamp_at(name) for name in self._list_rule_files(set(map(os.path.dirname, paths)))
+        }
         if any(self._sources.get(name, stamp) != stamp for name, stamp in now.items()):
             self.close()
         self._sources.update(now)
 
-    def _rule_files(self, folders: Iterable[str]) -> list[str]:
+    def _list_rule_files(self, folders: Iterable[str]) -> list[str]:
         if self._everywhere is None:
-            self._everywhere = self._files_for_every_path()
+            self._everywhere = self._list_global_rule_files()
         above = {each for folder in folders for each in self._folders(folder)}
         own = [f"{folder}/{name}" for folder in above for name in _RULES]
         return [*own, *self._everywhere]
@@ -443,7 +451,7 @@ class PathRules:
             folders.append(f"{folders[-1]}/{part}")
         return folders
 
-    def _files_for_every_path(self) -> tuple[str, ...]:
+    def _list_global_rule_files(self) -> tuple[str, ...]:
         home = os.path.expanduser("~")
         user = os.path.join(os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config", "git")
         named = [

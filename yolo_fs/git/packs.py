@@ -1,11 +1,11 @@
-"""Merges our own packs as they gather: no git has to look into hundreds of them, or tidy up after
-us.
+"""Merges our own packs, so that other git processes neither scan hundreds nor trigger gc.
 
-Only packs with our note beside them are touched, and one goes when its objects stand in another.
-A multi-pack index may have been begun before it went, and name it: so it is kept aside for a while.
+Only packs with our note beside them are touched, and one is removed once its objects are in
+another. A multi-pack index that was begun before may name it, so it is kept aside for a while.
 
-The note keeps a pack from every `git gc`, also what a user has removed on purpose. So a pack loses
-it after a while, and when the daemon ends: from then on it is an ordinary pack of the user's.
+The note protects a pack from every `git gc`, even objects that a user has removed on purpose. So a
+pack loses it after a while, and when the daemon ends: from then on it is an ordinary pack of the
+user's.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from yolo_fs.system.system import try_lock
 from yolo_fs.system.warm_path import open_own
 
 MERGE_FROM = 32
-"""Packs of ours that are merged in passing."""
+"""Number of our packs from which they are merged in passing."""
 REST_MOST = 8
-"""Packs of ours that stay when nobody writes."""
+"""Number of our packs that may stay while nothing is written."""
 _PACK_NAME = re.compile(r"pack-[0-9a-f]{40,64}")
 _ENDINGS = ("idx", "rev", "pack", "keep")
 LINGER_S = 3.0
@@ -46,13 +46,13 @@ LINGER_S = 3.0
 ASIDE_S = 60.0
 """How long they are kept aside then, for a git that writes a multi-pack index of what it listed."""
 HANDED_OVER_BYTES = 32 << 20
-"""Size from which a merged pack loses its note at once."""
+"""Size from which a merged pack loses its note at once, bytes."""
 HANDED_OVER_AFTER_S = 1800.0
-"""Age at which a pack loses its note; until then it is merged with others as they come."""
+"""Age at which a pack loses its note, seconds; until then it is merged with others."""
 _END_PATIENCE_S = 1.0
-"""How long the end of a daemon waits for another one that is just writing."""
+"""How long an ending daemon waits for another one that is writing, seconds."""
 _AT_ONCE = 8
-"""Packs that go in one step: an artifact may be waiting."""
+"""Packs removed in one step: an artifact may be waiting."""
 _POLL_S = 0.01
 _GROWTH = 2
 """A pack that stays is so many times as large as all smaller ones: few objects move often."""
@@ -63,21 +63,23 @@ class OwnPack(NamedTuple):
 
     size: int
     name: str
-    """Without folder and ending."""
+    """Without folder and extension."""
 
 
 class _Merged(NamedTuple):
-    """A pack whose objects stand in another."""
+    """A pack whose objects are in another one."""
 
     into: str
     goes_at: float
-    """On the monotonic clock."""
+    """Monotonic time at which it is removed."""
     collection: Stamp | None
-    """The `git gc` that may take the other for litter until it ends. See `ObjectStore.restore`."""
+    """The `git gc` that may take the new pack for garbage until it ends.
+    See `ObjectStore.restore`.
+    """
 
 
 class PackMerger:
-    """Merges packs of ours in a process beside; `step` does what has become due."""
+    """Merges our packs in a child process; `step` does what is due."""
 
     def __init__(self, repository: Repository):
         self._repository = repository
@@ -89,14 +91,14 @@ class PackMerger:
         self._lock = -1
         self._merged: dict[str, _Merged] = {}
         self._kept_aside: dict[str, float] = {}
-        """Pack that went → when, on the monotonic clock."""
+        """Removed pack → monotonic time of its removal."""
         self._indexes: Mapping[str, Stamp | None] = {}
-        """The multi-pack indexes that were looked into last."""
+        """The multi-pack indexes that were read last, and their stamps."""
         self._seen = 0
         """Packs written by this process when the last merge began."""
         self.merges = 0
         self._left = ScratchRecord(f"{repository.own_dir}/packs-left")
-        """Names of the packs that were handed over last; at a start, as the run before ended."""
+        """Names of the packs that were handed over last; at a start, those of the run before."""
         with contextlib.suppress(OSError):
             place = open_own(self._aside)  # behind a link lie the packs of somebody else
             names = (os.path.splitext(name)[0] for name in os.listdir(place))
@@ -109,7 +111,7 @@ class PackMerger:
         return self._repository.objects.packs_written - self._seen
 
     def begin(self, *, most: int) -> None:
-        """Begin to merge when we have more packs than `most`, unless another daemon merges."""
+        """Start a merge if we have more packs than `most`, unless another daemon merges."""
         self._seen = self._repository.objects.packs_written
         packs = [pack for pack in self._own() if pack.name not in self._merged]
         if self._git or len(packs) <= most or not (sources := packs_to_merge(packs)):
@@ -123,7 +125,7 @@ class PackMerger:
         except (OSError, YoloError):
             self._end()
             return
-        # Into a store of its own beside ours: there no prune takes what is half written.
+        # Into a separate store beside ours: there no prune removes what is half written.
         self._git = self._repository.git.converse(
             "pack-objects", "--stdin-packs", "--quiet", "--delta-base-offset", "--threads=1",
             "--index-version=2", "--max-pack-size=0", f"{self._scratch}/pack/pack",
@@ -139,20 +141,20 @@ class PackMerger:
 
     @property
     def keeps_any_aside(self) -> bool:
-        """Whether a merged pack may have to come back; `step` looks."""
+        """Whether a merged pack may have to be put back; `step` checks that."""
         return bool(self._kept_aside)
 
     def merge_now(self, *, most: int) -> None:
-        """Merge when there are more packs of ours than that, and wait for the end of it."""
+        """Merge if we have more packs than `most`, and wait for the end of it."""
         self.begin(most=most)
         while self.is_merging:
             self.step()
             time.sleep(_POLL_S)
 
     def step(self) -> bool:
-        """Do what is due and would not wait; return whether more will be."""
+        """Do what is due and would not block; return whether more is to come."""
         if self._git is not None and self._git.has_ended():
-            # A pack may have been taken meanwhile, or the disk be full: then all is as it was.
+            # A pack may have been removed meanwhile, or the disk may be full: then nothing changes.
             with contextlib.suppress(YoloError, OSError):
                 self._finish(self._git.line().decode())
             self._end()
@@ -163,22 +165,23 @@ class PackMerger:
         return bool(self._git or self._merged or is_in_doubt)
 
     def close(self) -> None:
-        """End what is under way; what was merged goes at once, unless a `git gc` is at work. What
-        is kept aside is left to the next run.
+        """Stop what is under way, and remove merged packs unless a `git gc` is running.
+
+        What is kept aside is left to the next run.
         """
         if self._git is not None:
             self.abandon()
         self._remove([name for name, each in self._merged.items() if each.collection is None])
 
     def hand_over(self, *, older_than_s: float = HANDED_OVER_AFTER_S) -> bool:
-        """Take the note from packs of that age, so that git may collect what nothing refers to.
+        """Remove the note from packs of that age, so that git may collect unreferenced objects.
 
-        A note is needed until the branch names what is in the pack, so not while anybody writes;
-        and a `git gc` that is at work may have listed the packs before. Returns whether it was
-        done.
+        A note is needed until the branch names what is in the pack, so it stays while anything is
+        written. It also stays while a `git gc` runs, which may have listed the packs before.
+        Returns whether it was done.
         """
         objects = self._repository.objects
-        with _flocked(self._folder) as nobody_is_writing:
+        with _hold_flock(self._folder) as nobody_is_writing:
             if not nobody_is_writing or objects.collection() or objects.restore():
                 return False
             latest = time.time() - older_than_s
@@ -192,11 +195,12 @@ class PackMerger:
         return True
 
     def take_back(self) -> None:
-        """Take over again what the last run handed over, so that a start does not leave packs of
-        its own each time: git tidies up where there are fifty.
+        """Reclaim the packs that the last run handed over.
+
+        Otherwise each start would leave packs of its own, and git starts its gc at fifty.
         """
         left = self._left.read()
-        with _flocked(self._folder) as nobody_is_writing:
+        with _hold_flock(self._folder) as nobody_is_writing:
             if not nobody_is_writing or not isinstance(left, list):
                 return
             for name in filter(_PACK_NAME.fullmatch, map(str, left)):
@@ -206,9 +210,10 @@ class PackMerger:
                     self._repository.objects.keep(name)
 
     def end(self) -> None:
-        """Leave the store as git would: no pack of ours is held back from the user's `git gc`.
+        """Leave the store as git would: no pack of ours is withheld from the user's `git gc`.
 
-        What is aside goes as well where no multi-pack index is used, since none can name it.
+        Packs kept aside are removed as well where no multi-pack index is used, since none can name
+        them.
         """
         self.close()
         until = time.monotonic() + _END_PATIENCE_S
@@ -221,14 +226,14 @@ class PackMerger:
             self._kept_aside.clear()
 
     def abandon(self) -> None:
-        """End the merge that is under way; all stays as it was."""
+        """Abort the running merge; nothing has changed then."""
         assert self._git is not None
         self._git.kill()
         self._end()
 
     def repair(self) -> None:
-        """Mend what a killed run left: drafts, and packs whose index is missing."""
-        with _flocked(self._folder) as is_locked:
+        """Repair what a killed run left: remove drafts, and index packs whose index is missing."""
+        with _hold_flock(self._folder) as is_locked:
             if not is_locked:
                 return  # another daemon is writing
             reap_temporaries(self._folder, 0)
@@ -244,14 +249,14 @@ class PackMerger:
 
     def _own(self) -> list[OwnPack]:
         """Return our packs, the smallest first, without those that a multi-pack index refers to."""
-        indexed = self._named_in(self._stamps())
-        found = []
+        indexed = self._pack_names_in(self._stamps())
+        packs = []
         for name in self._notes():
             with contextlib.suppress(FileNotFoundError):
                 os.stat(f"{self._folder}/{name}.idx")
                 if name.encode() not in indexed:
-                    found.append(OwnPack(os.stat(f"{self._folder}/{name}.pack").st_size, name))
-        return sorted(found)
+                    packs.append(OwnPack(os.stat(f"{self._folder}/{name}.pack").st_size, name))
+        return sorted(packs)
 
     def _notes(self) -> list[str]:
         return [
@@ -269,7 +274,7 @@ class PackMerger:
             file.write(os.fsencode(os.path.dirname(self._folder)) + b"\n")
 
     def _finish(self, checksum: str) -> None:
-        """Put the merged pack beside its sources, which go when it holds all that they hold."""
+        """Put the merged pack beside its sources, if it holds all objects of these."""
         name = f"pack-{checksum}"
         failpoint.reach("packs.merged")
         size = self._repository.object_format.size
@@ -280,7 +285,7 @@ class PackMerger:
                         return
         objects = self._repository.objects
         collection = objects.collection()
-        with _flocked(self._folder) as nobody_is_writing:
+        with _hold_flock(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
             self._place(name)
@@ -310,18 +315,18 @@ class PackMerger:
             sync_directory(self._folder)
 
     def _remove(self, names: Sequence[str]) -> None:
-        """Put merged packs aside: the index first, so that no git finds a pack that is going.
+        """Move merged packs aside: the index first, so that no git finds an incomplete pack.
 
-        What a multi-pack index names by now is left to it.
+        Packs that a multi-pack index names by now stay.
         """
-        with _flocked(self._folder) as nobody_is_writing:
+        with _hold_flock(self._folder) as nobody_is_writing:
             if not nobody_is_writing:
                 return
             if not self._has_room_aside():
                 for name in names:
                     del self._merged[name]
                 return
-            indexed = self._named_in(self._stamps())
+            indexed = self._pack_names_in(self._stamps())
             for name in names:
                 merged = self._merged.pop(name)
                 into = f"{self._folder}/{merged.into}"
@@ -344,14 +349,14 @@ class PackMerger:
         return True
 
     def _put_back(self) -> None:
-        """Put back what is named by a multi-pack index that came late, and let the rest go in time.
+        """Put back packs named by a late multi-pack index, and remove the others when they are due.
 
-        git takes its lock long after it has listed the packs: nothing tells that it is at work.
+        git takes its lock long after it has listed the packs, so nothing shows that it is at work.
         """
         if not self._kept_aside:
             return
         if (stamps := self._stamps()) != self._indexes:
-            self._indexes, indexed = stamps, self._named_in(stamps)
+            self._indexes, indexed = stamps, self._pack_names_in(stamps)
             for name in [each for each in self._kept_aside if each.encode() in indexed]:
                 del self._kept_aside[name]
                 for ending in reversed(_ENDINGS):
@@ -363,12 +368,12 @@ class PackMerger:
                 discard(f"{self._aside}/{name}.{ending}")
 
     def _stamps(self) -> Mapping[str, Stamp | None]:
-        """Return the multi-pack indexes, those of a chain too, each with what tells of a change."""
+        """Return the multi-pack indexes, including those of a chain, each with its stamp."""
         chain = glob.glob(f"{glob.escape(self._folder)}/multi-pack-index.d/*.midx")
         return {path: stamp_at(path) for path in (f"{self._folder}/multi-pack-index", *chain)}
 
     @staticmethod
-    def _named_in(indexes: Iterable[str]) -> bytes:
+    def _pack_names_in(indexes: Iterable[str]) -> bytes:
         """Return the names of the packs that multi-pack indexes refer to."""
         return b"\n".join(map(names_of_packs, indexes))
 
@@ -394,8 +399,9 @@ def open_index(path: str, size: int) -> Iterator[PackIndex]:
 
 
 def names_of_packs(path: str) -> bytes:
-    """Return the part of a multi-pack index that names packs, each with a zero byte behind; all of
-    a broken one, and nothing without one. See gitformat-pack(5).
+    """Return the part of a multi-pack index that names packs, each followed by a zero byte.
+
+    Return all of a broken one, and nothing if there is none. See gitformat-pack(5).
     """
     with contextlib.suppress(OSError, struct.error), FileIO(open_plain(path)) as file:
         _, count = struct.unpack(">6sB5x", file.read(12))
@@ -408,20 +414,20 @@ def names_of_packs(path: str) -> bytes:
 
 
 def packs_to_merge(packs: Sequence[OwnPack]) -> Sequence[OwnPack]:
-    """Return the packs to merge of all, the smallest first: those that stay grow geometrically."""
+    """Return the packs to merge from all, smallest first: those that stay grow geometrically."""
     smaller = [0, *accumulate(pack.size for pack in packs)]
     crowded = [at for at, pack in enumerate(packs) if at and pack.size < _GROWTH * smaller[at]]
     return packs[: crowded[-1] + 1] if crowded else ()
 
 
 def _move(name: str, source: str, target: str) -> None:
-    """Move a file of ours; one that stays where it is does no harm."""
+    """Move a file of ours; if that fails, it does no harm where it is."""
     with contextlib.suppress(OSError):
         os.rename(f"{source}/{name}", f"{target}/{name}")
 
 
 def _sync(path: str) -> None:
-    """Make a file durable; git syncs the packs that it writes, but not their indexes."""
+    """Sync a file: git syncs the packs that it writes, but not their indexes."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -430,7 +436,7 @@ def _sync(path: str) -> None:
 
 
 def _try_flock(folder: str) -> int:
-    """Lock a folder and return its descriptor; -1 where another process has it, or it is gone."""
+    """Lock a folder and return its descriptor; -1 if another process has the lock or it is gone."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:  # the repository was moved or removed
@@ -446,7 +452,7 @@ def _try_flock(folder: str) -> int:
 
 
 @contextlib.contextmanager
-def _flocked(folder: str) -> Iterator[bool]:
+def _hold_flock(folder: str) -> Iterator[bool]:
     descriptor = _try_flock(folder)
     try:
         yield descriptor >= 0

@@ -1,10 +1,10 @@
-"""Refs move by compare-and-swap, here through one long-running `git update-ref --stdin`, and at the
-user's git remote: the one place where a git of ours uses the network.
+"""Moves refs by compare-and-swap, in this repository and at the user's git remote.
 
-At a remote credentials, ssh and proxies are those of the user's own configuration, and of the
-repository's nothing counts but the address; nothing ever prompts, no hook runs, every call has a
-time limit, and nothing is ever forced on a ref of others. See docs/dev/faults.md#f02, #f03, #f08,
-#f24 and #f57.
+Here one long-running `git update-ref --stdin` is used. The remote is the only place where a git of
+ours uses the network. Its credentials, ssh and proxies come from the user's own configuration; of
+the repository's configuration only the address counts. Nothing ever prompts, no hook runs, every
+call has a time limit, and nothing is ever forced on a ref of others. See docs/dev/faults.md#f02,
+#f03, #f08, #f24 and #f57.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from yolo_fs.system.store import sync_directory
 from yolo_fs.system.system import boot_id, is_running, start_time
 
 REFLOG_MESSAGE = "yolo-fs"
-"""How our moves of a branch are told from the user's in the reflog."""
+"""Reflog message that distinguishes our branch moves from the user's."""
 REFTABLE_LOCK = "reftable/tables.list.lock"
-"""What locks every ref of a repository whose refs are no files."""
+"""Lock of every ref of a repository in the reftable format."""
 _LINE_BYTES = 4096
 _NO_REFLOG = {
     "GIT_CONFIG_COUNT": "1",
@@ -68,7 +68,7 @@ class RefUpdater:
                 move that was made and then reported as failed counts as made (F08).
         """
         _refuse_astray(self._repository, ref)
-        # Asked first: it may be born meanwhile.
+        # Asked first: the ref may be created meanwhile.
         path = f"{self._repository.common_dir}/{ref}"
         # git takes a link for a branch of another name
         has_file = os.path.isfile(path) or os.path.islink(path)
@@ -85,13 +85,13 @@ class RefUpdater:
             # a killed helper leaves them, and the next would wait forever
             self.clear_own_stale_locks()
             if self._repository.tip(ref) != new:
-                raise _told_apart(error) from None
+                raise _classify_error(error) from None
         if self._durable:
             self._make_name_durable(ref, is_new=old is None)
         failpoint.reach("refs.durable")
 
     def renew(self) -> None:
-        """Replace the helper: one that lives long keeps every pack open that it has ever seen."""
+        """Replace the helper: a long-lived one keeps open every pack that it has ever seen."""
         if self._helper is not None:
             self.close()
             self._start()
@@ -105,7 +105,7 @@ class RefUpdater:
             self.close()
             self._refuse_silent(error)
             self.clear_own_stale_locks()
-            raise _told_apart(error) from None
+            raise _classify_error(error) from None
 
     def close(self) -> None:
         """End the helper process; an unfinished transaction is dropped by git."""
@@ -142,7 +142,7 @@ class RefUpdater:
         failpoint.reach("refs.prepared")
         is_plain = self._repository.has_plain_refs
         lock, head = (f"{ref}.lock", "HEAD.lock") if is_plain else (REFTABLE_LOCK, REFTABLE_LOCK)
-        # A private ref is not what HEAD names: a HEAD.lock is the user's.
+        # HEAD does not name a private ref: a HEAD.lock is the user's then.
         heads = () if self._is_private else (f"{self._repository.git_dir}/{head}",)
         self._notes.write((f"{self._repository.common_dir}/{lock}", *heads))
         failpoint.reach("refs.noted")
@@ -167,7 +167,7 @@ class RefUpdater:
         return self._helper
 
     def _make_name_durable(self, ref: str, *, is_new: bool) -> None:
-        """Git syncs the ref's content, not the directory that the finished ref was renamed in."""
+        """Sync the folder: git syncs the ref's content, but not the rename of the finished file."""
         name = ref if self._repository.has_plain_refs else REFTABLE_LOCK
         folder = os.path.dirname(f"{self._repository.common_dir}/{name}")
         top = f"{self._repository.common_dir}/refs"
@@ -179,7 +179,7 @@ class RefUpdater:
 
 
 _OURS = "refs/yolo-fs/"
-"""Refs that nobody but we write: a git directory that came from somewhere has none, or odd ones."""
+"""Refs that only we write: a git directory from elsewhere has none, or odd ones."""
 
 
 def _refuse_astray(repository: Repository, ref: str) -> None:
@@ -193,44 +193,46 @@ def _refuse_astray(repository: Repository, ref: str) -> None:
     parts = ref.split("/")
     names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
     places = [f"{repository.common_dir}/{top}{name}" for top in ("", "logs/") for name in names]
-    found = next(filter(os.path.islink, places), "")
-    if not found and repository.has_plain_refs:
+    stray = next(filter(os.path.islink, places), "")
+    if not stray and repository.has_plain_refs:
         place = f"{repository.common_dir}/{ref}"
-        found = place if content_of(place, _LINE_BYTES).startswith(b"ref:") else ""
-    elif not found and repository.git.run("symbolic-ref", "--quiet", ref, ok=_ANY).code == 0:
-        found = ref
-    if found:
+        stray = place if content_of(place, _LINE_BYTES).startswith(b"ref:") else ""
+    elif not stray and repository.git.run("symbolic-ref", "--quiet", ref, ok=_ANY).code == 0:
+        stray = ref
+    if stray:
         raise YoloError(
             Reason.NOT_REGULAR,
-            f"{safe(found)}: expected a ref of ours, in real folders; it leads elsewhere",
+            f"{safe(stray)}: expected a ref of ours, in real folders; it leads elsewhere",
             hint="Look at what it is, then remove it; what it leads to is not ours.",
             exit_code=Exit.NOT_HERE,
         )
 
 
-def _expect(helper: Conversation, said: bytes) -> None:
-    if (answer := helper.line()) != said:
+def _expect(helper: Conversation, expected: bytes) -> None:
+    if (answer := helper.line()) != expected:
         raise YoloError(
             Reason.GIT_FAILED, f"update-ref answered {answer!r}", exit_code=Exit.GIT_FAILED
         )
 
 
-def _told_apart(error: YoloError) -> YoloError:
-    """Return the error of a failed move with the reason that git's words amount to."""
-    said = error.said if isinstance(error, GitError) else ""
-    if "reference broken" in said:
+def _classify_error(error: YoloError) -> YoloError:
+    """Return the error of a failed move, with the reason derived from git's message."""
+    complaints = error.said if isinstance(error, GitError) else ""
+    if "reference broken" in complaints:
         hint, code = "See 'yolo-fs doctor'.", Exit.GIT_FAILED
         return YoloError(Reason.BRANCH_BROKEN, error.message, hint=hint, exit_code=code)
     moved = (" but expected ", "reference already exists", "unable to resolve")
-    if any(words in said for words in moved):
+    if any(words in complaints for words in moved):
         return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
-    if "cannot lock references" in said or (".lock" in said and "File exists" in said):
+    if "cannot lock references" in complaints or (
+        ".lock" in complaints and "File exists" in complaints
+    ):
         return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
     return error
 
 
 class _LockNotes:
-    """Remembers which ref locks our helper holds: after its death they can be proved ours."""
+    """Records which ref locks our helper holds: after its death they can be proved ours."""
 
     def __init__(self, path: str):
         self._note = ScratchRecord(path)
@@ -252,7 +254,7 @@ class _LockNotes:
 
 
 def _mark(path: str) -> list[int]:
-    """Return what tells one lock file from the next: only inode numbers are used again."""
+    """Return what identifies a lock file: inode numbers alone are reused."""
     try:
         facts = os.lstat(path)
     except OSError:
@@ -261,15 +263,15 @@ def _mark(path: str) -> list[int]:
 
 
 CALL_S = 30.0
-"""Longest wait for one call to the remote."""
+"""Time limit of one call to the remote, seconds."""
 _FETCHES = 4
-"""How often the remote may move on under a fetch that another process of this clone overtook."""
+"""Tries of a fetch: another process of this clone may lock the ref while the remote moves on."""
 _ANY = (0, 1, 128)
 _RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
           "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
-"""What git says when somebody else was first."""
+"""git's messages when another process was first."""
 _IN_THE_WAY = "exists; cannot create"
-"""What it says when a ref has the name of a folder of ours, or the other way round: that stays."""
+"""git's message when a ref has the name of a folder of ours, or vice versa; this is permanent."""
 
 
 class Remote:
@@ -288,21 +290,22 @@ class Remote:
         return self.tips(ref).get(ref)
 
     def tips(self, *refs: str) -> dict[str, str]:
-        """Return what each of these refs of the remote points at, of those that are there. One that
-        ends in `/*` stands for all below it.
+        """Return the object that each of these refs of the remote points at, if it exists.
+
+        A ref that ends in `/*` stands for all below it.
 
         Raises:
             YoloError: as `tip`.
         """
-        said = self._call("ls-remote", "--refs", "--", self._name, *refs).out.decode()
-        found = [line.split("\t") for line in said.splitlines() if "\t" in line]
-        if any(len(oid) != 2 * self._repository.object_format.size for oid, _ in found):
+        output = self._call("ls-remote", "--refs", "--", self._name, *refs).out.decode()
+        pairs = [line.split("\t") for line in output.splitlines() if "\t" in line]
+        if any(len(oid) != 2 * self._repository.object_format.size for oid, _ in pairs):
             raise _refusal("the remote names its objects by another hash than this repository")
         folders = tuple(ref.removesuffix("*") for ref in refs if ref.endswith("/*"))
-        return {name: oid for oid, name in found if name in refs or name.startswith(folders)}
+        return {name: oid for oid, name in pairs if name in refs or name.startswith(folders)}
 
     def fetch(self, pairs: Mapping[str, str]) -> None:
-        """Let refs of ours point at what refs of the remote point at: theirs → ours.
+        """Fetch refs of the remote into refs of ours: theirs → ours.
 
         Raises:
             YoloError: REMOTE_AWAY; NOT_REGULAR where a ref of ours leads elsewhere.
@@ -327,7 +330,7 @@ class Remote:
     def _move(self, ref: str, tip: str) -> int:
         assert ref.startswith("refs/yolo-fs/"), ref
         with contextlib.suppress(OSError):
-            # What a killed fetch left: no call of ours lives so long.
+            # Left by a killed fetch: no call of ours lives this long.
             lock = f"{self._repository.common_dir}/{ref}.lock"
             if time.time() - os.stat(lock).st_mtime > 2 * CALL_S:
                 os.unlink(lock)
@@ -340,7 +343,7 @@ class Remote:
         )  # fmt: skip
 
     def replace(self, oid: str, ref: str, old: str | None) -> bool:
-        """Let a ref of ours point elsewhere, if it still points at `old`; return whether it did.
+        """Point a ref of ours at `oid` if it still points at `old`; return whether it was done.
 
         Raises:
             YoloError: as `push`.
@@ -348,7 +351,7 @@ class Remote:
         return self.push({ref: oid}, f"--force-with-lease={ref}:{old or ''}")
 
     def delete(self, ref: str, old: str) -> bool:
-        """Take away a ref of the remote, if it still points at `old`; return whether it did.
+        """Delete a ref of the remote if it still points at `old`; return whether it was done.
 
         Raises:
             YoloError: as `push`.
@@ -357,8 +360,9 @@ class Remote:
         return self._push([f":{ref}"], f"--force-with-lease={ref}:{old}")
 
     def push(self, oids: Mapping[str, str], *more: str) -> bool:
-        """Move refs of the remote forward, all or none; return whether it did. False: somebody else
-        was first. `oids`: ref → object.
+        """Move refs of the remote forward, all or none; return False if another process was first.
+
+        `oids`: ref → object.
 
         Raises:
             YoloError: REMOTE_AWAY; REMOTE_REFUSED with the words of the server, after the name of
@@ -375,16 +379,16 @@ class Remote:
         )  # fmt: skip
         if answer.code == 0:
             return True
-        said = answer.out.decode("utf-8", "replace")
-        told = [line.split("\t") for line in said.splitlines() if line.startswith("!\t")]
-        rejected = {refs.rpartition(":")[2]: words for _, refs, words in told}
+        output = answer.out.decode("utf-8", "replace")
+        refusals = [line.split("\t") for line in output.splitlines() if line.startswith("!\t")]
+        rejected = {refs.rpartition(":")[2]: words for _, refs, words in refusals}
         if not rejected:
-            raise self._away(answer.err)
+            raise self._make_unreachable_error(answer.err)
         server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
-        # Of all that were refused together, the reason stands with one of them, or is the server's.
+        # Of refs that were refused together, one carries the reason, or the server gives it.
         causes = {ref: words for ref, words in rejected.items() if "atomic" not in words}
         reasons = causes.values() or [line for line in server if line.startswith("remote: error:")]
-        is_in_the_way = any(_IN_THE_WAY in text for text in (said, answer.err))
+        is_in_the_way = any(_IN_THE_WAY in text for text in (output, answer.err))
         if not is_in_the_way and any(race in words for words in reasons for race in _RACES):
             return False
         cause, words = next(iter((causes or rejected).items()))
@@ -392,7 +396,7 @@ class Remote:
         raise _refusal(" ".join([*name, words, *server[:5]]))
 
     def _call(self, *arguments: str, ok: tuple[int, ...] = (0,)) -> GitOutput:
-        # ssh shall never ask; a command of the user's own stays theirs.
+        # ssh must never prompt; a command of the user's own stays.
         keys = {each.key for each in self._repository.settings() if not each.is_of_repository}
         more = {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=10"}
         if "core.sshcommand" in keys:
@@ -401,13 +405,13 @@ class Remote:
             with isolated_git(self._repository) as git:
                 return git.run(*arguments, ok=ok, timeout_s=CALL_S, networked=True, more=more)
         except GitError as error:
-            raise self._away(error.said) from None
+            raise self._make_unreachable_error(error.said) from None
         except YoloError as error:
             if error.reason is not Reason.GIT_TIMEOUT:
                 raise
-            raise self._away(error.message) from None
+            raise self._make_unreachable_error(error.message) from None
 
-    def _away(self, said: str) -> YoloError:
+    def _make_unreachable_error(self, complaints: str) -> YoloError:
         hint = "Work goes on here, and is published when the remote is back."
         if ignored := ignored_settings(self._repository):
             hint += (
@@ -416,16 +420,16 @@ class Remote:
             )
         return YoloError(
             Reason.REMOTE_AWAY,
-            safe(" ".join(said.split())) or "the remote did not answer",
+            safe(" ".join(complaints.split())) or "the remote did not answer",
             hint=hint,
             exit_code=Exit.TRY_AGAIN,
         )
 
 
-def _refusal(said: str) -> YoloError:
+def _refusal(message: str) -> YoloError:
     return YoloError(
         Reason.REMOTE_REFUSED,
-        safe(said),
+        safe(message),
         hint="Allow pushes to refs/heads/yolo/ there, or ask whoever looks after it.",
         exit_code=Exit.TRY_AGAIN,
     )

@@ -37,9 +37,9 @@ from yolo_fs.system.warm_path import trust_in
 FALLBACK_IDENTITY = "yolo_fs <yolo_fs@localhost>"
 _HASH = re.compile(r"[0-9a-f]{4,64}")
 MAIN_LINES = ("main", "master")
-"""Branches that others are likely to end in."""
+"""Branches that others are likely to be merged into."""
 _LONGEST_CHAIN = 5
-"""Symbolic refs that git itself follows."""
+"""Length of a chain of symbolic refs that git itself follows."""
 _COMMITS_KEPT = 1_000
 _BRANCHES = "refs/heads/"
 _PROGRAM = re.compile(
@@ -48,24 +48,24 @@ _PROGRAM = re.compile(
     r"|diff\.external|interactive\.difffilter|gc\.recentobjectshook|core\.alternaterefscommand",
     re.DOTALL,
 )
-"""A setting that names a program which git may run when it compares, merges or keeps contents."""
+"""Settings that name a program which git may run when it compares, merges or stores contents."""
 _OF_THE_USER = frozenset({"system", "global"})
 """The scopes of git's configuration that are the user's own, and no part of a repository."""
 _SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
-"""A name, and no revision, of a ref that all work trees of a repository share."""
+"""Name of a ref, not a revision, that all work trees of a repository share."""
 _EXTENDED = 1 << 14
-"""The flag of an entry of the index that has two more bytes of flags."""
+"""Flag of an index entry that has two more bytes of flags."""
 _READ_IN_WORK_TREE = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 _READ_IN_GIT_DIR = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
 )
-"""Files that git opens, whatever they are."""
+"""Files that git opens, whatever their type."""
 _READ_BY_SETTING = ("core.attributesfile", "core.excludesfile")
 """Settings that name a file which git opens for each path it looks at."""
 _SHALLOW_BYTES = 64 << 20
 _INDEX_READ_BYTES = 1 << 20
-"""A larger index is git's to read."""
+"""Bytes; a larger index is read through git."""
 
 
 class Head(NamedTuple):
@@ -83,7 +83,7 @@ class Head(NamedTuple):
 
     @property
     def is_branch(self) -> bool:
-        """Whether a commit there belongs to a branch: HEAD may name any ref, and other tools do."""
+        """Whether a commit there is on a branch: HEAD may name any ref, and other tools do that."""
         return bool(self.ref and self.ref.startswith(_BRANCHES))
 
 
@@ -119,7 +119,7 @@ class Setting(NamedTuple):
 
     @property
     def is_of_repository(self) -> bool:
-        """Whether the repository says it, and not the user's own configuration."""
+        """Whether the repository sets it, not the user's own configuration."""
         return self.scope not in _OF_THE_USER
 
 
@@ -138,16 +138,16 @@ class Repository:
         Raises:
             YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY, UNSAFE_REPOSITORY, NOT_REGULAR.
         """
-        found = discover(start)
-        self.root, self.git_dir, self.common_dir, self.hooks_dir = found
+        paths = discover(start)
+        self.root, self.git_dir, self.common_dir, self.hooks_dir = paths
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
         self.git.programs_off = self.programs_off
         self._refuse_endless()
-        self.trusted_users = self._trusted_users()
+        self.trusted_users = self._find_trusted_users()
         self._configured: tuple[Setting, ...] = ()
         self._configuration: Mapping[str, str] = {}
         self._configured_by: tuple[bytes, ...] = ()
-        self.object_format = ObjectFormat(self._extension("objectFormat") or "sha1")
+        self.object_format = ObjectFormat(self._read_extension("objectFormat") or "sha1")
         """The hash that names this repository's objects."""
         self._is_durable = durable
         self._has_own_dir = False
@@ -157,7 +157,7 @@ class Repository:
 
     @cached_property
     def objects(self) -> ObjectStore:
-        """What is stored."""
+        """The object store of the repository."""
         return ObjectStore(
             self.git,
             f"{self.common_dir}/objects",
@@ -168,16 +168,16 @@ class Repository:
 
     @cached_property
     def trees(self) -> Trees:
-        """The trees among them."""
+        """The trees in the object store."""
         return Trees(self.objects)
 
     @property
     def own_dir(self) -> str:
-        """Where we keep our own files: `.git/yolo-fs`, never inside the work tree."""
+        """Folder of our own files: `.git/yolo-fs`, never inside the work tree."""
         return f"{self.git_dir}/yolo-fs"
 
     def make_own_dir(self) -> None:
-        """Make that folder, once: one that goes later goes with all of the repository.
+        """Create our folder, once: it only disappears together with the repository.
 
         Raises:
             YoloError: FOREIGN_OWNER, STORAGE_FAILED.
@@ -188,42 +188,43 @@ class Repository:
 
     @cached_property
     def has_plain_refs(self) -> bool:
-        """Whether HEAD and branches are plain files that are read here; of a reftable, and of very
-        many refs, git is asked (F37).
+        """Whether HEAD and branches are plain files that are read here.
+
+        For a reftable, and for very many refs, git is asked (F37).
         """
         packed = stamp_at(f"{self.common_dir}/packed-refs")
         is_read_here = packed is None or packed.size <= MOST_BYTES
-        return is_read_here and self._extension("refStorage") in ("", "files")
+        return is_read_here and self._read_extension("refStorage") in ("", "files")
 
-    def _extension(self, name: str) -> str:
-        """Return what the repository's own configuration, the one that counts, says of a format."""
+    def _read_extension(self, name: str) -> str:
+        """Return a format extension of the repository's own configuration, which is what counts."""
         own = content_of(f"{self.common_dir}/config").lower()
         return self.config(f"extensions.{name}") if b"[extensions" in own else ""
 
     def head(self) -> Head:
         """Return the branch of HEAD and its tip; the compare-and-swap catches a stale answer."""
-        ref = self._head_ref()
+        ref = self._read_head_ref()
         return Head(ref, self.tip(ref or "HEAD"))
 
     def tip(self, ref: str) -> str | None:
         """Return the commit that a full ref name points at, or None when it does not exist."""
         if self.has_plain_refs and ref.startswith("refs/"):
-            loose = _first_line(f"{self.common_dir}/{ref}")
+            loose = _read_first_line(f"{self.common_dir}/{ref}")
             if self._is_oid(loose):
                 return loose
-            # Never asked of a git that runs on: it takes a file of packed refs that was replaced
-            # within the second, in the same size and place, for the one it has read.
-            if packed := self._packed(ref):
+            # Never asked of a long-running git: if packed-refs is replaced within the same second,
+            # with the same size and inode, that git takes it for the file that it has read.
+            if packed := self._read_packed_ref(ref):
                 return packed
             if _SHARED_REF.fullmatch(ref) and not os.path.lexists(f"{self.common_dir}/{ref}"):
                 return None
         named = ("--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
-        answer = self._quiet("rev-parse", *named)
+        answer = self._run_quietly("rev-parse", *named)
         return answer.out.decode().strip() or None
 
     def is_branch_name(self, name: str) -> bool:
         """Return whether git lets a branch have this name, and takes it for nothing else."""
-        answer = self._quiet("check-ref-format", "--branch", name)
+        answer = self._run_quietly("check-ref-format", "--branch", name)
         return answer.out == os.fsencode(name) + b"\n" and name != "@"
 
     def has_commits(self) -> bool:
@@ -232,16 +233,16 @@ class Repository:
         return bool(self.git.text("for-each-ref", "--count=1", "--format=%(objectname)", *folders))
 
     def latest_tips(self, most: int) -> tuple[str, ...]:
-        """Return the commits of branches, the stash and where the branch was, latest first."""
-        told = self.git.text(
+        """Return ORIG_HEAD, FETCH_HEAD and the `most` latest tips of branches, tags and stash."""
+        output = self.git.text(
             "for-each-ref", f"--count={most}", "--sort=-committerdate", "--format=%(objectname)",
             "refs/heads", "refs/remotes", "refs/tags", "refs/stash",
         )  # fmt: skip
         before = filter(None, map(self.tip, ("ORIG_HEAD", "FETCH_HEAD")))
-        return tuple(dict.fromkeys((*before, *told.split())))
+        return tuple(dict.fromkeys((*before, *output.split())))
 
     def work_trees(self) -> tuple[str, ...]:
-        """Return the roots of the work trees that are there, ours first."""
+        """Return the roots of the existing work trees, ours first."""
         if not os.path.isdir(f"{self.common_dir}/worktrees"):
             return (self.root,)  # each hook of an agent that stops comes here: no git is asked
         listed = self.git.text("worktree", "list", "--porcelain").split("\n")
@@ -256,8 +257,8 @@ class Repository:
     def refs_below(self, folder: str) -> dict[str, str]:
         """Return the refs directly below a folder such as `refs/x/`: name → object."""
         if not self.has_plain_refs:
-            told = self.git.text("for-each-ref", "--format=%(refname) %(objectname)", folder)
-            pairs = (line.split(" ") for line in told.split("\n") if line)
+            output = self.git.text("for-each-ref", "--format=%(refname) %(objectname)", folder)
+            pairs = (line.split(" ") for line in output.split("\n") if line)
             return {name: oid for name, oid in pairs if "/" not in name.removeprefix(folder)}
         prefix = b" " + os.fsencode(folder)
         packed = content_of(f"{self.common_dir}/packed-refs").split(b"\n")
@@ -267,12 +268,12 @@ class Repository:
         tips = {name: self.tip(name) for name in names if not name.endswith(".lock")}
         return {name: tip for name, tip in tips.items() if tip}
 
-    def _packed(self, ref: str) -> str:
-        """Return what the file of packed refs says; empty where it does not have the ref."""
+    def _read_packed_ref(self, ref: str) -> str:
+        """Return the entry of a ref in the file of packed refs; empty if it has none."""
         line = b" %s\n" % os.fsencode(ref)
-        before, found, _ = content_of(f"{self.common_dir}/packed-refs").partition(line)
+        before, separator, _ = content_of(f"{self.common_dir}/packed-refs").partition(line)
         oid = before[-2 * self.object_format.size :].decode("ascii", "replace")
-        return oid if found and self._is_oid(oid) else ""
+        return oid if separator and self._is_oid(oid) else ""
 
     def root_tree(self, commit: str) -> str:
         """Return the tree of a commit.
@@ -293,21 +294,21 @@ class Repository:
         return self._parents.get(commit, ())
 
     def _read_commit(self, commit: str) -> None:
-        found = self.objects.read(commit)
-        if found and found.kind == "commit":
-            said = read_commit_object(found.body)
-            self._parents[commit] = said.parents
-            if said.tree:
-                self._root_trees[commit] = said.tree
+        git_object = self.objects.read(commit)
+        if git_object and git_object.kind == "commit":
+            commit_object = read_commit_object(git_object.body)
+            self._parents[commit] = commit_object.parents
+            if commit_object.tree:
+                self._root_trees[commit] = commit_object.tree
 
     def cache_commit(self, commit: str, tree: str, parent: str | None) -> None:
-        """Remember a commit that was just made."""
+        """Cache a commit that was just made."""
         self._root_trees[commit] = tree
         if parent:
             self._parents[commit] = (parent,)
 
     def evict_caches(self) -> None:
-        """Forget what was read longest ago; called between two chains of commits."""
+        """Evict the oldest entries of the caches; called between two chains of commits."""
         self.trees.evict_caches()
         for commit in list(self._root_trees)[:-_COMMITS_KEPT]:
             del self._root_trees[commit]
@@ -324,9 +325,7 @@ class Repository:
         return entry is not None and entry.mode == EXECUTABLE
 
     def is_executable_here(self, path: str) -> bool | None:
-        """Return whether `git add` would take a file as executable; None where the user has told
-        git not to look at that.
-        """
+        """Return whether `git add` would make a file executable; None if core.fileMode is off."""
         if self.config("core.fileMode").lower() in ("false", "no", "off", "0"):
             return None
         try:
@@ -336,54 +335,55 @@ class Repository:
         return bool(status.st_mode & stat.S_IXUSR)
 
     def files_at(self, commit: str | None, folder: str, *, anew: bool = False) -> dict[str, str]:
-        """Return the regular files that a commit has below a folder: path → blob id. `anew`: as
-        `Trees.files_below` has it.
+        """Return the regular files that a commit has below a folder: path → blob id.
+
+        `anew`: as `Trees.files_below` has it.
         """
         root = self.root_tree(commit) if commit else None
         return self.trees.files_below(root, folder, anew=anew) if root else {}
 
-    def files_between(self, one: str | None, other: str | None, folder: str) -> Iterator[str]:
+    def files_between(self, base: str | None, other: str | None, folder: str) -> Iterator[str]:
         """Yield the paths below a folder at which two commits do not have the same regular file."""
         before, after = (
             self.trees.folder_at(self.root_tree(commit), folder) if commit else None
-            for commit in (one, other)
+            for commit in (base, other)
         )
         for _, path in self.trees.changes(before, after, f"{folder}/"):
-            if self.blob_at(one, path) != self.blob_at(other, path):
+            if self.blob_at(base, path) != self.blob_at(other, path):
                 yield path
 
     def commits_exist(self, names: Sequence[str]) -> dict[str, bool]:
-        """Tell for each (abbreviated) hash whether it names a commit of this repository."""
-        # Anything but a hash could ask git for more than one thing.
+        """Return for each (abbreviated) hash whether it names a commit of this repository."""
+        # Anything but a hash could make git answer more than one question.
         sound = filter(_HASH.fullmatch, names)
-        found = {name: self.objects.read(f"{name}^{{commit}}") for name in sound}
-        commits = {name for name, each in found.items() if each and each.kind == "commit"}
+        objects = {name: self.objects.read(f"{name}^{{commit}}") for name in sound}
+        commits = {name for name, each in objects.items() if each and each.kind == "commit"}
         return {name: name in commits for name in names}
 
     def commits_may_exist(self, names: Sequence[str]) -> dict[str, bool]:
-        """Tell the same, but of what a shallow clone does not have nobody knows that it is none."""
-        found, is_cut = self.commits_exist(names), bool(self.cut_off())
-        return {name: is_there or is_cut for name, is_there in found.items()}
+        """Like `commits_exist`, but a commit that a shallow clone lacks counts as possible."""
+        presence, is_cut = self.commits_exist(names), bool(self.cut_off())
+        return {name: is_there or is_cut for name, is_there in presence.items()}
 
     def cut_off(self) -> frozenset[str]:
-        """Return the commits at which a shallow clone ends; none of a whole one."""
+        """Return the commits at which a shallow clone ends; none for a full one."""
         return frozenset(content_of(f"{self.common_dir}/shallow", _SHALLOW_BYTES).decode().split())
 
     @property
     def is_partial(self) -> bool:
-        """Whether contents are left out until somebody asks a remote for them."""
+        """Whether this is a partial clone: contents are fetched from a remote on demand."""
         return any(each.key.endswith((".promisor", ".partialclone")) for each in self.settings())
 
     def identity(self, who: str = "COMMITTER") -> str:
         """Return `Name <mail>` of the user, or ours when they have configured none (F34).
 
-        `who`: COMMITTER or AUTHOR; git lets the environment and the configuration name two. Bytes
-        that are not UTF-8 are surrogates: git keeps whatever the user has configured.
+        `who`: COMMITTER or AUTHOR; environment and configuration may define one for each. Bytes
+        that are not UTF-8 become surrogates: git keeps whatever the user has configured.
         """
         given = given_identity()
         own = (f"{who.lower()}.name", f"{who.lower()}.email")
-        asked = who if given or any(map(self.config, own)) else "COMMITTER"
-        answer = self.git.run("var", f"GIT_{asked}_IDENT", ok=(0, 1, 128), more=given)
+        role = who if given or any(map(self.config, own)) else "COMMITTER"
+        answer = self.git.run("var", f"GIT_{role}_IDENT", ok=(0, 1, 128), more=given)
         if answer.code == 0:
             self.git.identity = given
             return answer.out.decode("utf-8", "surrogateescape").rsplit(" ", 2)[0]
@@ -413,7 +413,7 @@ class Repository:
             yield StagedEntry(os.fsdecode(name), mode, oid, stage)
 
     def has_conflicts(self) -> bool:
-        """Return whether the index holds what is not merged."""
+        """Return whether the index holds unmerged entries."""
         listed = self._entries()
         if listed is None:
             return bool(self.git.run("ls-files", "--unmerged", "-z").out)
@@ -453,8 +453,10 @@ class Repository:
         return self._settings().get(f"{section.lower()}.{part}{dot}{name.lower()}", "").strip()
 
     def programs_off(self, *, also_own_filters: bool = False) -> dict[str, str]:
-        """Return the settings under which git runs no program that this repository names; those of
-        the user's own configuration stay (F57). `also_own_filters`: these filters do not.
+        """Return the settings under which git runs no program that this repository names.
+
+        Programs of the user's own configuration stay (F57), except their filters with
+        `also_own_filters`.
         """
         own, named = dict[str, str](), set[str]()
         for each in self.settings():
@@ -463,17 +465,18 @@ class Repository:
             else:
                 own[each.key] = each.value
         return {
-            key: own.get(key, _no_program(key)) for key in sorted(filter(_PROGRAM.fullmatch, named))
+            key: own.get(key, _disabling_value_for(key))
+            for key in sorted(filter(_PROGRAM.fullmatch, named))
         }
 
     def config_path(self, key: str) -> str:
         """Return a path of the git configuration with `~` resolved, or nothing."""
         if not self.config(key):
             return ""
-        return os.fsdecode(self._quiet("config", "--path", "--get", key).out).strip()
+        return os.fsdecode(self._run_quietly("config", "--path", "--get", key).out).strip()
 
     def settings(self) -> tuple[Setting, ...]:
-        """Return git's configuration line by line, in the order in which the last one counts.
+        """Return git's configuration line by line, in order: of equal keys the last one counts.
 
         Raises:
             YoloError: GIT_FAILED when git cannot read its configuration, or not this repository;
@@ -483,16 +486,16 @@ class Repository:
         return self._configured
 
     def _settings(self) -> Mapping[str, str]:
-        """Return all of git's configuration, asked once for each content of its files.
+        """Return all of git's configuration, cached by the content of its files.
 
-        A file that includes others does not tell what they say, so git is asked each time.
+        A file that includes others does not show their content, so then git is asked each time.
         """
         texts = config_texts(self.git_dir, self.common_dir)
         if texts != self._configured_by or any(b"include" in text.lower() for text in texts):
             fields = self.git.run("config", "--null", "--list", "--show-scope").out.split(b"\0")
             scopes = fields[:-1:2]
             if not {b"local", b"worktree"} & set(scopes):
-                # Says what it does not understand.
+                # Its error tells what git does not understand.
                 self.git.text("rev-parse", "--show-object-format")
             pairs = (
                 (scope.decode(), *os.fsdecode(line).partition("\n")[::2])
@@ -501,18 +504,20 @@ class Repository:
             )
             self._configured = tuple(Setting(*pair) for pair in pairs)
             self._configuration = {each.key: each.value for each in self._configured}
-            refuse_endless(self._named_by_settings())
+            refuse_endless(self._list_configured_files())
             self._configured_by = texts
         return self._configuration
 
-    def _named_by_settings(self) -> Iterator[str]:
+    def _list_configured_files(self) -> Iterator[str]:
         for key in _READ_BY_SETTING:
             if path := self._configuration.get(key):
                 yield os.path.join(self.root, os.path.expanduser(path))
 
-    def _trusted_users(self) -> frozenset[int]:
-        """Return the users whose files count as this user's own. The owner of the work tree is one
-        where git itself works there: `safe.directory` of the user's own configuration.
+    def _find_trusted_users(self) -> frozenset[int]:
+        """Return the users whose files count as this user's own.
+
+        The owner of the work tree is included where git itself works there: `safe.directory` of the
+        user's own configuration.
 
         Raises:
             YoloError: UNSAFE_REPOSITORY when a part of the repository belongs to anybody else.
@@ -536,7 +541,7 @@ class Repository:
         return frozenset(trusted)
 
     def _refuse_endless(self) -> None:
-        """Refuse a repository in which every git would read for ever.
+        """Refuse a repository in which any git would read forever.
 
         Raises:
             YoloError: NOT_REGULAR.
@@ -563,7 +568,7 @@ class Repository:
                 raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
 
     def ends_with_it(self, other: _Closing) -> None:
-        """Close something else, if it is there still, when this is closed."""
+        """Close another object, if it still exists, when this one is closed."""
         self._closing.add(other)
 
     def close(self) -> None:
@@ -580,19 +585,19 @@ class Repository:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _head_ref(self) -> str | None:
-        """Return the branch at the end of HEAD's chain; a branch may stand for another."""
+    def _read_head_ref(self) -> str | None:
+        """Return the branch at the end of HEAD's chain: a branch may be a symbolic ref."""
         if self.has_plain_refs and not os.path.islink(f"{self.git_dir}/HEAD"):
-            line = _first_line(f"{self.git_dir}/HEAD")
+            line = _read_first_line(f"{self.git_dir}/HEAD")
             if self._is_oid(line):
                 return None
             if line.startswith("ref: "):
                 return self._end_of_chain(line[5:].strip())
-        return self._quiet("symbolic-ref", "--quiet", "HEAD").out.decode().strip() or None
+        return self._run_quietly("symbolic-ref", "--quiet", "HEAD").out.decode().strip() or None
 
     def _end_of_chain(self, ref: str) -> str:
         for _ in range(_LONGEST_CHAIN):
-            line = _first_line(f"{self.common_dir}/{ref}")
+            line = _read_first_line(f"{self.common_dir}/{ref}")
             if not line.startswith("ref: "):
                 break
             ref = line[5:].strip()
@@ -605,13 +610,13 @@ class Repository:
             and text != self.object_format.zero
         )
 
-    def _quiet(self, *arguments: str) -> GitOutput:
+    def _run_quietly(self, *arguments: str) -> GitOutput:
         return self.git.run(*arguments, ok=(0, 1, 128))
 
 
-def _no_program(key: str) -> str:
-    """Return the value under which git runs nothing for a setting that names a program."""
-    # The driver `false` says that it could not merge; an empty one, that nothing was to be merged.
+def _disabling_value_for(key: str) -> str:
+    """Return the value that disables a setting which names a program."""
+    # The driver `false` reports a failed merge; an empty one reports that nothing had to be merged.
     return "false" if key.endswith((".required", ".driver")) else ""
 
 
@@ -623,7 +628,7 @@ def _open_to_others(facts: os.stat_result) -> bool:
 
 
 _INDEX_READ: list[tuple[bytes, tuple[StagedEntry, ...] | None]] = [(b"", None)]
-"""The index that was read last, and its entries: a fork of this process begins with them."""
+"""The last index content and its entries; a fork of this process inherits them."""
 
 
 def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
@@ -631,7 +636,7 @@ def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
     sign, version, count = struct.unpack_from(">4sII", data) if len(data) > 12 else (b"", 0, 0)
     if sign != b"DIRC" or version not in (2, 3):
         return None
-    found, at, last = [], 12, len(data) - oid_size  # see gitformat-index(5)
+    entries, at, last = [], 12, len(data) - oid_size  # see gitformat-index(5)
     modes: dict[int, str] = {}
     for _ in range(count):
         flags_at = at + 40 + oid_size
@@ -643,14 +648,14 @@ def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
         end = data.find(b"\0", name_at)
         path, oid = os.fsdecode(data[name_at:end]), data[at + 40 : flags_at].hex()
         spelled = modes.setdefault(mode, f"{mode:06o}")
-        found.append(StagedEntry(path, spelled, oid, str(flags >> 12 & 3)))
+        entries.append(StagedEntry(path, spelled, oid, str(flags >> 12 & 3)))
         at = end + 8 - (end - at) % 8
     while at < last and data[at : at + 1].isupper():  # other extensions have to be understood
         at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
-    return tuple(found) if at == last else None
+    return tuple(entries) if at == last else None
 
 
-def _first_line(path: str) -> str:
+def _read_first_line(path: str) -> str:
     """Return the first line of a small file, to its first NUL as git does; without a text layer,
     for it is read at every turn.
     """

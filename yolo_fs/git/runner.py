@@ -1,9 +1,9 @@
 """Runs git: hardened, with a time limit, in its own session, never through a shell.
 
-GitPython does the running; we decide the arguments and the environment. Nothing that the repository
-contains or names (hooks, filters, drivers, fsmonitor, aliases, replace refs) takes part, and no
-inherited `GIT_*` variable reaches a child. With helpers that run on, such as `cat-file --batch`, it
-converses. See docs/dev/faults.md#f02, #f03, #f48 and #f57.
+GitPython starts the processes; we decide the arguments and the environment. Nothing that the
+repository contains or names (hooks, filters, drivers, fsmonitor, aliases, replace refs) takes part,
+and no inherited `GIT_*` variable reaches a child. Long-running helpers, such as `cat-file --batch`,
+are used through a `Conversation`. See docs/dev/faults.md#f02, #f03, #f48 and #f57.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     import git as git_python
 
 TIMEOUT_S = 10.0
-"""Longest wait for one answer of git."""
+"""Longest wait for one answer of git, seconds."""
 
 _OLDEST = (2, 34)
 _LOOK_S = 0.2
-"""Between two looks whether a git has ended whose pipes are still open."""
+"""Interval between checks whether a git has ended while its pipes are still open, seconds."""
 _COMPLAINTS_BYTES = 1 << 16
 
 
 class GitError(YoloError):
     """git ended with an error."""
 
-    def __init__(self, reason: Reason, message: str, said: str, exit_code: Exit):
+    def __init__(self, reason: Reason, message: str, complaints: str, exit_code: Exit):
         super().__init__(reason, message, exit_code=exit_code)
-        self.said = said
-        """All that git complained about, uncut and unescaped: to be searched, never to be shown."""
+        self.said = complaints
+        """All of git's error output, uncut and unescaped: to be searched, never to be shown."""
 
 
 class GitOutput(NamedTuple):
-    """What a git command said."""
+    """Result of a git command."""
 
     code: int
     out: bytes
@@ -54,7 +54,7 @@ class GitOutput(NamedTuple):
 
 
 def failure(command: str, answer: GitOutput) -> GitError:
-    """Return the error that an answer of git amounts to."""
+    """Return the error for a failed git command."""
     shown = safe(answer.err.strip().replace("\n", " ")) or f"exit code {answer.code}"
     full = "No space left on device" in answer.err or "Disk quota exceeded" in answer.err
     reason, code = (
@@ -72,7 +72,7 @@ def timeout_error(command: str) -> YoloError:
 
 
 class Conversation:
-    """A git process that is asked and answers over pipes, such as `cat-file --batch`."""
+    """A git process that answers requests over pipes, such as `cat-file --batch`."""
 
     def __init__(self, command: str, process: subprocess.Popen[bytes]):
         self.command = command
@@ -82,9 +82,9 @@ class Conversation:
         self._out = cast("IO[bytes]", process.stdout).fileno()
         self._err = cast("IO[bytes]", process.stderr).fileno()
         self._ahead = b""
-        """Read from the process, not yet asked for."""
+        """Output that was read but not requested yet."""
         self._complaints = b""
-        """The last of what it complained about; read as it comes, or it would fill the pipe."""
+        """The end of its stderr, which is read continuously, or it would fill the pipe."""
 
     def ask(self, question: bytes) -> None:
         """Send bytes.
@@ -120,8 +120,7 @@ class Conversation:
         return whole[:size_bytes]
 
     def rest(self, most_bytes: int, silence_s: float = TIMEOUT_S) -> bytes | None:
-        """Return all that the process says until it has ended; where that is more than
-        `most_bytes`, it is killed, and None returned.
+        """Return all further output; if it exceeds `most_bytes`, kill the process and return None.
 
         Raises:
             YoloError: GIT_FAILED; GIT_TIMEOUT after `silence_s` of silence.
@@ -140,17 +139,17 @@ class Conversation:
         return b"".join(parts)
 
     def end_questions(self) -> None:
-        """Let the process see the end of its input; `has_ended` tells when it is done."""
+        """Close the process's input; `has_ended` tells when it is done."""
         with contextlib.suppress(OSError):
             self._in.close()
         self._process.stdin = None
 
     def has_ended(self) -> bool:
-        """Return whether the process has ended; what it said is still there."""
+        """Return whether the process has ended; its output can still be read."""
         return self._process.poll() is not None
 
     def finish(self) -> GitOutput:
-        """End the questions and return how the process ended.
+        """Close the process's input, and return its result once it has ended.
 
         Raises:
             YoloError: GIT_TIMEOUT after `TIMEOUT_S`.
@@ -161,8 +160,8 @@ class Conversation:
         except subprocess.TimeoutExpired:
             self.kill()
             raise timeout_error(self.command) from None
-        said = (self._complaints + err).decode("utf-8", "replace")
-        return GitOutput(self._process.returncode, out, said)
+        complaints = (self._complaints + err).decode("utf-8", "replace")
+        return GitOutput(self._process.returncode, out, complaints)
 
     def kill(self) -> None:
         """End the process at once, whatever it is doing."""
@@ -179,7 +178,7 @@ class Conversation:
             self._process.communicate()
 
     def _more(self) -> bytes:
-        """Return what comes next, however little.
+        """Return the next chunk of output, however small.
 
         Raises:
             YoloError: GIT_TIMEOUT after `TIMEOUT_S` of silence; GIT_FAILED when the process is
@@ -190,15 +189,15 @@ class Conversation:
         raise self._ended()
 
     def _next(self, silence_s: float) -> bytes:
-        """Return what comes next, nothing at the end. Raises YoloError(GIT_TIMEOUT)."""
+        """Return the next chunk of output, empty at the end. Raises YoloError(GIT_TIMEOUT)."""
         listened = select.poll()  # select(2) knows no descriptor beyond 1,023
         for descriptor in (self._out, self._err):
             listened.register(descriptor, select.POLLIN)
         while ready := [descriptor for descriptor, _ in listened.poll(1000 * silence_s)]:
             if self._err in ready:
-                said = os.read(self._err, 1 << 16)
-                self._complaints = (self._complaints + said)[-_COMPLAINTS_BYTES:]
-                if not said:
+                chunk = os.read(self._err, 1 << 16)
+                self._complaints = (self._complaints + chunk)[-_COMPLAINTS_BYTES:]
+                if not chunk:
                     listened.unregister(self._err)
             if self._out in ready:
                 return os.read(self._out, 1 << 16)
@@ -210,23 +209,23 @@ class Conversation:
             _, err = self._process.communicate(timeout=TIMEOUT_S)
         except (ValueError, subprocess.TimeoutExpired):
             err = b""
-        said = (self._complaints + err).decode("utf-8", "replace")
-        return failure(self.command, GitOutput(self._process.returncode or 0, b"", said))
+        complaints = (self._complaints + err).decode("utf-8", "replace")
+        return failure(self.command, GitOutput(self._process.returncode or 0, b"", complaints))
 
 
 _IDENTITY = frozenset(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
 )
 _KEPT = "YOLO_FS_"
-"""Put before the names of the variables of git that we honour."""
+"""Prefix of the names of the git variables that we honour."""
 
 
 def forget_inherited_environment() -> dict[str, str]:
     """Drop every `GIT_*` variable of this process and return what was dropped.
 
-    Called once at the boundary of each command: a hook that started us names *its* repository. Who
-    the user is stays known to `given_identity`, and to the processes that this one starts; not from
-    a hook, where it is whoever made the commit in hand.
+    Called once at the start of each command: a hook that started us names *its* repository. The
+    user's identity is kept for `given_identity` and for child processes. In a hook it is not, since
+    there it is the identity of whoever made the current commit.
     """
     inherited = {
         name: value
@@ -242,14 +241,14 @@ def forget_inherited_environment() -> dict[str, str]:
 
 
 def given_identity() -> dict[str, str]:
-    """Return what the user's environment says to git of who they are, by git's names for it."""
+    """Return the user's identity from the environment, under git's variable names."""
     kept = {name: os.environ.get(f"{_KEPT}{name}") for name in sorted(_IDENTITY)}
     return {name: value for name, value in kept.items() if value is not None}
 
 
 @contextlib.contextmanager
-def _inherited_environment_set_aside() -> Iterator[None]:
-    """Do something without the variables that were inherited, and have them again afterwards."""
+def _set_aside_inherited_environment() -> Iterator[None]:
+    """Remove the inherited variables temporarily, and restore them afterwards."""
     inherited = forget_inherited_environment()
     try:
         yield
@@ -259,13 +258,13 @@ def _inherited_environment_set_aside() -> Iterator[None]:
 
 @functools.cache
 def load_git_python() -> ModuleType:
-    """Import GitPython, a third of what a command may cost, when the first git is to run.
+    """Import GitPython only when the first git is to run: it is a third of a command's cost.
 
     Raises:
         YoloError: GIT_MISSING, since as it is imported, it runs `git version`.
     """
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    with _inherited_environment_set_aside():
+    with _set_aside_inherited_environment():
         try:
             import git
         except ImportError:
@@ -324,7 +323,7 @@ NETWORK = {
     "GIT_ASKPASS": "false",
     "SSH_ASKPASS": "false",
 }
-"""Added for the commands that reach the user's remote: their credentials, and never a prompt."""
+"""Environment of the commands that reach the user's remote: their credentials, never a prompt."""
 _NETWORK_SETTINGS = (
     *(each for each in _SETTINGS if not each.startswith(("credential.helper", "protocol.allow"))),
     "http.lowSpeedLimit=1",
@@ -347,8 +346,9 @@ _LOOKS_INTO_NO_FILE = frozenset(
         "worktree",
     }
 )
-"""Commands that compare and merge no contents, as we call them: they ask for no filter or driver,
-and to learn which ones to switch off would cost each of them a look at the configuration.
+"""Commands that, as we call them, compare and merge no contents.
+They need no filter or driver, and finding out which ones to switch off would cost each of them a
+look at the configuration.
 """
 
 
@@ -364,7 +364,7 @@ class Git:
         self.identity: dict[str, str] = {}
         """`GIT_COMMITTER_*` for children when the user has configured no identity."""
         self.programs_off: Callable[[], Mapping[str, str]] = dict
-        """Returns the settings under which no program runs that the repository names."""
+        """Returns the settings that disable every program named by the repository."""
 
     def run(
         self,
@@ -376,11 +376,11 @@ class Git:
         more: Mapping[str, str] = {},
         networked: bool = False,
     ) -> GitOutput:
-        """Run one command to its end and return its answer; `settings` and the environment `more`
-        hold for it alone.
+        """Run one command to its end and return its answer.
 
-        `networked`: it may reach the user's remote, with their credentials; whoever is interrupted
-        meanwhile ends it: a terminal's Ctrl-C does not reach it, and a remote may never answer.
+        `settings` and the environment `more` apply to this command only.
+        `networked`: it may reach the user's remote, with their credentials. An interrupt of this
+        process ends it, too: a terminal's Ctrl-C does not reach it, and a remote may never answer.
 
         Raises:
             YoloError: GIT_FAILED when the exit code is not in `ok`, GIT_TIMEOUT after `timeout_s`.
@@ -437,10 +437,10 @@ class Git:
         git = load_git_python()
         executable = git.Git.GIT_PYTHON_GIT_EXECUTABLE
         if not executable:
-            raise _no_git()
+            raise _make_git_missing_error()
         if arguments[0] not in _LOOKS_INTO_NO_FILE:
             settings = {**self.programs_off(), **settings}
-        more = {**_as_environment(settings), **(NETWORK if networked else {}), **more}
+        more = {**_format_environment(settings), **(NETWORK if networked else {}), **more}
         options = _NETWORK_OPTIONS if networked else _OPTIONS
         try:
             started = git.Git(self._root).execute(
@@ -449,12 +449,12 @@ class Git:
                 as_process=True,
                 env={**ENVIRONMENT, **self.identity, **more},
                 start_new_session=True,
-                # What hangs on a remote moves no branch: it must not keep the next daemon out.
+                # A git that waits for a remote moves no branch: it must not block the next daemon.
                 pass_fds=() if networked else self._keep_open,
             )
         except git.exc.GitCommandNotFound:
-            raise _no_git() from None
-        # AutoInterrupt would kill git half-way when it is collected; the bare process may finish
+            raise _make_git_missing_error() from None
+        # AutoInterrupt would kill git half-way on garbage collection; the bare process may finish
         # (F02).
         process = cast("subprocess.Popen[bytes]", started.proc)
         started.proc = None
@@ -464,8 +464,10 @@ class Git:
 def _outcome(
     process: subprocess.Popen[bytes], given: bytes | None, timeout_s: float = math.inf
 ) -> tuple[bytes, bytes]:
-    """Return what a process says until it has ended: what it leaves behind in the background, as
-    ssh with ControlPersist or a hook does, may hold its pipes for hours.
+    """Return the output of a process, read until the process itself has ended.
+
+    Background processes that it leaves behind, such as ssh with ControlPersist or a hook's, may
+    hold its pipes for hours.
 
     Raises:
         subprocess.TimeoutExpired: it has not ended in time.
@@ -499,8 +501,8 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
                 pipe.close()
 
 
-def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings as variables: unlike after `-c`, a key may hold `=` there."""
+def _format_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings as variables: unlike with `-c`, a key may contain `=`."""
     pairs = {
         f"GIT_CONFIG_{part}_{at}": text
         for at, pair in enumerate(settings.items())
@@ -509,14 +511,14 @@ def _as_environment(settings: Mapping[str, str]) -> dict[str, str]:
     return {"GIT_CONFIG_COUNT": str(len(settings)), **pairs} if settings else {}
 
 
-def _no_git() -> YoloError:
+def _make_git_missing_error() -> YoloError:
     return YoloError(
         Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED
     )
 
 
 class RepositoryPaths(NamedTuple):
-    """Where a repository and its parts lie."""
+    """Paths of a repository and its parts."""
 
     root: str
     """Top of the work tree."""
@@ -524,11 +526,11 @@ class RepositoryPaths(NamedTuple):
     common_dir: str
     """Differs from `git_dir` in a linked work tree."""
     hooks_dir: str
-    """Where the user's hooks are. We run none, and our own commands point the setting elsewhere."""
+    """The user's hooks. We run none, and our own commands point the setting elsewhere."""
 
 
 _ELSEWHERE = re.compile(rb"worktree|hookspath|include|bare(?!\s*=\s*false\b)", re.IGNORECASE)
-"""Words without which no configuration puts a part of a repository elsewhere."""
+"""Unless one of these words occurs, no configuration moves a part of a repository elsewhere."""
 
 
 def open_repository(start: str) -> git_python.Repo:
@@ -541,7 +543,7 @@ def open_repository(start: str) -> git_python.Repo:
     refuse_endless(_read_to_find(os.path.abspath(start)))
     git = load_git_python()
     try:
-        found: git_python.Repo = git.Repo(
+        repository: git_python.Repo = git.Repo(
             os.path.abspath(start), search_parent_directories=True, expand_vars=False
         )
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
@@ -549,22 +551,22 @@ def open_repository(start: str) -> git_python.Repo:
         raise YoloError(
             Reason.NOT_A_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE
         ) from None
-    if found.bare or found.working_tree_dir is None:
-        found.close()
+    if repository.bare or repository.working_tree_dir is None:
+        repository.close()
         raise YoloError(Reason.BARE_REPOSITORY, exit_code=Exit.NOT_HERE)
-    return found
+    return repository
 
 
 def refuse_endless(places: Iterable[str]) -> None:
-    """Refuse what every git would read for ever, as GitPython does.
+    """Refuse files that every git, and GitPython, would read forever.
 
     Raises:
         YoloError: NOT_REGULAR.
     """
-    if found := next(filter(is_endless, places), None):
+    if place := next(filter(is_endless, places), None):
         raise YoloError(
             Reason.NOT_REGULAR,
-            f"{safe(found)}: a pipe or device is where git reads a file, and never ends",
+            f"{safe(place)}: a pipe or device is where git reads a file, and never ends",
             hint="Look at what it is, then replace it by a file.",
             exit_code=Exit.NOT_HERE,
         )
@@ -575,25 +577,26 @@ def _read_to_find(place: str) -> Iterator[str]:
     while not os.path.lexists(f"{place}/.git") and place != os.path.dirname(place):
         place = os.path.dirname(place)
     yield f"{place}/.git"
-    said = os.fsdecode(content_of(f"{place}/.git", 4096)).removeprefix("gitdir: ").strip()
-    git_dir = os.path.join(place, said or ".git")
-    shared = ("../../HEAD", "../../config") if said else ()  # of a linked work tree
+    link = os.fsdecode(content_of(f"{place}/.git", 4096)).removeprefix("gitdir: ").strip()
+    git_dir = os.path.join(place, link or ".git")
+    shared = ("../../HEAD", "../../config") if link else ()  # of a linked work tree
     for name in ("HEAD", "commondir", "config", *shared):
         yield f"{git_dir}/{name}"
 
 
 def discover(start: str) -> RepositoryPaths:
-    """Find the repository that `start` lies in. Raises as `open_repository`, and BARE_REPOSITORY
-    when its configuration names a work tree elsewhere.
+    """Find the repository that `start` lies in.
 
-    GitPython is asked of all but the ordinary one: to import it costs more than most commands.
+    Raises as `open_repository`, and BARE_REPOSITORY when its configuration names a work tree
+    elsewhere. GitPython is only used for unusual layouts: importing it costs more than most
+    commands.
     """
     forget_inherited_environment()
     return _ordinary(start) or _found_by_git_python(start)
 
 
 def _ordinary(start: str) -> RepositoryPaths | None:
-    """Return where a repository lies whose parts are all where git puts them; None of any other."""
+    """Return the paths of a repository with git's default layout; None for any other."""
     place = os.path.abspath(start)
     while not os.path.lexists(f"{place}/.git"):
         if os.path.lexists(f"{place}/HEAD") or place == os.path.dirname(place):
@@ -611,8 +614,9 @@ def _ordinary(start: str) -> RepositoryPaths | None:
 
 
 def config_texts(git_dir: str, common_dir: str) -> tuple[bytes, ...]:
-    """Return the files of git's configuration as they are: reading them costs less than asking git.
-    The repository's own comes first.
+    """Return the contents of git's configuration files, the repository's own first.
+
+    Reading them costs less than asking git.
     """
     home = os.path.expanduser("~")
     more = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
@@ -622,36 +626,36 @@ def config_texts(git_dir: str, common_dir: str) -> tuple[bytes, ...]:
 
 
 def _found_by_git_python(start: str) -> RepositoryPaths:
-    with open_repository(start) as found, found.config_reader() as config:
+    with open_repository(start) as repository, repository.config_reader() as config:
         root, common_dir = (
-            os.path.realpath(str(found.working_tree_dir)),
-            os.path.realpath(str(found.common_dir)),
+            os.path.realpath(str(repository.working_tree_dir)),
+            os.path.realpath(str(repository.common_dir)),
         )
         hooks = os.path.expanduser(str(config.get_value("core", "hooksPath", "")))
-        git_dir = os.path.realpath(str(found.git_dir))
+        git_dir = os.path.realpath(str(repository.git_dir))
         # GitPython, unlike git, does not look there for the files of the user.
         elsewhere = os.path.join(git_dir, str(config.get_value("core", "worktree", root)))
     if git_dir == common_dir and os.path.realpath(elsewhere) != root:
-        said = f"core.worktree puts the work tree of {safe(root)} elsewhere"
+        message = f"core.worktree puts the work tree of {safe(root)} elsewhere"
         hint = "Give it a linked work tree (`git worktree add`) instead."
-        raise YoloError(Reason.BARE_REPOSITORY, said, hint=hint, exit_code=Exit.NOT_HERE)
+        raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE)
     return RepositoryPaths(
         root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
     )
 
 
 def is_trusted_by_git(place: str) -> bool:
-    """Return whether git itself works at a place that belongs to another user. It does where the
-    user's own configuration says so (`safe.directory`), and for root in a repository of whoever
-    called sudo.
+    """Return whether git itself works at a place that belongs to another user.
+
+    It does where the user's own configuration says so (`safe.directory`), and for root in a
+    repository of whoever called sudo.
     """
-    # Not in a `Git`: to name the git directory switches off git's own look at the owner.
+    # Not in a `Git`: naming the git directory disables git's own check of the owner.
     return Git(place).run("rev-parse", "--git-dir", ok=(0, 128)).code == 0
 
 
 def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
-    """Run one git command in the directory `start`; no time limit, for the user's hooks may take
-    theirs.
+    """Run one git command in the directory `start`; without a time limit, for the user's hooks.
 
     Raises:
         YoloError: NOT_A_REPOSITORY, BARE_REPOSITORY.
@@ -677,5 +681,5 @@ def run_as_user(start: str, arguments: Sequence[str]) -> GitOutput:
                 raise
     finally:
         os.environ.update(inherited)
-    said = out.removesuffix(b"\n"), err.removesuffix(b"\n").decode("utf-8", "replace")
-    return GitOutput(process.returncode, *said)
+    streams = out.removesuffix(b"\n"), err.removesuffix(b"\n").decode("utf-8", "replace")
+    return GitOutput(process.returncode, *streams)

@@ -1,4 +1,4 @@
-"""Trees spliced along one path: everything beside the path stays byte for byte as it was.
+"""Replaces one path in a tree: everything beside the path stays byte for byte as it was.
 
 See docs/dev/faults.md#f32.
 """
@@ -14,30 +14,30 @@ from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.objects import ObjectStore, missing_error
 
 FILE, EXECUTABLE, LINK, FOLDER = "100644", "100755", "120000", "40000"
-"""The modes of whatever is no submodule."""
+"""The modes of all entries except submodules."""
 _FILE, _EXECUTABLE = FILE.encode(), EXECUTABLE.encode()
 _FOLDER = FOLDER.encode()
 _SUBMODULE = "160000"
 _ENTRIES_KEPT = 20_000
 _TREES_KEPT = 16
-"""Trees that are kept however many entries they have: the next commit is on top of them."""
+"""Trees that are cached whatever their size: the next commit is built on them."""
 _LISTS_KEPT = 4
 _WALKED_MOST = 250_000
-"""Names that one walk looks at."""
+"""Names that one walk visits at most."""
 _LONGEST_PATH = 4096
 _FILES_LISTED = 10_000
-"""Files below a folder whose lists are kept: memory must not grow with what a repository holds."""
+"""Files below a folder whose lists are cached at most: memory must not grow with the repository."""
 
 
 class TreeEntry(NamedTuple):
-    """What a tree says of one name."""
+    """Entry of a tree for one name."""
 
     mode: str
     oid: str
 
 
 class _Listed(NamedTuple):
-    """What one folder holds by itself."""
+    """Direct content of one folder."""
 
     tree: str
     files: Mapping[str, str]
@@ -47,15 +47,17 @@ class _Listed(NamedTuple):
 
 
 _LISTED: dict[str, dict[str, _Listed]] = {}
-"""Folder → each folder from there on, as it was listed last. A tree's id says it all, so whoever
-comes later, in a worker of the observer too, lists only what has changed."""
+"""Folder → the last listing of it and of each folder below.
+A tree's id determines its content, so later listings, also in a worker of the observer, read only
+what has changed.
+"""
 
 
 class Tree(NamedTuple):
     """The entries of one tree in git's order."""
 
     keys: tuple[bytes, ...]
-    """Names; a folder's ends in a slash, for so git sorts it."""
+    """Names; a folder's ends in a slash, because git sorts it that way."""
     raws: tuple[bytes, ...]
     """The entries as they are stored: mode, space, name, NUL, id."""
 
@@ -84,7 +86,7 @@ class Tree(NamedTuple):
         return _read(self.raws[at]) if at < len(self.keys) and self.keys[at] == key else None
 
     def replace(self, key: bytes, raw: bytes) -> Tree:
-        """Return the tree with an entry in place of all that had its name, file or folder."""
+        """Return the tree with an entry in place of all entries of its name, file or folder."""
         keys, raws = list(self.keys), list(self.raws)
         name = key.removesuffix(b"/")
         for old in (name, name + b"/"):
@@ -103,13 +105,13 @@ def _read(raw: bytes) -> TreeEntry:
 
 
 class _Walk:
-    """How far one walk has come: ten trees of a few names each may hold more files than a disk."""
+    """Progress of one walk, to limit it: ten small trees may hold more files than a disk."""
 
     def __init__(self) -> None:
         self._entries = 0
 
     def visit(self, folder: str, entries: int) -> None:
-        """Go into a folder of so many entries. Raises YoloError(FILE_TOO_LARGE)."""
+        """Enter a folder of so many entries. Raises YoloError(FILE_TOO_LARGE)."""
         self._entries += entries
         if self._entries > _WALKED_MOST or len(folder) > _LONGEST_PATH:
             shown = safe(folder, 80) or "the root"
@@ -128,12 +130,13 @@ class Splice(NamedTuple):
     made: tuple[GitObject, ...]
     is_executable: bool
     displaced: tuple[str | None, ...]
-    """Ids of what had to give way: the file's former content (None: it is new), and before it,
-    perhaps, a file where a folder of the path is created."""
+    """Ids of what was replaced: the file's former content (None: it is new).
+    Before it, if there was one, a file in place of a folder of the path.
+    """
 
 
 class _Work(NamedTuple):
-    """One splice while it is made."""
+    """State of one splice."""
 
     blob: str
     is_executable: bool
@@ -142,12 +145,12 @@ class _Work(NamedTuple):
 
 
 class Trees:
-    """The trees of one object store; keeps what it has seen, for a tree's name is its content."""
+    """The trees of one object store, cached: a tree's id determines its content."""
 
     def __init__(self, store: ObjectStore):
         self._store = store
         self._seen: dict[str, Tree] = {}
-        """The youngest last: where a commit goes, trees are made anew."""
+        """The latest ones last: each commit creates new trees along its path."""
 
     def get(self, oid: str) -> Tree:
         """Return a tree by its id.
@@ -156,17 +159,17 @@ class Trees:
             YoloError: OBJECT_MISSING; also in a partial clone that lacks it (F31). FILE_TOO_LARGE.
         """
         if oid not in self._seen:
-            found = self._store.read(oid)
-            if found is None or found.kind != "tree":
+            git_object = self._store.read(oid)
+            if git_object is None or git_object.kind != "tree":
                 raise self._store.unread(f"tree {oid}", oid)
             try:
-                self._seen[oid] = Tree.parse(found.body, self._store.object_format.size)
+                self._seen[oid] = Tree.parse(git_object.body, self._store.object_format.size)
             except ValueError:
                 raise missing_error(f"tree {oid}") from None
         return self._seen[oid]
 
     def evict_caches(self) -> None:
-        """Forget what was seen first; not during a build, whose trees exist here alone."""
+        """Evict the oldest trees; not during a build, whose new trees exist only here."""
         room = _ENTRIES_KEPT
         youngest_first = list(self._seen)
         youngest_first.reverse()
@@ -188,7 +191,7 @@ class Trees:
         return file or tree.get(name + b"/")
 
     def build(self, leaves: Mapping[str, TreeEntry]) -> tuple[GitObject, ...]:
-        """Return the trees that hold these files and links and no other; the root comes last."""
+        """Return the trees that hold exactly these files and links; the root comes last."""
         return tuple(self._built([(_parts(path), entry) for path, entry in leaves.items()]))
 
     def _built(self, leaves: Sequence[tuple[list[bytes], TreeEntry]]) -> Iterator[GitObject]:
@@ -207,8 +210,9 @@ class Trees:
         yield self._store.object_format.hash_object("tree", body)
 
     def files_below(self, root: str, path: str, *, anew: bool = False) -> dict[str, str]:
-        """Return the regular files below a folder of the tree `root`: whole path → blob id.
-        `anew`: read each tree, also where this process has listed it before.
+        """Return the regular files below a folder of the tree `root`: full path → blob id.
+
+        `anew`: read each tree again, even if this process has listed it before.
 
         Raises:
             YoloError: OBJECT_MISSING; FILE_TOO_LARGE for more than anybody can list.
@@ -246,13 +250,11 @@ class Trees:
 
     def folder_at(self, root: str, path: str) -> str | None:
         """Return the id of a folder of the tree `root`; None where there is none."""
-        found = self.find(root, path)
-        return found.oid if found and found.mode == FOLDER else None
+        entry = self.find(root, path)
+        return entry.oid if entry and entry.mode == FOLDER else None
 
     def entries(self, root: str) -> Iterator[tuple[list[str], TreeEntry]]:
-        """Yield what a tree says of each name in it, folders too, as it is: the names that lead
-        there, and the entry.
-        """
+        """Yield every entry of a tree, folders too: the names that lead to it, and the entry."""
         left: list[tuple[list[str], str]] = [([], root)]
         walk = _Walk()
         while left:
@@ -268,15 +270,16 @@ class Trees:
                     left.append((parts, entry.oid))
 
     def _entries_of(self, prefix: str, oid: str) -> Iterator[tuple[str, TreeEntry]]:
-        """Yield prefix and name, a folder's with its slash, and what a tree says of it."""
+        """Yield prefix and name, a folder's with its slash, and the entry."""
         for key, raw in zip(*self.get(oid), strict=True):
             yield prefix + key.decode("utf-8", "surrogateescape"), _read(raw)
 
     def changes(
         self, before: str | None, after: str | None, prefix: str = ""
     ) -> Iterator[tuple[str, str]]:
-        """Yield what differs between two trees (None: the empty one) as git names it: status letter
-        and path; what became another sort of thing is `T`.
+        """Yield the differences between two trees (None: the empty one) as git names them.
+
+        Each is a status letter and a path; a change of the entry's type is `T`.
 
         Raises:
             YoloError: OBJECT_MISSING; FILE_TOO_LARGE for more than anybody can compare.
@@ -297,7 +300,7 @@ class Trees:
     def _differing(
         self, before: str | None, after: str | None, prefix: str, walk: _Walk
     ) -> Iterator[tuple[str, TreeEntry | None, TreeEntry | None]]:
-        """Yield prefix and name, a folder's with its slash, where two trees say something else."""
+        """Yield prefix and name, a folder's with its slash, where entries of two trees differ."""
         was, now = (
             dict(zip(*self.get(oid), strict=True)) if oid else {} for oid in (before, after)
         )
@@ -312,7 +315,7 @@ class Trees:
     ) -> Splice:
         """Return the tree `root` (None: an empty one) with the regular file `path` put in.
 
-        `is_executable`: None leaves that as it is there, as every git does that cannot know.
+        `is_executable`: None keeps the present mode, as every git does that cannot know it.
         """
         if is_executable is None:
             there = self.find(root, path) if root else None

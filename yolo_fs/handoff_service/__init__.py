@@ -1,1 +1,1 @@
-"""Handoffs on disk: taken, read, written, overridden."""
+"""Handoffs on disk: accept, read, write, override."""

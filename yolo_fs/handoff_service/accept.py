@@ -1,5 +1,4 @@
-"""Takes handoffs over: finds the packet, gathers what is around it, and says what the receiver is
-now, or must mend.
+"""Accepts handoffs: finds the packet, collects its context, returns role or faults.
 
 See docs/dev/faults.md#f50 and #f51.
 """
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from yolo_fs.schemas.packet import Packet
 
 MOST = 1_000
-"""Overrides that are remembered; the oldest go first."""
+"""Overrides that are kept; the oldest are dropped first."""
 
 
 class Override(NamedTuple):
@@ -59,14 +58,14 @@ class Override(NamedTuple):
     faults: tuple[str, ...]
     """`reason at pointer` of each error that was overridden."""
     because: str
-    """The operator's words."""
+    """The operator's reason."""
     by: str
-    """Their name and mail, as git knows them."""
+    """The operator's name and mail, as git knows them."""
     at: str
     """When, in UTC."""
 
     def covers(self, digest: str, branch: str, wrong: Sequence[Finding]) -> bool:
-        """Return whether the operator has seen all of this."""
+        """Return whether the operator has already seen all of these findings."""
         return (self.digest, self.branch) == (digest, branch) and set(_faults(wrong)) <= set(
             self.faults
         )
@@ -75,10 +74,12 @@ class Override(NamedTuple):
 def find_override(
     repository: Repository, data: bytes, branch: str, wrong: Sequence[Finding]
 ) -> Override | None:
-    """Return the youngest override of exactly these bytes that covers all their faults."""
+    """Return the latest override of exactly these bytes that covers all their faults."""
     kept = _kept(OVERRIDES.read(repository))
     digest = _digest(data)
-    return next((one for one in reversed(kept) if one.covers(digest, branch, wrong)), None)
+    return next(
+        (override for override in reversed(kept) if override.covers(digest, branch, wrong)), None
+    )
 
 
 def record_override(
@@ -90,7 +91,7 @@ def record_override(
     because: str,
     now: datetime,
 ) -> Override:
-    """Remember what the operator decided, and return it.
+    """Record the operator's decision and return it.
 
     Raises:
         YoloError: LOCK_TIMEOUT; NO_SPACE or STORAGE_FAILED.
@@ -105,11 +106,11 @@ def record_override(
 
 
 def _with(before: dict[str, Any] | Damaged | None, made: Override) -> dict[str, Any]:
-    return {"overrides": [to_json(one) for one in (*_kept(before), made)][-MOST:]}
+    return {"overrides": [to_json(override) for override in (*_kept(before), made)][-MOST:]}
 
 
 def _kept(value: dict[str, Any] | Damaged | None) -> list[Override]:
-    """Return the records that can be read; a damaged file overrides nothing."""
+    """Return the readable records; a damaged file overrides nothing."""
     kept = value["overrides"] if isinstance(value, dict) else ()
     return [
         Override(
@@ -131,40 +132,40 @@ def _faults(wrong: Sequence[Finding]) -> tuple[str, ...]:
 
 _SETTLED_S = 1.0
 _COMMITS_LOOKED_AT = 500
-"""Youngest commits among which a sender's later work is looked for."""
+"""Latest commits that are searched for a sender's later work."""
 
 
 class ReceivedHandoff(NamedTuple):
-    """A handoff and what came of it."""
+    """A handoff and the result of its check."""
 
     source: PacketSource
     packet: Packet | None
-    """None when there is none, or none that is complete."""
+    """None when there is no complete packet."""
     findings: tuple[Finding, ...]
     """Errors stop the receiver; those that the operator has overridden are warnings."""
     session: DirectiveSession | None = None
     override: Override | None = None
     over: str = ""
-    """Why nobody has to follow it any more; empty while somebody has to."""
+    """Why the handoff is closed; empty while it is open."""
 
     @property
     def is_accepted(self) -> bool:
-        """Whether the receiver goes on without asking anybody."""
+        """Whether the receiver may go on without asking anybody."""
         return self.packet is not None and not errors(self.findings) and not self.over
 
     @property
     def role(self) -> str:
-        """What the receiver is now; empty when it must stop."""
+        """The receiver's role from now on; empty when it must stop."""
         return self.packet.to_role if self.packet and self.is_accepted else ""
 
     @property
     def session_file(self) -> str:
-        """README of the session to go on with; empty when there is none."""
+        """README of the session to continue; empty when there is none."""
         return f"{self.session.folder}/{README}" if self.session else ""
 
     @property
     def task_file(self) -> str:
-        """Task to go on with; empty when there is none."""
+        """Task to continue; empty when there is none."""
         return self.packet.task_file if self.packet and self.packet.task_file != ABSENT else ""
 
 
@@ -177,18 +178,18 @@ class Permission(NamedTuple):
 
 
 def written_in(source: PacketSource, limits: Limits) -> ParsedPacket:
-    """Return the packet of a text: front matter by its look or its name, else a chat."""
+    """Return the packet of a text: front matter if its look or its name says so, else a chat."""
     starts_as_file = source.data.startswith(FENCE.encode() + b"\n")
     if starts_as_file or source.path.rpartition("/")[2] == HANDOFF:
         return read_handoff_file(source.data, source.path, limits)
     report = FindingList(source.path)
     text = decode(source.data, limits, report)
     written = read_chat(text.whole() if text else [], source.path)
-    found = report.findings()
-    return replace(written, findings=found if text is None else (*found, *written.findings))
+    findings = report.findings()
+    return replace(written, findings=findings if text is None else (*findings, *written.findings))
 
 
-def _not_there(path: str) -> Finding:
+def _report_missing_handoff(path: str) -> Finding:
     return Finding(
         Reason.FILE_MISSING,
         path,
@@ -209,26 +210,25 @@ class DirectiveHandoffs:
         self.sessions = DirectiveSessions(repository.root, settings)
 
     def latest(self) -> str:
-        """Return the HANDOFF.md that was written last, of those that are not over; nothing when
-        there is none.
+        """Return the last written open HANDOFF.md; empty when there is none.
 
-        Once committed, history says which is younger: a clone writes all files at one moment.
+        For committed files, history tells which is later: a clone writes all files at one moment.
         """
-        found = self._youngest_first()
-        return next((path for path in found if not self._end_of(path)), next(iter(found), ""))
+        paths = self._list_youngest_first()
+        return next((path for path in paths if not self._end_of(path)), next(iter(paths), ""))
 
-    def _youngest_first(self) -> list[str]:
+    def _list_youngest_first(self) -> list[str]:
         entries = sorted(
-            self._files(), key=lambda one: (one.stamp.mtime_ns, one.path), reverse=True
+            self._files(), key=lambda entry: (entry.stamp.mtime_ns, entry.path), reverse=True
         )
-        paths, tip = [one.path for one in entries], self._repository.head().tip
+        paths, tip = [entry.path for entry in entries], self._repository.head().tip
         if len(paths) < 2 or tip is None:
             return paths
         committed = [path for path in paths if self._is_committed(path, tip)]
-        said = self._repository.git.text(
+        output = self._repository.git.text(
             "log", "-z", "--format=", "--name-only", "--end-of-options", tip, "--", *committed
         )
-        in_history = [path for path in dict.fromkeys(said.split("\0")) if path in committed]
+        in_history = [path for path in dict.fromkeys(output.split("\0")) if path in committed]
         return [*(path for path in paths if path not in in_history), *in_history]
 
     def _is_committed(self, path: str, tip: str) -> bool:
@@ -239,7 +239,7 @@ class DirectiveHandoffs:
         return self._repository.blob_at(tip, path) == oid
 
     def _end_of(self, path: str) -> str:
-        """Return why the handoff in a file is over; nothing while somebody has to follow it."""
+        """Return why the handoff in a file is closed; empty while it is open."""
         source = self.sessions.open(path)
         if isinstance(source, Finding):
             return ""
@@ -247,7 +247,7 @@ class DirectiveHandoffs:
         return self._end(source, packet)
 
     def _end(self, source: PacketSource, packet: Packet | None) -> str:
-        """Return why a handoff is over: session archived, or the branch's work has come in."""
+        """Return why a handoff is closed: session archived, or the branch's work was merged."""
         folder = source.path.rpartition("/")[0]
         session = self.sessions.find(packet.session_id) if packet else None
         if self.sessions.is_archived(folder) or (
@@ -267,12 +267,12 @@ class DirectiveHandoffs:
         return f"{head.branch or 'HEAD'} has all of {packet.directive_branch}"
 
     def _has_come_in(self, path: str, directive: str, branch: str, tip: str) -> bool:
-        """Return whether a branch has what was done on the directive's after the handoff.
+        """Return whether a branch contains what the directive's branch got after the handoff.
 
-        A branch that is not there yet, that nobody has committed on, or that this one was cut from,
-        has brought nothing: whoever is on this one is on the wrong one.
+        It does not if the directive's branch does not exist yet, has no commits of its own, or is
+        the base of this one: then the receiver is on the wrong branch.
         """
-        handed_over = self._written_by(path, tip)
+        handed_over = self._find_writing_commit(path, tip)
         if handed_over is None:
             return True
         there = self._repository.tip(f"refs/heads/{directive}")
@@ -290,18 +290,18 @@ class DirectiveHandoffs:
             if self._repository.tip(f"refs/heads/{name}")
         )
 
-    def _written_by(self, path: str, tip: str) -> str | None:
+    def _find_writing_commit(self, path: str, tip: str) -> str | None:
         """Return the commit of the branch that wrote a file; None when a merge brought it."""
-        said = self._repository.git.text(
+        output = self._repository.git.text(
             "log", "-1", "--first-parent", "-m", "--format=%H %P", "--end-of-options", tip,
             "--", path,
         )  # fmt: skip
-        oid, *parents = said.split()
+        oid, *parents = output.split()
         return oid if len(parents) < 2 else None
 
     def _was_checked_out(self, branch: str) -> bool:
-        said = self._repository.git.run("log", "-g", "--format=%gs", "HEAD", ok=(0, 128)).out
-        moved = (line.split() for line in said.decode("utf-8", "replace").splitlines())
+        output = self._repository.git.run("log", "-g", "--format=%gs", "HEAD", ok=(0, 128)).out
+        moved = (line.split() for line in output.decode("utf-8", "replace").splitlines())
         return any(words[:1] == ["checkout:"] and branch in words[3:6:2] for words in moved)
 
     def _listed(self, tip: str, *more: str) -> list[str]:
@@ -310,7 +310,7 @@ class DirectiveHandoffs:
     def check(
         self, source: PacketSource | Finding, now: datetime, receiver: str = ""
     ) -> ReceivedHandoff:
-        """Say what became of a handoff; `receiver` is the role that asks, if it says so."""
+        """Check a handoff; `receiver`: the role that asks, if it is known."""
         if isinstance(source, Finding):
             return ReceivedHandoff(PacketSource(source.path, b""), None, (source,))
         written = written_in(source, self._settings.limits)
@@ -319,17 +319,17 @@ class DirectiveHandoffs:
             return ReceivedHandoff(source, packet, (), over=over)
         if packet is None:
             return ReceivedHandoff(source, None, findings)
-        session, found = self.sessions.of_packet(packet, source.path)
+        session, session_findings = self.sessions.of_packet(packet, source.path)
         around = self.around(
             packet, session, receiver=receiver, branch=self._repository.head().branch
         )
         ahead_s = source.written_at_s - now.timestamp() if source.written_at_s is not None else 0
         faults = faults_around(packet, replace(around, ahead_s=ahead_s))
-        findings = (*findings, *found, *(written.place(fault) for fault in faults))
-        return self._overridden(ReceivedHandoff(source, packet, findings, session))
+        findings = (*findings, *session_findings, *(written.place(fault) for fault in faults))
+        return self._apply_override(ReceivedHandoff(source, packet, findings, session))
 
     def later_work(self, handed: ReceivedHandoff) -> tuple[Finding, ...]:
-        """Return what the sender wrote in that directive after it had handed over."""
+        """Return findings about what the sender wrote in that directive after the handoff."""
         if handed.packet is None or handed.source.written_at_s is None:
             return ()
         tip = self._repository.tip(f"refs/heads/{handed.packet.directive_branch}")
@@ -339,27 +339,27 @@ class DirectiveHandoffs:
     def may_edit(
         self, now: datetime, *, receiver: str = "", session_id: str = "", editing: str = ""
     ) -> Permission:
-        """Return whether files may be edited now: nothing has been handed over, or what has been is
-        accepted.
+        """Return whether files may be edited now: there is no open handoff, or it is accepted.
 
         `session_id`: the directive session that the agent executes, whose HANDOFF.md must be there.
         `editing`: the file, relative to the repository; the HANDOFF.md itself, and the README of
-        its session, may always be mended.
+        its session, may always be repaired.
         """
         missing = "" if session_id else self._missing(receiver)
         path = self.sessions.handoff_of(session_id) if session_id else missing or self.latest()
         if path in ("", editing) or editing == f"{path.rpartition('/')[0]}/{README}":
             return Permission(allowed=True)
         if missing:
-            return Permission(allowed=False, findings=(_not_there(missing),))
+            return Permission(allowed=False, findings=(_report_missing_handoff(missing),))
         handed = self.check(self.sessions.open(path), now, receiver)
         if editing and editing == handed.session_file:
             return Permission(allowed=True)
         return Permission(handed.is_accepted or bool(handed.over), errors(handed.findings))
 
     def _missing(self, receiver: str) -> str:
-        """Return the HANDOFF.md that the session of this branch lacks: once it was committed for
-        everybody, before that for whoever is to execute the directive.
+        """Return the HANDOFF.md that the session of this branch lacks.
+
+        Once it was committed, everybody needs it; before that, only the executor of the directive.
         """
         head = self._repository.head()
         for path in self._absent():
@@ -373,7 +373,7 @@ class DirectiveHandoffs:
         return ""
 
     def _is_session_of(self, folder: str, branch: str) -> bool:
-        """Return whether a folder is that of a session of a branch, and not archived."""
+        """Return whether a folder belongs to a session of a branch that is not archived."""
         if self.sessions.is_archived(folder):
             return False
         return self.sessions.branch_of(DirectiveSession(folder))[0] == branch
@@ -393,15 +393,15 @@ class DirectiveHandoffs:
                 yield f"{folder}/{HANDOFF}"
 
     def note_accepted(self, now: datetime) -> None:
-        """Note by which stamps of files editing is allowed to everybody, so that hooks ask again
-        only after a change.
+        """Record the stamps of files under which everybody may edit.
 
-        What is younger than a moment might change again without a new stamp, and is not noted.
+        Hooks check again only after a change. A file younger than a moment is not recorded, since
+        it might change again without a new stamp.
         """
         latest, nothing = self.latest(), ReceivedHandoff(PacketSource("", b""), None, ())
         handed = self.check(self.sessions.open(latest), now) if latest else nothing
         seen = self._stamps(handed) if latest or any(self._absent()) else {}
-        # Judged after the stamps are taken: what changes in between is then asked again.
+        # Checked after the stamps are taken: a change in between leads to a new check.
         if not seen or not self.may_edit(now).allowed:
             return
         if any(
@@ -425,11 +425,11 @@ class DirectiveHandoffs:
                 f"{folder}/{named}".lstrip("/")
                 for folder in ("", session.folder if session else "")
             ]
-        own = (f"{self._repository.git_dir}/HEAD", *self._refs_asked(handoffs))
+        own = (f"{self._repository.git_dir}/HEAD", *self._list_ref_files(handoffs))
         full = [os.path.join(self._root, path) for path in paths]
         return {path: quick_stamp(path) for path in (*full, *own, user_config_path())}
 
-    def _refs_asked(self, handoffs: Sequence[str]) -> Iterator[str]:
+    def _list_ref_files(self, handoffs: Sequence[str]) -> Iterator[str]:
         """Yield the files of refs that tell when a handoff is over, or was there; none if all that
         there may be are there and followed.
         """
@@ -447,8 +447,7 @@ class DirectiveHandoffs:
         yield from (f"{common}/refs/heads/{branch}" for branch in sorted(branches))
 
     def override(self, handed: ReceivedHandoff, because: str, now: datetime) -> ReceivedHandoff:
-        """Accept a complete packet in spite of its faults, as the operator decided, and remember
-        that.
+        """Accept a complete packet despite its faults, as the operator decided, and record that.
 
         Raises:
             YoloError: STATE_CONFLICT when nothing is wrong, or no packet could be followed;
@@ -472,18 +471,18 @@ class DirectiveHandoffs:
             )
         source, branch = handed.source, self._repository.head().branch
         record_override(self._repository, source.path, source.data, branch, wrong, because, now)
-        return self._overridden(handed)
+        return self._apply_override(handed)
 
-    def _overridden(self, handed: ReceivedHandoff) -> ReceivedHandoff:
+    def _apply_override(self, handed: ReceivedHandoff) -> ReceivedHandoff:
         wrong = errors(handed.findings)
         branch = self._repository.head().branch
-        found = (
+        override = (
             find_override(self._repository, handed.source.data, branch, wrong) if wrong else None
         )
-        if found is None:
+        if override is None:
             return handed
         findings = tuple(replace(finding, level=Level.WARNING) for finding in handed.findings)
-        return handed._replace(findings=findings, override=found)
+        return handed._replace(findings=findings, override=override)
 
     def around(
         self,
@@ -493,7 +492,7 @@ class DirectiveHandoffs:
         receiver: str = "",
         branch: str | None = None,
     ) -> Around:
-        """Return what is known around a packet."""
+        """Return the context of a packet."""
         absent = {
             name: why
             for name, folders in (
@@ -501,28 +500,31 @@ class DirectiveHandoffs:
                 ("task_file", ("", session.folder if session else "")),
             )
             if getattr(packet, name) != ABSENT
-            and (why := self._why_absent(getattr(packet, name), folders))
+            and (why := self._explain_absence(getattr(packet, name), folders))
         }
         return Around(self._settings.policy.required_reading, branch, receiver, session, absent)
 
     def _files(self) -> Iterator[FileEntry]:
         for root in (PLANNING_ROOT, *self.sessions.roots):
-            found = walk(self._root, root, is_handoff)
-            # Folders that cannot be entered come, too, whatever is asked for.
-            yield from (entry for entry in found if is_handoff(entry.path))
+            entries = walk(self._root, root, is_handoff)
+            # Folders that cannot be entered are listed, too, whatever is asked for.
+            yield from (entry for entry in entries if is_handoff(entry.path))
 
-    def _why_absent(self, path: str, folders: Sequence[str]) -> str:
-        """Return why no file is at a path, looked for in `folders`; nothing when one is."""
+    def _explain_absence(self, path: str, folders: Sequence[str]) -> str:
+        """Return why no file is at a path, searched for in `folders`; empty when there is one."""
         places = [f"{folder}/{path}".lstrip("/") for folder in folders]
-        found = [read(self._root, place, 0) for place in places]
+        contents = [read(self._root, place, 0) for place in places]
         if any(
-            not isinstance(each, Finding) or each.reason is Reason.FILE_TOO_LARGE for each in found
+            not isinstance(each, Finding) or each.reason is Reason.FILE_TOO_LARGE
+            for each in contents
         ):
             return ""
-        return "; ".join(dict.fromkeys(each.message for each in found if isinstance(each, Finding)))
+        return "; ".join(
+            dict.fromkeys(each.message for each in contents if isinstance(each, Finding))
+        )
 
     def _commits_after(self, source: PacketSource, at_s: float, tip: str) -> Iterator[LaterCommit]:
-        """Yield what was committed after the file got its content, else after it was written."""
+        """Yield the commits after the file got its content, or else after it was written."""
         oid = self._repository.object_format.hash_object("blob", source.data).oid
         is_committed = self._repository.blob_at(tip, source.path) == oid
         since = (
@@ -531,20 +533,20 @@ class DirectiveHandoffs:
             else ""
         )
         revisions = f"{since}..{tip}" if since else tip
-        authors = self._authors(revisions)
+        authors = self._read_authors(revisions)
         for commit in log(self._repository, revisions, limit=_COMMITS_LOOKED_AT):
             if since or commit.at_s > at_s:
                 paths = tuple(path for _, path in commit.changes)
                 yield LaterCommit(commit.oid, authors.get(commit.oid, ""), commit.trailers, paths)
 
-    def _authors(self, revisions: str) -> dict[str, str]:
-        said = self._repository.git.run(
+    def _read_authors(self, revisions: str) -> dict[str, str]:
+        answer = self._repository.git.run(
             "log", "-z", f"--max-count={_COMMITS_LOOKED_AT}", "--no-mailmap", "--format=%H %an",
             "--end-of-options", revisions, "--",
         )  # fmt: skip
         pairs = (
             os.fsdecode(line).strip().partition(" ")
-            for line in said.out.split(b"\0")
+            for line in answer.out.split(b"\0")
             if line.strip()
         )
         return {oid: name for oid, _, name in pairs}

@@ -1,4 +1,4 @@
-"""Gathers what files and commits show of handoffs: when each came, and what was done since."""
+"""Collects evidence about handoffs from files and commits: when each came, what followed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DELIVERING = frozenset({"phase-handoff", "dept-handoff", "design-handoff", "api
 _STATES = frozenset({"execution-state", "phase-orchestration"})
 """Kinds that say that a phase was begun, and nothing of its work."""
 _FIRST_AGENTS = (Role.CRITIC, *(name_in(Role.ARCHITECT, row.name) for row in WORKING))
-"""Agents of a phase that the previous one's handoff is for."""
+"""First agents of a phase, which receive the previous phase's handoff."""
 
 
 def lifecycles_of(
@@ -45,21 +45,25 @@ def lifecycles_of(
     complete = {phase.id for phase in phases if phase.is_complete}
     open_ = [phase.facts for phase in phases if not phase.is_complete]
     deliveries: list[DeliveredHandoff] = []
-    for one in [phase.facts for phase in phases]:
-        deliveries += known.into_next(one, complete)
-    for one in open_:
-        deliveries += [*known.between_departments(one), *known.designs(one), *known.contracts(one)]
-    receivers = {one.receiver for one in deliveries}
+    for facts in [phase.facts for phase in phases]:
+        deliveries += known.into_next(facts, complete)
+    for facts in open_:
+        deliveries += [
+            *known.between_departments(facts),
+            *known.designs(facts),
+            *known.contracts(facts),
+        ]
+    receivers = {delivery.receiver for delivery in deliveries}
     signs: list[ReceiverSign] = []
-    for one in [phase.facts for phase in phases]:
-        signs += known.of_next(one, receivers)
-    for one in open_:
-        signs += [*known.of_departments(one, receivers), *known.answers(one)]
+    for facts in [phase.facts for phase in phases]:
+        signs += known.of_next(facts, receivers)
+    for facts in open_:
+        signs += [*known.of_departments(facts, receivers), *known.answers(facts)]
     return lifecycles(deliveries, signs, deadline_s)
 
 
 class _Known:
-    """What there is to derive stages from."""
+    """The data from which stages are derived."""
 
     def __init__(self, root: str, history_index: HistoryIndex, reads: tuple[Read, ...]):
         self._root = root
@@ -68,12 +72,12 @@ class _Known:
         self._listed: dict[str, frozenset[str]] = {}
         self._touched: dict[str, dict[str, list[PathChange]]] = {}
 
-    def _touches(self, place: Place) -> list[tuple[Moment, str]]:
+    def _commits_of(self, place: Place) -> list[tuple[Moment, str]]:
         """Return (moment, commit) of each commit of ours that changed an artifact, oldest first."""
         if place.folder not in self._touched:
             self._touched[place.folder] = self._history_index.touches(place.folder)
-        found = self._touched[place.folder].get(place.path, ())
-        return [(Moment(change.at_s, change.height), change.oid) for change in found]
+        changes = self._touched[place.folder].get(place.path, ())
+        return [(Moment(change.at_s, change.height), change.oid) for change in changes]
 
     def into_next(self, facts: PhaseFacts, complete: set[PhaseId]) -> Iterator[DeliveredHandoff]:
         for filed in facts.of_kind("phase-handoff"):
@@ -83,8 +87,8 @@ class _Known:
                     yield self._delivery(filed, 0, str(facts.phase), receiver, line.get("dt"))
 
     def between_departments(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
-        for filed, number, line in _numbered(facts, "dept-handoff"):
-            receiver = _in_phase(facts, line["to_dept"])
+        for filed, number, line in _lines_of_kind(facts, "dept-handoff"):
+            receiver = _name_department(facts, line["to_dept"])
             yield self._delivery(filed, number, line["from_dept"], receiver, line.get("dt"))
 
     def designs(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
@@ -92,19 +96,19 @@ class _Known:
             maker = filed.place.artifact.made_by
             for dept in facts.switches.departments:
                 if maker and dept is not maker:
-                    yield self._delivery(filed, 0, maker, _in_phase(facts, dept.value), None)
+                    yield self._delivery(filed, 0, maker, _name_department(facts, dept.value), None)
 
     def contracts(self, facts: PhaseFacts) -> Iterator[DeliveredHandoff]:
-        for filed, number, line in _in_force(facts):
+        for filed, number, line in _contracts_in_force(facts):
             sender, _, receiver = str(line.get("direction", "frontend_to_backend")).partition(
                 "_to_"
             )
-            first, *_ = self._touches(filed.place) or [(Moment(0, 0), filed.commit)]
+            first, *_ = self._commits_of(filed.place) or [(Moment(0, 0), filed.commit)]
             yield DeliveredHandoff(
                 filed.place.path,
                 number,
                 sender,
-                _in_phase(facts, receiver),
+                _name_department(facts, receiver),
                 first[0],
                 first[1],
                 needs_answer=True,
@@ -113,25 +117,25 @@ class _Known:
     def _delivery(
         self, filed: Filed, number: int, sender: str, receiver: str, written: object
     ) -> DeliveredHandoff:
-        """Return the delivery by the first commit that can hold what was written at that moment."""
-        touches = self._touches(filed.place) or [(Moment(0, 0), filed.commit)]
+        """Return the delivery: the first commit made at or after the time in the handoff."""
+        touches = self._commits_of(filed.place) or [(Moment(0, 0), filed.commit)]
         since = _seconds(written)
         later = [touch for touch in touches if since is not None and touch[0].at_s >= since]
         moment, commit = later[0] if later else touches[-1]
         return DeliveredHandoff(filed.place.path, number, sender, receiver, moment, commit)
 
     def _next(self, filed: Filed, line: Mapping[str, Any]) -> str:
-        """Return the directory of the phase that a handoff leads to, or how it will begin."""
+        """Return the directory of the phase that a handoff leads to, or the start of its name."""
         number = str(line.get("to_phase"))
-        found = [
+        names = [
             name
             for name in names_in(os.path.join(self._root, _phases(filed.place)))
-            if _numbered_so(name, number)
+            if _has_phase_number(name, number)
         ]
-        return found[0] if found else f"phase {number}"
+        return names[0] if names else f"phase {number}"
 
     def of_next(self, facts: PhaseFacts, receivers: Collection[str]) -> Iterator[ReceiverSign]:
-        """Yield what shows that a phase has taken in the handoff of the one before it."""
+        """Yield the signs that a phase has received the handoff of the one before it."""
         receiver = str(facts.phase)
         if receiver not in receivers:
             return
@@ -140,38 +144,38 @@ class _Known:
             stage = HandoffStage.ACKNOWLEDGED if kind in _STATES else HandoffStage.ACTED_UPON
             if kind != "phase-handoff":
                 yield ReceiverSign(receiver, stage, moment, commit)
-        yield from self._of_agents(facts, receiver, _FIRST_AGENTS)
+        yield from self._signs_of_agents(facts, receiver, _FIRST_AGENTS)
 
     def of_departments(
         self, facts: PhaseFacts, receivers: Collection[str]
     ) -> Iterator[ReceiverSign]:
         for row in WORKING:
-            receiver = _in_phase(facts, row.name.value)
+            receiver = _name_department(facts, row.name.value)
             if receiver not in receivers:
                 continue
             for place, moment, commit in self._artifacts(facts):
                 if "{dept}" in place.artifact.file and place.department == row.name.value:
                     yield ReceiverSign(receiver, HandoffStage.ACTED_UPON, moment, commit)
-            yield from self._of_agents(facts, receiver, row.agents)
+            yield from self._signs_of_agents(facts, receiver, row.agents)
             status = f".dept-status-{row.name.value}.json"
             if status not in self._names(_folder(facts)):
                 continue
             status = f"{_folder(facts)}/{status}"
-            said = read_json(os.path.join(self._root, status))
-            began = _seconds(said.get("started_at")) if isinstance(said, dict) else None
+            content = read_json(os.path.join(self._root, status))
+            began = _seconds(content.get("started_at")) if isinstance(content, dict) else None
             if began is not None:
                 yield ReceiverSign(receiver, HandoffStage.ACKNOWLEDGED, Moment(began), status)
 
     def answers(self, facts: PhaseFacts) -> Iterator[ReceiverSign]:
-        """Yield what contracts say of themselves."""
+        """Yield the answers stated in contracts."""
         stages = {"agreed": HandoffStage.ACKNOWLEDGED, "implemented": HandoffStage.ACTED_UPON}
-        for filed, number, line in _in_force(facts):
-            touches = self._touches(filed.place)
+        for filed, number, line in _contracts_in_force(facts):
+            touches = self._commits_of(filed.place)
             if touches and (stage := stages.get(str(line.get("status")))):
                 moment, commit = touches[-1]
                 yield ReceiverSign("", stage, moment, commit, about=f"{filed.place.path}:{number}")
 
-    def _of_agents(
+    def _signs_of_agents(
         self, facts: PhaseFacts, receiver: str, agents: Sequence[str]
     ) -> Iterator[ReceiverSign]:
         """Yield when an agent's context was compiled, and its own handoff read."""
@@ -198,7 +202,7 @@ class _Known:
                 )
 
     def _names(self, folder: str) -> frozenset[str]:
-        """Return what lies in a folder of a phase; most of what could be there is not."""
+        """Return the names in a folder of a phase: most of the possible files do not exist."""
         if folder not in self._listed:
             self._listed[folder] = frozenset(names_in(os.path.join(self._root, folder)))
         return self._listed[folder]
@@ -206,22 +210,25 @@ class _Known:
     def _artifacts(self, facts: PhaseFacts) -> Iterator[tuple[Place, Moment, str]]:
         for filed in facts.filed:
             if filed.place.phase == facts.phase:
-                for moment, commit in self._touches(filed.place):
+                for moment, commit in self._commits_of(filed.place):
                     yield filed.place, moment, commit
 
 
-def _numbered(facts: PhaseFacts, kind: str) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
+def _lines_of_kind(facts: PhaseFacts, kind: str) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
     for filed in facts.of_kind(kind):
         yield from ((filed, number, line) for number, line in enumerate(filed.lines, 1))
 
 
-def _in_force(facts: PhaseFacts) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
-    """Yield contracts; a later line about the same replaces an earlier one."""
-    latest = {frozenset(names_of(one[2])): one for one in _numbered(facts, "api-contracts")}
+def _contracts_in_force(facts: PhaseFacts) -> Iterator[tuple[Filed, int, Mapping[str, Any]]]:
+    """Yield the contracts in force; a later line on the same subject replaces an earlier one."""
+    latest = {
+        frozenset(names_of(contract[2])): contract
+        for contract in _lines_of_kind(facts, "api-contracts")
+    }
     yield from latest.values()
 
 
-def _in_phase(facts: PhaseFacts, department: str) -> str:
+def _name_department(facts: PhaseFacts, department: str) -> str:
     return f"{department} of {facts.phase}"
 
 
@@ -231,15 +238,15 @@ def _folder(facts: PhaseFacts) -> str:
 
 
 def _phases(place: Place) -> str:
-    """Return the directory of phases that a place of a phase lies below."""
+    """Return the directory of phases above a place."""
     return place.path.partition("/phases/")[0] + "/phases"
 
 
-def _numbered_so(name: str, number: str) -> bool:
+def _has_phase_number(name: str, number: str) -> bool:
     phase = PhaseId.parse(name)
     return phase is not None and phase.number == number
 
 
 def _seconds(written: object) -> int | None:
-    found = moments.moment(written)
-    return int(found.timestamp()) if found else None
+    moment = moments.moment(written)
+    return int(moment.timestamp()) if moment else None

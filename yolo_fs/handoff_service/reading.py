@@ -1,8 +1,7 @@
-"""Reads the handoff that an agent left: the file before the text, never in silence, and never
-through a link.
+"""Reads the handoff of an agent: the file before the text, always logged, never through a link.
 
-The log lies in the planning tree, beside the other logs of a session: document 004 names the file
-and no folder. See docs/dev/faults.md#f50, #f53 and #f56.
+The log is in the planning tree, beside the other logs of a session: document 004 names the file but
+no folder. See docs/dev/faults.md#f50, #f53 and #f56.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
 
 LOG = f"{PLANNING_ROOT}/context_health.log"
 LOG_LIMIT_BYTES = 256 * 1024 * 1024
-"""Two million reads; what is beyond is a log that nobody keeps."""
+"""Enough for two million reads; a real log is never larger."""
 EVENT = "handoff.read"
 
 _NEIGHBOURS_MOST = 200
-"""Folders that are looked into for a file at the wrong place."""
+"""Folders that are searched for a misplaced file."""
 _NAMED_MOST = 5
 
 
@@ -51,26 +50,26 @@ class ReadRequest(NamedTuple):
     """Whose handoff is read, and where it should be."""
 
     path: str
-    """As the caller spells it, relative to where it works."""
+    """As the caller spells it, relative to its working directory."""
     agent: str
     phase: str
     text: bytes | None = None
-    """The agent's reply, to fall back to; None when there is none."""
+    """The agent's reply as a fallback; None when there is none."""
 
 
 class HandoffAnswer(NamedTuple):
-    """What a read comes to."""
+    """Result of a read."""
 
     read: Read
     handoff: HandoffJson | None
     findings: tuple[Finding, ...]
     """What is wrong with the file, then with the text, then with the log."""
     elsewhere: tuple[str, ...]
-    """Where a handoff.json was found instead, the latest first."""
+    """Other places where a handoff.json was found, the latest first."""
 
 
 class _Found(NamedTuple):
-    """What one place holds: a handoff, or why there is none."""
+    """Content of one place: a handoff, or why there is none."""
 
     handoff: HandoffJson | None
     cause: Reason | None
@@ -78,7 +77,7 @@ class _Found(NamedTuple):
 
 
 def total_compliance(root: str, limits: Limits) -> Compliance | None:
-    """Return how many of all handoffs came as the file; None if none, or no log, can be read."""
+    """Return how many handoffs came as the file; None without any, or without a readable log."""
     if not os.path.lexists(os.path.join(root, LOG)):
         return None
     try:
@@ -92,7 +91,7 @@ class Reader:
     """Reads handoffs of one repository and keeps its log."""
 
     def __init__(self, root: str, start: str, limits: Limits, tell: EventSink):
-        """`root`: the work tree. `start`: where paths begin. `tell`: takes the journal's event.
+        """`root`: the work tree. `start`: base of paths. `tell`: receives the journal's event.
 
         Raises:
             YoloError: NOT_INITIALISED when there is no planning tree.
@@ -107,7 +106,7 @@ class Reader:
         self._tell = tell
 
     def read(self, request: ReadRequest, now: datetime) -> HandoffAnswer:
-        """Read the file, else the text, and leave the reason in the log and in the journal.
+        """Read the file, else the text, and record the reason in the log and in the journal.
 
         Raises:
             YoloError: BAD_NAME for an agent or a phase that is no single word.
@@ -123,15 +122,17 @@ class Reader:
             if file.cause and request.text is not None
             else None
         )
-        one = Read(
+        read = Read(
             request.agent, request.phase, Diagnosis(file.cause, text.cause if text else None), now
         )
         findings = (
-            *(_pointing(finding, elsewhere) for finding in file.findings),
+            *(_point_elsewhere(finding, elsewhere) for finding in file.findings),
             *(text.findings if text else ()),
         )
-        log = self._keep(request.path, one, elsewhere)
-        return HandoffAnswer(one, text.handoff if text else file.handoff, findings + log, elsewhere)
+        log = self._keep(request.path, read, elsewhere)
+        return HandoffAnswer(
+            read, text.handoff if text else file.handoff, findings + log, elsewhere
+        )
 
     def log(self) -> Log:
         """Return what the log says; nothing when there is none yet.
@@ -139,13 +140,16 @@ class Reader:
         Raises:
             YoloError: something stands in its place that cannot be read.
         """
-        found = read(self._root, LOG, LOG_LIMIT_BYTES)
-        if isinstance(found, Content):
-            return parse_log(found.data.decode("utf-8", "replace"))
-        if found.reason is Reason.FILE_MISSING:
+        content = read(self._root, LOG, LOG_LIMIT_BYTES)
+        if isinstance(content, Content):
+            return parse_log(content.data.decode("utf-8", "replace"))
+        if content.reason is Reason.FILE_MISSING:
             return Log((), 0)
         raise YoloError(
-            found.reason, f"{LOG}: {found.message}", hint=found.hint, exit_code=Exit.UNREADABLE
+            content.reason,
+            f"{LOG}: {content.message}",
+            hint=content.hint,
+            exit_code=Exit.UNREADABLE,
         )
 
     def _file(self, path: str) -> _Found:
@@ -167,20 +171,20 @@ class Reader:
         return os.path.split(full)[0], os.path.basename(full)
 
     def _elsewhere(self, path: str) -> Iterator[str]:
-        """Yield where else a handoff.json lies, the latest first: it may be in the wrong place."""
+        """Yield other places of a handoff.json, the latest first: it may have been misplaced."""
         expected = os.path.normpath(os.path.join(self._start, path))
-        found: list[tuple[int, str]] = []
-        for folder in list(dict.fromkeys(self._neighbours(os.path.dirname(expected))))[
+        places: list[tuple[int, str]] = []
+        for folder in list(dict.fromkeys(self._list_nearby_folders(os.path.dirname(expected))))[
             :_NEIGHBOURS_MOST
         ]:
             for name in filter(is_alike, names_in(folder)):
                 stamp = stamp_of(folder, name)
                 if not isinstance(stamp, Finding) and os.path.join(folder, name) != expected:
-                    found.append((stamp.mtime_ns, os.path.join(folder, name)))
-        for _, place in sorted(found, reverse=True)[:_NAMED_MOST]:
+                    places.append((stamp.mtime_ns, os.path.join(folder, name)))
+        for _, place in sorted(places, reverse=True)[:_NAMED_MOST]:
             yield os.path.relpath(place, self._start)
 
-    def _neighbours(self, folder: str) -> Iterator[str]:
+    def _list_nearby_folders(self, folder: str) -> Iterator[str]:
         """Yield the folder, those above it up to the root, those in it and those beside it."""
         yield folder
         above = folder
@@ -192,19 +196,19 @@ class Reader:
         if folder.startswith(self._root + os.sep):
             yield from _folders_in(os.path.dirname(folder))
 
-    def _keep(self, path: str, one: Read, elsewhere: tuple[str, ...]) -> tuple[Finding, ...]:
-        """Append the lines at once and tell the journal; a refused log is only a warning."""
+    def _keep(self, path: str, read: Read, elsewhere: tuple[str, ...]) -> tuple[Finding, ...]:
+        """Append the lines in one write and notify the journal; a failed log is only a warning."""
         data = {
-            "agent": one.agent,
-            "phase": one.phase,
-            "source": one.diagnosis.source.value,
-            "reason": one.diagnosis.reasons[0],
-            "outcome": one.diagnosis.outcome.value if one.diagnosis.outcome else "",
+            "agent": read.agent,
+            "phase": read.phase,
+            "source": read.diagnosis.source.value,
+            "reason": read.diagnosis.reasons[0],
+            "outcome": read.diagnosis.outcome.value if read.diagnosis.outcome else "",
             "elsewhere": list(elsewhere),
         }
         self._tell(EVENT, path, data)
         try:
-            _append(self._root, one.lines().encode("ascii"))
+            _append(self._root, read.lines().encode("ascii"))
         except (OSError, RefusedError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error.detail
             message = f"the line was not written: {why}"
@@ -225,23 +229,27 @@ class Reader:
 
 
 TEXT = "---HANDOFF---"
-"""What findings of the text block are said to lie in."""
+"""Path in findings about the text block."""
 
 
 def from_text(data: bytes, limits: Limits) -> _Found:
     """Return the handoff of the text's block, which may hold the JSON, or what is wrong with it."""
-    found = _from_block(data, limits)
-    return found._replace(
-        cause=Reason.TEXT_FALLBACK_FAIL if found.cause else Reason.TEXT_FALLBACK_OK
+    reading = _read_block(data, limits)
+    return reading._replace(
+        cause=Reason.TEXT_FALLBACK_FAIL if reading.cause else Reason.TEXT_FALLBACK_OK
     )
 
 
-def _from_block(data: bytes, limits: Limits) -> _Found:
+def _read_block(data: bytes, limits: Limits) -> _Found:
     block = block_of(data.decode("utf-8", "replace"))
     if block is None:
         return _shaped(
             None,
-            (_in_text(Fault(Reason.TEXT_FALLBACK_FAIL, "", "there is no `---HANDOFF---` line")),),
+            (
+                _make_text_finding(
+                    Fault(Reason.TEXT_FALLBACK_FAIL, "", "there is no `---HANDOFF---` line")
+                ),
+            ),
         )
     if block.lstrip().startswith("{"):
         return _from_json(block.strip().encode(), TEXT, limits)
@@ -249,7 +257,7 @@ def _from_block(data: bytes, limits: Limits) -> _Found:
 
     value, faults = fields_of(block)
     handoff, wrong = read_handoff_json(value)
-    return _shaped(handoff, tuple(_in_text(fault) for fault in (*faults, *wrong)))
+    return _shaped(handoff, tuple(_make_text_finding(fault) for fault in (*faults, *wrong)))
 
 
 def _from_json(data: bytes, path: str, limits: Limits) -> _Found:
@@ -263,16 +271,16 @@ def _from_json(data: bytes, path: str, limits: Limits) -> _Found:
 
 
 def _shaped(handoff: HandoffJson | None, findings: tuple[Finding, ...]) -> _Found:
-    """Return what passed the schema, or what did not: a handoff with any fault is none."""
+    """Return what passed the schema, or the findings: any fault rejects the handoff."""
     return _Found(None, Reason.SCHEMA_INVALID, findings) if findings else _Found(handoff, None, ())
 
 
-def _in_text(fault: Fault) -> Finding:
+def _make_text_finding(fault: Fault) -> Finding:
     hint = "STATUS:, ARTIFACTS:, NEXT: and SUMMARY: each on a line of its own below ---HANDOFF---"
     return fault._replace(hint=hint).as_finding(TEXT)
 
 
-def _pointing(finding: Finding, elsewhere: tuple[str, ...]) -> Finding:
+def _point_elsewhere(finding: Finding, elsewhere: tuple[str, ...]) -> Finding:
     if not elsewhere:
         return finding
     places = ", ".join(elsewhere)
@@ -304,18 +312,18 @@ def _folders_in(folder: str) -> Iterator[str]:
 
 
 def _append(root: str, data: bytes) -> None:
-    """Append to the log by one `write`, so that no two writers' lines mix; a torn last line is
-    ended first.
+    """Append to the log by one `write`, so that lines of several writers do not mix.
 
-    Nothing is followed and nothing but a plain file with one name is written to.
+    A torn last line is ended first. No link is followed, and only a plain file with one name is
+    written.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
     log = open_regular(os.path.join(root, LOG), flags, SHARED, root)
     try:
-        found = os.fstat(log)
-        if found.st_nlink != 1:
+        status = os.fstat(log)
+        if status.st_nlink != 1:
             raise RefusedError(Reason.HARD_LINKED, Reason.HARD_LINKED.sentence)
-        is_torn = found.st_size > 0 and os.pread(log, 1, found.st_size - 1) != b"\n"
+        is_torn = status.st_size > 0 and os.pread(log, 1, status.st_size - 1) != b"\n"
         line = b"\n" * is_torn + data
         if os.write(log, line) < len(line):
             raise OSError("there was room for a part of it only")

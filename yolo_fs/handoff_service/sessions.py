@@ -1,5 +1,4 @@
-"""Directive sessions: the folders that hold a HANDOFF.md beside the README that names the session's
-branch.
+"""Directive sessions: folders with a HANDOFF.md, and a README that names the session's branch.
 
 See docs/dev/faults.md#f50 and #f51.
 """
@@ -35,10 +34,10 @@ _AT = "/meta/directive_branch"
 
 @dataclass(frozen=True, slots=True)
 class PacketSource:
-    """Where a packet was found, and its bytes."""
+    """Place and bytes of a packet."""
 
     path: str
-    """As the asker knows it: relative to the repository, or `-`."""
+    """As the caller spells it: relative to the repository, or `-`."""
     data: bytes
     written_at_s: float | None = None
     """When the file was last written; None for a text that is no file of the repository."""
@@ -57,16 +56,16 @@ class DirectiveSessions:
         return self._settings.policy.directive_roots
 
     def open(self, path: str) -> PacketSource | Finding:
-        """Read a file of the work tree, or say what stands in its place."""
-        found = read(self._root, path, self._settings.policy.max_file_bytes)
-        if isinstance(found, Finding):
-            return found
-        if found.being_written:
+        """Read a file of the work tree, or return a finding about what is in its place."""
+        content = read(self._root, path, self._settings.policy.max_file_bytes)
+        if isinstance(content, Finding):
+            return content
+        if content.being_written:
             message, hint = "somebody is writing it at this moment", "Look again."
             return Finding(
                 Reason.BEING_WRITTEN, path, message=message, expected="a whole file", hint=hint
             )
-        return PacketSource(path, found.data, found.stamp.mtime_ns / 1e9)
+        return PacketSource(path, content.data, content.stamp.mtime_ns / 1e9)
 
     def folders(self) -> Iterator[str]:
         """Yield the folders of all sessions."""
@@ -76,7 +75,7 @@ class DirectiveSessions:
                     yield f"{root}/{name}"
 
     def find(self, session_id: str) -> DirectiveSession | None:
-        """Return the session of a GUID, its branch unread, or None."""
+        """Return the session with a GUID, without reading its branch, or None."""
         for root in self.roots:
             for name in names_in(os.path.join(self._root, root)):
                 if name.casefold() == session_id.casefold():
@@ -101,16 +100,16 @@ class DirectiveSessions:
         if session is None:
             return None, ()
         branch, findings = self.branch_of(session)
-        priority = priority_said(self._readme(session.folder))
+        priority = priority_said(self._read_readme(session.folder))
         return session._replace(branch=branch, priority=priority), findings
 
     def is_archived(self, folder: str) -> bool:
         """Return whether a folder is that of a session whose README says that it is archived."""
         is_session = any(folder.startswith(f"{root}/") for root in self.roots)
-        return is_session and is_archived(self._readme(folder))
+        return is_session and is_archived(self._read_readme(folder))
 
-    def _readme(self, folder: str) -> Sequence[str]:
-        """Return the lines of a session's README; none if unreadable, which `branch_of` tells."""
+    def _read_readme(self, folder: str) -> Sequence[str]:
+        """Return the lines of a session's README; none if unreadable, which `branch_of` reports."""
         source = self.open(f"{folder}/{README}")
         report = FindingList(README)
         text = (
@@ -130,8 +129,8 @@ class DirectiveSessions:
             return "", (replace(source, hint=hint),)
         report = FindingList(path)
         text = decode(source.data, self._settings.limits, report)
-        found = branch_lines(text.whole() if text else ())
-        if not found:
+        lines = branch_lines(text.whole() if text else ())
+        if not lines:
             hint = "mend the session's README"
             lacking = Finding(
                 Reason.MISSING_KEY,
@@ -143,23 +142,23 @@ class DirectiveSessions:
                 hint,
             )
             return "", (*errors(report.findings()), lacking)
-        branch, wrong = _value([line for _, line in found])
+        branch, wrong = _value([line for _, line in lines])
         if not branch and not wrong:  # as a name it would be every branch's
             hint = "mend the session's README"
             wrong = (Finding(Reason.EMPTY_VALUE, path, expected="the name of a branch", hint=hint),)
         return branch, tuple(
-            replace(finding, path=path, line=found[0][0], at=_AT) for finding in wrong
+            replace(finding, path=path, line=lines[0][0], at=_AT) for finding in wrong
         )
 
 
 def _value(lines: Sequence[str]) -> tuple[str, tuple[Finding, ...]]:
-    """Return the branch that a line of front matter names, read as strictly as HANDOFF.md is."""
+    """Return the branch in a line of front matter, parsed as strictly as HANDOFF.md."""
     from yolo_fs.system.front_matter import read_front_matter  # only those who meet YAML pay for it
 
     front_matter = "".join(
         f"{line}\n" for line in (FENCE, "handoff:", *(f"  {line}" for line in lines), FENCE)
     )
     reading = read_front_matter(front_matter.encode(), README)
-    said = reading.records[0].value["handoff"] if reading.records else {}
-    branch = said.get("directive_branch")
+    fields = reading.records[0].value["handoff"] if reading.records else {}
+    branch = fields.get("directive_branch")
     return branch.strip() if isinstance(branch, str) else "", errors(reading.findings)

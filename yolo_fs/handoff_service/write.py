@@ -1,5 +1,4 @@
-"""Writes handoffs: envelopes of document 003 with the orchestrator's choice after an error, and
-packets of document 001.
+"""Writes handoffs: envelopes of document 003, choices after errors, packets of document 001.
 
 Each is written complete and once, under a lock, or not at all. See docs/dev/faults.md#f45, #f47 and
 #f50.
@@ -39,19 +38,19 @@ from yolo_fs.system.store import SHARED, make_folders, update, write_text
 from yolo_fs.workspace import Settings
 
 _DRAFT = "-"
-"""What a handoff is called that has no name yet."""
+"""Placeholder for a handoff without a name yet."""
 
 
 class WrittenEnvelope(NamedTuple):
-    """What became of a new envelope."""
+    """Result of sending an envelope."""
 
     path: str
-    """Where it lies; of a refused one: where it would."""
+    """Its path; for a refused one, where it would be."""
     findings: tuple[Finding, ...] = ()
     attempt: int = 0
     """Number of this try of the route; 0 when it was refused."""
     is_new: bool = False
-    """False when it was refused, or when the same handoff lies there already."""
+    """False when it was refused, or when the same handoff is there already."""
 
 
 def send(
@@ -63,14 +62,14 @@ def send(
 ) -> WrittenEnvelope:
     """Write an envelope into `documents/handoffs/`, complete or not at all.
 
-    What the draft leaves out and what follows from the rest is filled in: version, moment, slug,
-    percentage, and the session of a first handoff. The same handoff again writes nothing, unless
-    `again` makes it an attempt of its own.
+    Missing values that follow from the rest are filled in: version, time, slug, percentage, and the
+    session of a first handoff. The same handoff again writes nothing, unless `again` makes it a new
+    attempt.
 
     Raises:
         YoloError: LOCK_TIMEOUT, STORAGE_FAILED, NO_SPACE, NOT_REGULAR.
     """
-    value = _completed(handoffs, draft)
+    value = _complete_draft(handoffs, draft)
     sent, faults = envelopes.read(value, _DRAFT, handoffs.now, handoffs.settings.mode)
     if sent is None:
         return WrittenEnvelope(_DRAFT, tuple(located(faults, _DRAFT)))
@@ -86,9 +85,9 @@ def send(
 
 
 def choose(handoffs: ProductHandoffs, session_id: str, way: str, repository: Repository) -> Choice:
-    """Record which of the four ways the orchestrator takes after the session's last error.
+    """Record the orchestrator's choice among the four options after the session's last error.
 
-    The same choice again changes nothing; another one replaces it until somebody has acted upon it.
+    The same choice again changes nothing; another one replaces it until it has been acted upon.
 
     Raises:
         YoloError: UNKNOWN_NAME for a way; STATE_CONFLICT when there is no error to choose after, or
@@ -99,13 +98,13 @@ def choose(handoffs: ProductHandoffs, session_id: str, way: str, repository: Rep
     path = choices_path(session_id)
 
     def decide() -> dict[str, Any] | None:
-        found = handoffs.session(session_id)
-        _refuse_damaged(found, path)
-        made.append(_chosen(handoffs, found, way))
-        if made[0] in found.session.choices:
+        stored = handoffs.session(session_id)
+        _refuse_damaged(stored, path)
+        made.append(_chosen(handoffs, stored, way))
+        if made[0] in stored.session.choices:
             return None
         return Choices(
-            session_id=session_id, choices=[*found.session.choices, made[0]]
+            session_id=session_id, choices=[*stored.session.choices, made[0]]
         ).model_dump()
 
     _change(handoffs, repository, path, decide)
@@ -132,22 +131,24 @@ def _change(
 
 
 def _decided(handoffs: ProductHandoffs, sent: Sent, *, again: bool) -> WrittenEnvelope:
-    found = handoffs.session(sent.envelope.session_id)
-    earlier = found.session.sent
-    occupant = next((one for one in earlier if one.path == sent.path), None)
+    stored = handoffs.session(sent.envelope.session_id)
+    earlier = stored.session.sent
+    occupant = next((envelope for envelope in earlier if envelope.path == sent.path), None)
     same = None
     if occupant is not None and occupant.value == sent.value:
         same = occupant
     elif not again:
         same = repeated_by(sent.value, sent.source, sent.target, earlier)
     if same is not None:
-        return WrittenEnvelope(same.path, (), found.attempts[same.path].number)
-    findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, found.session))
+        return WrittenEnvelope(same.path, (), stored.attempts[same.path].number)
+    findings = (*_taken(handoffs, sent), *handoffs.examine_sent(sent, stored.session))
     if errors(findings):
         return WrittenEnvelope(sent.path, findings)
     route = (sent.source, sent.target)
     numbers = (
-        found.attempts[one.path].number for one in earlier if (one.source, one.target) == route
+        stored.attempts[envelope.path].number
+        for envelope in earlier
+        if (envelope.source, envelope.target) == route
     )
     return WrittenEnvelope(sent.path, findings, max(numbers, default=0) + 1, is_new=True)
 
@@ -160,8 +161,8 @@ def _taken(handoffs: ProductHandoffs, sent: Sent) -> tuple[Finding, ...]:
     return (Finding(Reason.STATE_CONFLICT, sent.path, 1, "/timestamp", message, "a later moment"),)
 
 
-def _completed(handoffs: ProductHandoffs, draft: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the draft in the document's order, with what it leaves out and what can be known."""
+def _complete_draft(handoffs: ProductHandoffs, draft: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the draft in the document's order, with missing values filled in where known."""
     name, state = draft.get("product_name"), draft.get("workflow_state")
     filled: dict[str, Any] = {
         "handoff_version": "1.0",
@@ -196,18 +197,18 @@ def _counted(state: Mapping[str, Any]) -> float | None:
     )
 
 
-def _chosen(handoffs: ProductHandoffs, found: StoredSession, way: str) -> Choice:
-    error = open_error(found.session)
+def _chosen(handoffs: ProductHandoffs, stored: StoredSession, way: str) -> Choice:
+    error = open_error(stored.session)
     if error is None:
-        hint = f"'yolo-fs envelope show {found.session_id}' tells how far it is."
+        hint = f"'yolo-fs envelope show {stored.session_id}' tells how far it is."
         raise YoloError(Reason.STATE_CONFLICT, "the session's last handoff is no error", hint=hint)
-    ways = {str(one.name): one for one in ways_after(error, found.session)}
+    ways = {str(open_way.name): open_way for open_way in ways_after(error, stored.session)}
     if way not in ways:
         hint = f"One of: {', '.join(ways)}."
         raise YoloError(
             Reason.UNKNOWN_NAME, f"no way {safe(way)!r}", hint=hint, exit_code=Exit.USAGE
         )
-    before = choice_after(error, found.session)
+    before = choice_after(error, stored.session)
     if before and before.way == way:
         return before
     if before and before.way == "abort":
@@ -220,15 +221,15 @@ def _chosen(handoffs: ProductHandoffs, found: StoredSession, way: str) -> Choice
     )
 
 
-def _refuse_damaged(found: StoredSession, path: str) -> None:
-    for finding in errors(found.findings):
+def _refuse_damaged(stored: StoredSession, path: str) -> None:
+    for finding in errors(stored.findings):
         if finding.path == path:
             hint = "Mend it, or restore it from git; nothing was written."
             raise YoloError(finding.reason, str(finding), hint=hint, exit_code=Exit.UNREADABLE)
 
 
 class EmittedHandoff(NamedTuple):
-    """What became of a packet that was to be emitted."""
+    """Result of emitting a packet."""
 
     packet: Packet | None = None
     """None when nothing was emitted."""
@@ -237,7 +238,7 @@ class EmittedHandoff(NamedTuple):
     path: str = ""
     """HANDOFF.md that holds it; empty outside a directive session."""
     is_new: bool = False
-    """False when the file said so already."""
+    """False when the file already had this content."""
     findings: tuple[Finding, ...] = ()
     """Why nothing was emitted."""
 
@@ -245,7 +246,7 @@ class EmittedHandoff(NamedTuple):
 def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -> EmittedHandoff:
     """Write a complete packet or nothing.
 
-    `given`: field → text; what the surroundings tell may be left out.
+    `given`: field → text; what is known from the context may be left out.
 
     Raises:
         YoloError: NO_SPACE or STORAGE_FAILED.
@@ -257,7 +258,7 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
         "session_id": ABSENT,
         "task_file": ABSENT,
         "directive_branch": _branch(repository, handoffs.sessions, session_id),
-        "required_reading": settings.policy.required_reading or _usual_reading(repository.root),
+        "required_reading": settings.policy.required_reading or _usual_reading_in(repository.root),
     }
     packet, findings = packet_of(
         ParsedPacket(path, {**known, **given}, top=TOP if path else ""), settings.mode
@@ -270,23 +271,23 @@ def emit(repository: Repository, settings: Settings, given: Mapping[str, str]) -
         )
     if packet is None or errors(findings):
         return EmittedHandoff(findings=findings)
-    is_new = bool(path) and _replaced(handoffs, repository.root, path, as_file(packet))
+    is_new = bool(path) and _replace_if_changed(handoffs, repository.root, path, as_file(packet))
     return EmittedHandoff(packet, as_chat(packet), path, is_new, findings)
 
 
-def _usual_reading(root: str) -> str:
-    """Return the path that document 001 names, in a repository that has it, else `n/a`."""
+def _usual_reading_in(root: str) -> str:
+    """Return the path that document 001 names if the repository has that file, else `n/a`."""
     return USUAL_READING if is_plain_file(os.path.join(root, USUAL_READING)) else ABSENT
 
 
 def _branch(repository: Repository, sessions: DirectiveSessions, session_id: str) -> str:
-    """Return the branch of a session, as its README says, else the one checked out."""
+    """Return the branch of a session from its README, or else the one checked out."""
     session = sessions.find(session_id)
     return (sessions.branch_of(session)[0] if session else "") or repository.head().branch
 
 
 def _faults_around(handoffs: DirectiveHandoffs, packet: Packet, path: str) -> tuple[Finding, ...]:
-    """Return what any receiver would have to stop for, whatever branch the sender is on."""
+    """Return the faults that stop any receiver, whatever branch the sender is on."""
     session, findings = handoffs.sessions.of_packet(packet, path)
     written = ParsedPacket(path, top=TOP if path else "")
     faults = faults_around(packet, handoffs.around(packet, session))
@@ -294,7 +295,7 @@ def _faults_around(handoffs: DirectiveHandoffs, packet: Packet, path: str) -> tu
 
 
 def _faults_of_text(settings: Settings, packet: Packet, path: str) -> tuple[Finding, ...]:
-    """Read what would be written: it must say the same again, and hold no credential."""
+    """Parse the text to be written: it must give the same packet, and hold no credential."""
     text = as_file(packet) if path else as_chat(packet)
     data = text.encode()
     written = written_in(PacketSource(path, data), settings.limits)
@@ -308,8 +309,8 @@ def _faults_of_text(settings: Settings, packet: Packet, path: str) -> tuple[Find
     return wrong + find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
 
 
-def _replaced(handoffs: DirectiveHandoffs, root: str, path: str, text: str) -> bool:
-    """Write HANDOFF.md unless it says so already."""
+def _replace_if_changed(handoffs: DirectiveHandoffs, root: str, path: str, text: str) -> bool:
+    """Write HANDOFF.md unless it already has this text."""
     before = handoffs.sessions.open(path)
     if isinstance(before, PacketSource) and before.data == text.encode():
         return False

@@ -1,1 +1,1 @@
-"""When a handoff is complete, true and meant for its receiver. Pure."""
+"""Whether a handoff is complete, true and meant for its receiver. Pure."""

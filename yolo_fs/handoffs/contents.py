@@ -1,7 +1,6 @@
-"""Whether what a handoff says is true: the files, contracts, components and counts that it names,
-against the facts.
+"""Checks what a handoff says of files, contracts, components and counts against the facts.
 
-A schema cannot know any of it. See docs/dev/sources.md#document-000.
+A schema cannot check any of it. See docs/dev/sources.md#document-000.
 """
 
 from __future__ import annotations
@@ -18,57 +17,56 @@ from yolo_fs.evidence.facts import Filed, PhaseFacts, plan_progress, texts
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 
 Located = tuple[int, Fault]
-"""The number of a record, from 1, and what is not true in it."""
+"""Number of a record, from 1, and a false statement in it."""
 
 _ENTRIES = re.compile(
     r"(?P<file>\S+\.jsonl) entr(?:y|ies) (?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?"
 )
-"""How the document spells a reference into the research archive."""
+"""A reference into the research archive, as the document spells it."""
 _UNDECIDED = frozenset({"draft", "proposed", "disputed"})
 _NAMES = ("id", "name", "component", "endpoint")
-"""Keys by which an entry of a file can be called."""
+"""Keys whose values can name an entry of a file."""
 
 
 def faults_of_handoffs(facts: PhaseFacts) -> tuple[Finding, ...]:
-    """Return everything that the handoffs of a phase say and the branch does not bear out."""
-    asked = [(check, filed) for kind, check in _CHECKS.items() for filed in facts.of_kind(kind)]
+    """Return every statement in a phase's handoffs that the branch does not support."""
+    checks = [(check, filed) for kind, check in _CHECKS.items() for filed in facts.of_kind(kind)]
     return tuple(
         fault.as_finding(filed.place.path, line)
-        for check, filed in asked
+        for check, filed in checks
         for line, fault in check(facts, filed)
     )
 
 
 PHASE_HANDOFF = "phase-handoff"
-"""The kind of artifact that leads from one phase into the next."""
+"""Kind of the artifact that leads from one phase into the next."""
 
 
 def handoff_into(phase: PhaseId, filed: Iterable[Filed]) -> str:
-    """Return the path of the handoff that leads into a phase: an input of its Critic and its
-    Architect.
+    """Return the path of the handoff into a phase, an input of its Critic and its Architect.
 
     `filed`: artifacts of all phases. Empty when the previous phase left none.
     """
     leading = [
-        one
-        for one in filed
-        if one.valid
-        and one.place.artifact.kind == PHASE_HANDOFF
-        and one.place.phase != phase
-        and any(line.get("to_phase") == phase.number for line in one.lines)
+        artifact
+        for artifact in filed
+        if artifact.valid
+        and artifact.place.artifact.kind == PHASE_HANDOFF
+        and artifact.place.phase != phase
+        and any(line.get("to_phase") == phase.number for line in artifact.lines)
     ]
-    return max((one.place.path for one in leading), default="")
+    return max((artifact.place.path for artifact in leading), default="")
 
 
-def _phase_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+def _check_phase_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     for number, line in enumerate(filed.lines, 1):
-        found = (
+        faults = (
             *_named_files(facts, filed, line),
             *_research(facts, filed, line),
             *_counts(facts, line),
             *_unfinished(facts),
         )
-        yield from ((number, fault) for fault in found)
+        yield from ((number, fault) for fault in faults)
 
 
 def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
@@ -89,7 +87,7 @@ def _research(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Itera
 
 
 def _counts(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
-    """Hold the counts against the log as of the handoff; later stations are another matter."""
+    """Compare the counts with the log as of the handoff; later stations do not count."""
     written = moment(line.get("dt"))
     latest: dict[Any, Any] = {}
     for station in facts.lines_of("escalation"):
@@ -108,34 +106,37 @@ def _unfinished(facts: PhaseFacts) -> Iterator[Fault]:
     behind = [plan for plan in plan_progress(facts) if not plan.is_done]
     if behind:
         plans = (f"plan {plan.id} is {plan.standing.value}" for plan in behind)
-        said = shortened(plans, 5, shown_by="'yolo-fs status -v'")
+        listing = shortened(plans, 5, shown_by="'yolo-fs status -v'")
         yield Fault(
-            Reason.STATE_CONFLICT, "/from_phase", f"handed over while {said}", "all plans complete"
+            Reason.STATE_CONFLICT,
+            "/from_phase",
+            f"handed over while {listing}",
+            "all plans complete",
         )
 
 
-def _dept_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+def _check_dept_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     for number, line in enumerate(filed.lines, 1):
-        found = (
+        faults = (
             *_named_files(facts, filed, line),
-            *_contracts(facts, filed, line),
+            *_check_contracts(facts, filed, line),
             *_departments(facts, line),
         )
-        yield from ((number, fault) for fault in found)
+        yield from ((number, fault) for fault in faults)
 
 
-def _contracts(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
+def _check_contracts(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
     for position, contract in enumerate(line.get("contracts") or ()):
         spec = contract.get("spec") if isinstance(contract, dict) else None
         if isinstance(spec, str):
-            yield from _spec_faults(facts, filed, spec, f"/contracts/{position}/spec")
+            yield from _check_spec(facts, filed, spec, f"/contracts/{position}/spec")
 
 
-def _spec_faults(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterator[Fault]:
+def _check_spec(facts: PhaseFacts, filed: Filed, spec: str, at: str) -> Iterator[Fault]:
     name, _, entry = spec.partition("#")
     target = _find(facts, filed, name)
     if target is None or not target.valid:
-        yield _absent(at, name) if target is None else _invalid(at, target)
+        yield _absent(at, name) if target is None else _report_invalid(at, target)
         return
     named = [line for line in target.lines if entry in names_of(line)]
     if entry and not named:
@@ -160,13 +161,13 @@ def _departments(facts: PhaseFacts, line: Mapping[str, Any]) -> Iterator[Fault]:
             yield Fault(Reason.STATE_CONFLICT, f"/{key}", message, active, level=Level.WARNING)
 
 
-def _design_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+def _check_design_handoff(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     specs = {name: line for line in facts.lines_of("component-specs") for name in names_of(line)}
     for number, line in enumerate(filed.lines, 1):
-        yield from ((number, fault) for fault in _design_faults(facts, filed, line, specs))
+        yield from ((number, fault) for fault in _check_design_line(facts, filed, line, specs))
 
 
-def _design_faults(
+def _check_design_line(
     facts: PhaseFacts, filed: Filed, line: Mapping[str, Any], specs: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[Fault]:
     if component := line.get("component"):
@@ -174,7 +175,7 @@ def _design_faults(
         return
     for key, path in (line.get("artifacts") or {}).items():
         if isinstance(path, str):
-            yield from _file_faults(facts, filed, path, f"/artifacts/{key}")
+            yield from _check_file(facts, filed, path, f"/artifacts/{key}")
     for position, name in enumerate(texts(line.get("ready_components"))):
         yield from _component(name, f"/ready_components/{position}", specs)
     for position, name in enumerate(texts(line.get("deferred"))):
@@ -200,7 +201,7 @@ def _component(name: str, at: str, specs: Mapping[str, Mapping[str, Any]]) -> It
         yield Fault(Reason.STATE_CONFLICT, at, message, "a component that is ready")
 
 
-def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
+def _check_api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
     """A contract is implemented once built: at least one plan of the backend is proved done."""
     if any(plan.is_done for plan in plan_progress(facts, DEFAULT_DEPARTMENT)):
         return
@@ -216,44 +217,44 @@ def _api_contracts(facts: PhaseFacts, filed: Filed) -> Iterator[Located]:
 
 
 _CHECKS: Mapping[str, Callable[[PhaseFacts, Filed], Iterator[Located]]] = {
-    PHASE_HANDOFF: _phase_handoff,
-    "dept-handoff": _dept_handoff,
-    "design-handoff": _design_handoff,
-    "api-contracts": _api_contracts,
+    PHASE_HANDOFF: _check_phase_handoff,
+    "dept-handoff": _check_dept_handoff,
+    "design-handoff": _check_design_handoff,
+    "api-contracts": _check_api_contracts,
 }
 
 
 def _named_files(facts: PhaseFacts, filed: Filed, line: Mapping[str, Any]) -> Iterator[Fault]:
     for position, name in enumerate(texts(line.get("artifacts"))):
-        yield from _file_faults(facts, filed, name, f"/artifacts/{position}")
+        yield from _check_file(facts, filed, name, f"/artifacts/{position}")
 
 
-def _file_faults(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterator[Fault]:
-    found = _find(facts, filed, name)
-    if found is not None:
-        if not found.valid:
-            yield _invalid(at, found)
-    elif any(classify(path) for path in _spellings(filed, name)):
+def _check_file(facts: PhaseFacts, filed: Filed, name: str, at: str) -> Iterator[Fault]:
+    artifact = _find(facts, filed, name)
+    if artifact is not None:
+        if not artifact.valid:
+            yield _report_invalid(at, artifact)
+    elif any(classify(path) for path in _list_candidates(filed, name)):
         yield _absent(at, name)
     elif not any(
         path in commit.files
         for commit in facts.commits.values()
-        for path in _spellings(filed, name)
+        for path in _list_candidates(filed, name)
     ):
         # Only what the protocol names is known for sure; another file may have come with a commit
-        # nobody mentions.
+        # that no summary mentions.
         message = f"{name} is no artifact, and no commit that a summary names has it"
         yield Fault(Reason.UNKNOWN_REFERENCE, at, message, "a committed file", level=Level.WARNING)
 
 
 def _find(facts: PhaseFacts, filed: Filed, name: str) -> Filed | None:
-    """Return the committed artifact that a name means: of the phase, else below the root."""
-    by_path = {one.place.path: one for one in facts.filed}
-    return next((by_path[path] for path in _spellings(filed, name) if path in by_path), None)
+    """Return the committed artifact of a name: in the phase, or else below the root."""
+    by_path = {artifact.place.path: artifact for artifact in facts.filed}
+    return next((by_path[path] for path in _list_candidates(filed, name) if path in by_path), None)
 
 
-def _spellings(filed: Filed, name: str) -> tuple[str, ...]:
-    """Return the paths that a name may stand for, nearest first."""
+def _list_candidates(filed: Filed, name: str) -> tuple[str, ...]:
+    """Return the possible paths of a name, nearest first."""
     return (f"{filed.place.folder}/{name}", f"{PLANNING_ROOT}/{name}", name)
 
 
@@ -264,19 +265,19 @@ def _absent(at: str, name: str) -> Fault:
     )
 
 
-def _invalid(at: str, found: Filed) -> Fault:
-    message = f"{found.place.name} is committed, but does not pass the protocol"
+def _report_invalid(at: str, artifact: Filed) -> Fault:
+    message = f"{artifact.place.name} is committed, but does not pass the protocol"
     return Fault(
         Reason.STATE_CONFLICT,
         at,
         message,
         "a valid artifact",
-        f"yolo-fs validate {found.place.path}",
+        f"yolo-fs validate {artifact.place.path}",
     )
 
 
 def names_of(line: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what an entry may be called by: its id, its name, or what its contract is about."""
+    """Return the possible names of an entry: its id, its name, or its contract's subject."""
     own = (line[key] for key in _NAMES if isinstance(line.get(key), str))
     endpoints = (item for item in line.get("endpoints") or () if isinstance(item, dict))
     return (*filter(None, own), *(f"{item.get('method')} {item.get('path')}" for item in endpoints))

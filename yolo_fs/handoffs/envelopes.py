@@ -1,8 +1,7 @@
-"""One envelope of document 003: route, moment, arithmetic, and the names of the files that go with
-it. Pure.
+"""Checks one envelope of document 003: route, time, arithmetic, names of its files. Pure.
 
-Shapes, enumerations and sizes are `schemas.envelope`'s; what earlier handoffs say is
-`consistency`'s. See docs/dev/sources.md#document-003.
+Shapes, enumerations and sizes are checked by `schemas.envelope`, earlier handoffs by `consistency`.
+See docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from yolo_fs.schemas.envelope.envelope import Envelope, read_envelope
 from yolo_fs.schemas.layout import Strictness
 
 FREE = frozenset({"partial_output", "brand_guidelines"})
-"""Keys below which anything may stand, nothing too."""
+"""Keys whose content is free; it may also be empty."""
 
 MAY_BE_EMPTY = frozenset(
     {
@@ -38,7 +37,7 @@ MAY_BE_EMPTY = frozenset(
         "sample_data_files", "specific_questions", "team_members", "technical_constraints",
     }
 )  # fmt: skip
-"""Lists of which the document says or implies that there may be nothing to tell."""
+"""Lists that, as the document says or implies, may be empty."""
 
 CORE = frozenset(
     {
@@ -47,7 +46,7 @@ CORE = frozenset(
         "selected_metrics", "top_faq_themes",
     }
 )  # fmt: skip
-"""Lists without which a handoff hands nothing over; so are `personas` of a PRD."""
+"""Lists without which a handoff is useless; another one is `personas` of a PRD."""
 
 _TWO_OR_THREE, _UP_TO_THREE = (2, 3), (1, 3)
 SENTENCES: Mapping[tuple[str, str], tuple[int, int]] = {
@@ -61,10 +60,10 @@ SENTENCES: Mapping[tuple[str, str], tuple[int, int]] = {
     ("prfaq_summary", "solution_description"): _TWO_OR_THREE,
     ("prd_summary", "product_overview"): _TWO_OR_THREE,
 }
-"""(object, key) → the least and the most sentences, as printed."""
+"""(object, key) → the least and the most sentences, as printed in the document."""
 
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*+(?=\s++[\"'“‘(\[]*+[^\W\d_a-z]|\s*+$)")
-"""Ends a sentence: a mark, and then a capital letter or nothing; `e.g. this` and `12.5` do not."""
+"""End of a sentence: a mark before a capital letter or the end; not in `e.g. this` and `12.5`."""
 
 
 def faults_of_content(value: Mapping[str, Any]) -> Iterator[Fault]:
@@ -73,7 +72,7 @@ def faults_of_content(value: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def sentences_in(text: str) -> int:
-    """Return how many sentences a text has; what follows the last mark is one more."""
+    """Return how many sentences a text has; text after the last mark counts as one."""
     ends = list(_END.finditer(text.strip()))
     rest = text.strip()[ends[-1].end() :] if ends else text
     return len(ends) + bool(rest.strip())
@@ -107,20 +106,20 @@ def _list(items: list[Any], at: str, key: tuple[str, str]) -> Iterator[Fault]:
 def _text(text: str, at: str, key: tuple[str, str]) -> Iterator[Fault]:
     if text and not text.strip():
         yield Fault(Reason.EMPTY_VALUE, at, "the text is blank", "text that says something")
-    elif key in SENTENCES and (found := sentences_in(text)) > SENTENCES[key][1]:
+    elif key in SENTENCES and (count := sentences_in(text)) > SENTENCES[key][1]:
         least, most = SENTENCES[key]
-        message, expected = f"{found} sentences", f"{least} to {most} sentences"
+        message, expected = f"{count} sentences", f"{least} to {most} sentences"
         yield Fault(Reason.TOO_LONG, at, message, expected, level=Level.WARNING)
 
 
 SKEW = timedelta(seconds=60)
-"""Clocks of two machines may differ by this much before a handoff comes from the future."""
+"""Difference between the clocks of two machines that does not count as the future."""
 
 _AGENTS = ("user", *(agent.value for agent in AgentType))
 
 
 class Sent(NamedTuple):
-    """An envelope whose shape is right, and where it lies."""
+    """An envelope of valid shape, and its path."""
 
     path: str
     """POSIX path relative to the project."""
@@ -140,7 +139,7 @@ class Sent(NamedTuple):
 
     @property
     def target(self) -> str:
-        """Kind of the agent that goes on."""
+        """Kind of the agent that receives."""
         return self.envelope.target_agent.agent_type
 
     @property
@@ -150,7 +149,7 @@ class Sent(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The document's section about this route: its place in the workflow; 12 for none."""
+        """The document's section on this route, which is its place in the workflow; 12 if none."""
         return SECTIONS.get((self.source, self.target), len(SECTIONS) + 1)
 
     @property
@@ -162,36 +161,36 @@ class Sent(NamedTuple):
 def read(
     value: Mapping[str, Any], path: str, now: datetime, mode: Strictness = Strictness()
 ) -> tuple[Sent | None, list[Fault]]:
-    """Return the envelope, or None of a wrong shape or route, with what is wrong with it."""
+    """Return the envelope, None for a wrong shape or route, and its faults."""
     shaped, faults = read_envelope(value, mode)
-    found = [*_without_doubles(faults, route := list(_route_faults(value))), *route]
-    if shaped is None or any(fault.level is Level.ERROR for fault in found):
-        return None, found
-    if unreal := _unreal(shaped.timestamp):
-        return None, [*found, unreal]
+    all_faults = [*_drop_doubles(faults, route := list(_check_route(value))), *route]
+    if shaped is None or any(fault.level is Level.ERROR for fault in all_faults):
+        return None, all_faults
+    if unreal := _check_timestamp(shaped.timestamp):
+        return None, [*all_faults, unreal]
     sent = Sent(path, value, shaped)
     return sent, [
-        *found,
-        *_moment_faults(sent, now),
-        *_state_faults(sent),
-        *_slug_faults(sent),
+        *all_faults,
+        *_check_moment(sent, now),
+        *_check_state(sent),
+        *_check_slug(sent),
         *_name_faults(sent),
-        *_content_faults(sent, mode),
+        *_check_content(sent, mode),
     ]
 
 
-def _content_faults(sent: Sent, mode: Strictness) -> Iterator[Fault]:
+def _check_content(sent: Sent, mode: Strictness) -> Iterator[Fault]:
     for fault in faults_of_content(sent.value):
         yield fault._replace(level=Level.ERROR) if mode.strict else fault
 
 
 def right_name(sent: Sent) -> str:
-    """Return the path that an envelope is stored at."""
+    """Return the path at which an envelope must be stored."""
     return handoff_name(sent.envelope.session_id, sent.source, sent.target, sent.envelope.timestamp)
 
 
-def _route_faults(value: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield what the table of payloads cannot say: an error goes by any route, to another agent."""
+def _check_route(value: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield faults beyond the payload table: an error may take any route, but to another agent."""
     source, target = (_kind(value.get(key)) for key in ("source_agent", "target_agent"))
     at = "/target_agent/agent_type"
     if source == target and source in _AGENTS:
@@ -205,13 +204,13 @@ def _kind(agent: object) -> str | None:
     return kind if isinstance(kind, str) and kind else None
 
 
-def _without_doubles(faults: Sequence[Fault], better: Sequence[Fault]) -> list[Fault]:
+def _drop_doubles(faults: Sequence[Fault], better: Sequence[Fault]) -> list[Fault]:
     places = {fault.at for fault in better}
     return [fault for fault in faults if fault.at not in places]
 
 
-def _unreal(timestamp: str) -> Fault | None:
-    """Return what is wrong with a moment that no UTC clock shows: the first of year 1 in Tokyo."""
+def _check_timestamp(timestamp: str) -> Fault | None:
+    """Return the fault of a time that UTC cannot express: the first of year 1 in Tokyo."""
     try:
         instant(timestamp)
     except ValueError:
@@ -224,7 +223,7 @@ def _unreal(timestamp: str) -> Fault | None:
     return None
 
 
-def _moment_faults(sent: Sent, now: datetime) -> Iterator[Fault]:
+def _check_moment(sent: Sent, now: datetime) -> Iterator[Fault]:
     if sent.moment > now + SKEW:
         message = f"{sent.envelope.timestamp} is in the future"
         yield Fault(
@@ -236,12 +235,12 @@ def _moment_faults(sent: Sent, now: datetime) -> Iterator[Fault]:
 
 
 def percentage(completed: Sequence[str], remaining: Sequence[str]) -> float:
-    """Return how much of the workflow is done, in percent with two decimals."""
+    """Return the completed share of the workflow, in percent with two decimals."""
     total = len(completed) + len(remaining)
     return round(100 * len(completed) / total, 2) if total else 0.0
 
 
-def _state_faults(sent: Sent) -> Iterator[Fault]:
+def _check_state(sent: Sent) -> Iterator[Fault]:
     state = sent.envelope.workflow_state
     completed, remaining = state.phases_completed, state.phases_remaining
     yield from _repeated(completed, "/workflow_state/phases_completed")
@@ -254,8 +253,8 @@ def _state_faults(sent: Sent) -> Iterator[Fault]:
                 message,
                 "each phase in one of the two lists",
             )
-    yield from _percentage_faults(state.progress_percentage, completed, remaining)
-    yield from _phase_faults(sent)
+    yield from _check_percentage(state.progress_percentage, completed, remaining)
+    yield from _check_phases(sent)
 
 
 def _repeated(phases: Sequence[str], at: str) -> Iterator[Fault]:
@@ -269,19 +268,19 @@ def _repeated(phases: Sequence[str], at: str) -> Iterator[Fault]:
             )
 
 
-def _percentage_faults(
-    said: float, completed: Sequence[str], remaining: Sequence[str]
+def _check_percentage(
+    percent: float, completed: Sequence[str], remaining: Sequence[str]
 ) -> Iterator[Fault]:
     right = percentage(completed, remaining)
-    if abs(said - right) >= 1:  # an agent may round up or down
-        message = f"{said:g} % for {len(completed)} of {len(completed) + len(remaining)} phases"
+    if abs(percent - right) >= 1:  # an agent may round up or down
+        message = f"{percent:g} % for {len(completed)} of {len(completed) + len(remaining)} phases"
         yield Fault(
             Reason.TOTALS_DISAGREE, "/workflow_state/progress_percentage", message, f"{right:g}"
         )
 
 
-def _phase_faults(sent: Sent) -> Iterator[Fault]:
-    """Yield where the agents' phases and the lists of phases exclude each other."""
+def _check_phases(sent: Sent) -> Iterator[Fault]:
+    """Yield contradictions between the agents' phases and the lists of phases."""
     state = sent.envelope.workflow_state
     ended, begun = (
         sent.envelope.source_agent.phase_completed,
@@ -332,7 +331,7 @@ def _paths(value: Any, at: str, key: str = "") -> Iterator[tuple[str, str]]:
         yield at, value
 
 
-def _slug_faults(sent: Sent) -> Iterator[Fault]:
+def _check_slug(sent: Sent) -> Iterator[Fault]:
     name, slug = sent.envelope.product_name, sent.envelope.product_name_slug
     if not is_slug_of(slug, name):
         yield Fault(
@@ -344,9 +343,9 @@ def _slug_faults(sent: Sent) -> Iterator[Fault]:
 
 
 def _name_faults(sent: Sent) -> Iterator[Fault]:
-    """Yield the files that are not named by the convention, with their right names."""
+    """Yield the files whose names break the convention, with the right names."""
     for at, (path, wanted) in _named_files(sent).items():
-        # A payload may point at what the team had before: only what it made is named by the
+        # A payload may point at files that existed before: only files that the team made follow the
         # convention.
         is_made = at.startswith("/artifacts") or path.startswith("documents/")
         if is_made and (right := right_names(path, wanted)):
@@ -361,28 +360,28 @@ def _name_faults(sent: Sent) -> Iterator[Fault]:
 
 
 def _named_files(sent: Sent) -> dict[str, tuple[str, Wanted]]:
-    """Return JSON pointer → path, and what its name has to say, of files with prescribed names."""
+    """Return JSON pointer → path and required name, for files with prescribed names."""
     slug, day = sent.envelope.product_name_slug, sent.envelope.timestamp[:10]
     producer = next((agent for agent in AgentType if agent == sent.source), None)
-    found: dict[str, tuple[str, Wanted]] = {}
+    files: dict[str, tuple[str, Wanted]] = {}
     for index, made in enumerate(sent.envelope.artifacts.created):
         at = f"/artifacts/created/{index}/path"
-        found[at] = made.path, Wanted(slug, day, ENDINGS[made.type], producer)
+        files[at] = made.path, Wanted(slug, day, ENDINGS[made.type], producer)
     for key, (word, ending) in _WORDS.items():
         if key in sent.envelope.payload:
-            found[f"/payload/{key}"] = (
+            files[f"/payload/{key}"] = (
                 sent.envelope.payload[key],
                 Wanted(slug, day, ending, word=word),
             )
-    return found | _prototype_files(sent, slug, day)
+    return files | _list_prototype_files(sent, slug, day)
 
 
-def _prototype_files(sent: Sent, slug: str, day: str) -> dict[str, tuple[str, Wanted]]:
+def _list_prototype_files(sent: Sent, slug: str, day: str) -> dict[str, tuple[str, Wanted]]:
     summary = sent.envelope.payload.get("prototype_summary")
     if not isinstance(summary, Mapping):
         return {}
     at = "/payload/prototype_summary"
-    found = {
+    files = {
         f"{at}/{key}": (summary[key], Wanted(slug, day, "html", word=word))
         for key, word in _PROTOTYPE_WORDS.items()
     }
@@ -390,8 +389,8 @@ def _prototype_files(sent: Sent, slug: str, day: str) -> dict[str, tuple[str, Wa
         wanted = Wanted(
             slug, day, "html", word="Screen", screen=screen_name_of(screen["screen_name"])
         )
-        found[f"{at}/screens_created/{index}/path"] = screen["path"], wanted
-    return found
+        files[f"{at}/screens_created/{index}/path"] = screen["path"], wanted
+    return files
 
 
 _WORDS = {
@@ -400,7 +399,7 @@ _WORDS = {
     "full_prfaq_path": ("PRFAQ", "md"),
     "full_prd_path": ("PRD", "md"),
 }
-"""Key of a payload → first word and ending of the file that it names."""
+"""Key of a payload → first word and extension of the file that it names."""
 _PROTOTYPE_WORDS = {
     "design_system_path": "DesignSystem",
     "clickable_prototype_path": "ClickablePrototype",

@@ -1,12 +1,12 @@
-"""The life of a handoff: delivered, accepted, read, acknowledged, acted upon; each with its time
-and its deadline. Pure.
+"""Life of a handoff: delivered, accepted, read, acknowledged, acted upon, with times. Pure.
 
-A packet is accepted by roles, trigger matrix, branch, session, reading and time; without any error
-it needs no further confirmation. Nothing records the other stages; files and commits show them. A
-handoff is delivered by its commit. It is read when the receiver's context is compiled with it, or
-when the log of reads says that the receiver has ended a turn; acknowledged when the receiver begins
-its part, or agrees; acted upon by the receiver's first artifact, or by an implemented contract. A
-later stage proves the earlier ones. See docs/dev/sources.md#document-000 and #document-001.
+Each stage has a deadline. A packet is accepted by roles, trigger matrix, branch, session, reading
+and time; without any error it needs no further confirmation. Nothing records the other stages;
+files and commits show them. A handoff is delivered by its commit. It is read when the receiver's
+context is compiled with it, or when the log of reads says that the receiver has ended a turn. It is
+acknowledged when the receiver begins its part, or agrees. It is acted upon by the receiver's first
+artifact, or by an implemented contract. A later stage proves the earlier ones. See
+docs/dev/sources.md#document-000 and #document-001.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ HANDOFF = "HANDOFF.md"
 README = "README.md"
 ABSENT = "n/a"
 EXECUTED_BY = "Executed-By"
-"""Trailer that names the role that made a commit."""
+"""Trailer with the role that made a commit."""
 CLOCK_SLACK_S = 60
-"""Clocks of two machines may differ by this much before a packet counts as one from the future."""
+"""Difference between the clocks of two machines that does not count as the future, seconds."""
 
 _BRANCH_OF_SESSION = re.compile(r"""(["']?)directive_branch\1\s*:""")
 _PLAIN_BRANCH = re.compile(
@@ -50,8 +50,7 @@ class DirectiveSession(NamedTuple):
     folder: str
     """Relative to the repository."""
     branch: str = ""
-    """`meta.directive_branch` of its README; empty when that cannot be read, which is a finding of
-    its own."""
+    """`meta.directive_branch` of its README; empty if unreadable, which is a finding of its own."""
     priority: str = ""
     """`meta.session_priority` of its README; empty when it says none."""
 
@@ -63,34 +62,35 @@ class DirectiveSession(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is known around a packet when it is checked."""
+    """Context of a packet while it is checked."""
 
     required_reading: str
-    """What the configuration says that every packet names as required reading; empty: nothing."""
+    """Required reading that every packet must name by configuration; empty: none."""
     branch: str | None = None
-    """Branch that the receiver has checked out, empty when HEAD is detached; None where nobody
-    receives yet."""
+    """Branch that the receiver has checked out, empty when HEAD is detached.
+    None without a receiver yet.
+    """
     receiver: str = ""
-    """Role that asks; empty when it takes whatever role the packet gives."""
+    """Role that asks; empty to take the role that the packet gives."""
     session: DirectiveSession | None = None
     absent: Mapping[str, str] = field(default_factory=dict)
     """Field that names a path → why there is no such file."""
     ahead_s: float = 0
-    """How far the packet's time lies in the future."""
+    """How far the packet's time lies in the future, seconds."""
 
 
 def faults_of(packet: Packet) -> tuple[Fault, ...]:
-    """Return what is wrong with the packet wherever it is received."""
+    """Return the faults of a packet that do not depend on the receiver."""
     return tuple(fault for check in _OF_ITSELF for fault in check(packet))
 
 
 def faults_around(packet: Packet, around: Around) -> tuple[Fault, ...]:
-    """Return for what else its receiver must stop here and now."""
+    """Return further faults for which its receiver must stop here and now."""
     return tuple(fault for check in _AROUND for fault in check(packet, around))
 
 
 def _values(packet: Packet) -> Iterator[Fault]:
-    """`n/a` stands only where the document allows it; the other fields refuse it by their shape."""
+    """Yield each `n/a` that the document does not allow; other fields exclude it by their shape."""
     for row in PACKET_FIELDS:
         if not row.may_be_absent and getattr(packet, row.name) == ABSENT:
             yield Fault(
@@ -104,7 +104,7 @@ def _roles(packet: Packet) -> Iterator[Fault]:
         yield Fault(Reason.SELF_REFERENCE, "/to_role", message, "another role")
 
 
-def _trigger(packet: Packet) -> Iterator[Fault]:
+def _check_trigger(packet: Packet) -> Iterator[Fault]:
     row = TRIGGER_BY_ID.get(packet.trigger)
     if row is None:
         message = f"the trigger matrix has no {packet.trigger!r}"
@@ -112,7 +112,7 @@ def _trigger(packet: Packet) -> Iterator[Fault]:
             Reason.UNKNOWN_VALUE,
             "/trigger",
             message,
-            " or ".join(_leading(packet) or TRIGGER_BY_ID),
+            " or ".join(_triggers_for(packet) or TRIGGER_BY_ID),
         )
     elif not _leads(row, packet):
         senders = "any role" if len(row.senders) > 1 else row.senders[0]
@@ -120,7 +120,7 @@ def _trigger(packet: Packet) -> Iterator[Fault]:
             f"{row.id} leads from {senders} to {row.receiver}, not from {packet.from_role} "
             f"to {packet.to_role}"
         )
-        expected = " or ".join(_leading(packet)) or "roles between which a trigger leads"
+        expected = " or ".join(_triggers_for(packet)) or "roles between which a trigger leads"
         yield Fault(Reason.STATE_CONFLICT, "/trigger", message, expected)
 
 
@@ -128,12 +128,12 @@ def _leads(row: Trigger, packet: Packet) -> bool:
     return packet.from_role in row.senders and packet.to_role == row.receiver
 
 
-def _leading(packet: Packet) -> list[str]:
+def _triggers_for(packet: Packet) -> list[str]:
     """Return the triggers that lead from the sender to the receiver."""
     return [name for name, row in TRIGGER_BY_ID.items() if _leads(row, packet)]
 
 
-def _receiver(packet: Packet, around: Around) -> Iterator[Fault]:
+def _check_receiver(packet: Packet, around: Around) -> Iterator[Fault]:
     if around.receiver == packet.from_role:
         message = f"{packet.from_role} has handed over to {packet.to_role} and has stopped"
         yield Fault(
@@ -182,17 +182,17 @@ def _paths(packet: Packet, around: Around) -> Iterator[Fault]:
 
 
 _ULTRA = ("architect_ultra_detected", "auditor_ultra_open")
-"""Triggers whose condition a session's README tells; that of the others only people can judge."""
+"""Triggers whose condition a session's README states; only people can judge the others."""
 
 
-def _condition(packet: Packet, around: Around) -> Iterator[Fault]:
-    """A README that names no priority contradicts nothing."""
+def _check_condition(packet: Packet, around: Around) -> Iterator[Fault]:
+    """Yield a trigger that the README's priority contradicts; without a priority there is none."""
     session = around.session
     if packet.trigger in _ULTRA and session and session.priority not in ("", "ultra"):
-        said = f"{session.folder}/{README} says session_priority: {session.priority}"
+        statement = f"{session.folder}/{README} says session_priority: {session.priority}"
         expected = "a session with meta.session_priority: ultra"
         yield Fault(
-            Reason.STATE_CONFLICT, "/trigger", f"{packet.trigger} is not met: {said}", expected
+            Reason.STATE_CONFLICT, "/trigger", f"{packet.trigger} is not met: {statement}", expected
         )
 
 
@@ -202,57 +202,56 @@ def _time(_: Packet, around: Around) -> Iterator[Fault]:
         yield Fault(Reason.OUT_OF_RANGE, "", message, "a time that has passed", "Check the clocks.")
 
 
-_OF_ITSELF: tuple[Callable[[Packet], Iterator[Fault]], ...] = (_values, _roles, _trigger)
+_OF_ITSELF: tuple[Callable[[Packet], Iterator[Fault]], ...] = (_values, _roles, _check_trigger)
 _AROUND: tuple[Callable[[Packet, Around], Iterator[Fault]], ...] = (
-    _receiver,
+    _check_receiver,
     _branch,
     _session,
     _paths,
-    _condition,
+    _check_condition,
     _time,
 )
 
 
 def branch_lines(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """Return number and text of the lines that give a README's `meta.directive_branch`: one, where
-    all is well.
+    """Return number and text of the README lines with `meta.directive_branch`: one if all is well.
 
-    The rest of a README's front matter is free; what these lines mean is left to the strict reader
-    of HANDOFF.md.
+    The rest of a README's front matter is free. These lines are interpreted by the strict parser of
+    HANDOFF.md.
     """
-    return _meta_lines(lines, _BRANCH_OF_SESSION)
+    return _find_meta_lines(lines, _BRANCH_OF_SESSION)
 
 
 def session_said(folder: str, lines: Sequence[str]) -> DirectiveSession:
     """Return the session of a README, its branch empty unless it is written plainly."""
-    said = [_PLAIN_BRANCH.fullmatch(line) for _, line in branch_lines(lines)]
-    branch = said[0]["said"] if len(said) == 1 and said[0] else ""
+    matches = [_PLAIN_BRANCH.fullmatch(line) for _, line in branch_lines(lines)]
+    branch = matches[0]["said"] if len(matches) == 1 and matches[0] else ""
     return DirectiveSession(folder, branch, priority_said(lines))
 
 
 def faults_of_session(packet: Packet, session: DirectiveSession) -> tuple[Fault, ...]:
-    """Return where a packet and its session's README part, wherever it is received."""
+    """Return the contradictions between a packet and its session's README, for any receiver."""
     around = Around(packet.required_reading, session=session)
-    return tuple(fault for check in (_session, _condition) for fault in check(packet, around))
+    return tuple(fault for check in (_session, _check_condition) for fault in check(packet, around))
 
 
 def priority_said(lines: Sequence[str]) -> str:
     """Return a README's `meta.session_priority`; empty when it says none."""
-    said = [_PRIORITY.match(line) for _, line in _meta_lines(lines, _PRIORITY)]
-    return next((one["said"].strip() for one in said if one), "")
+    matches = [_PRIORITY.match(line) for _, line in _find_meta_lines(lines, _PRIORITY)]
+    return next((match["said"].strip() for match in matches if match), "")
 
 
 def is_archived(lines: Sequence[str]) -> bool:
     """Return whether a README says that its session is archived, in `meta` or beside it."""
     head = lines[1 : lines.index("---", 1)] if "---" in lines[1:] and lines[0] == "---" else ()
-    return any(map(_ARCHIVED.match, head)) or bool(_meta_lines(lines, _ARCHIVED))
+    return any(map(_ARCHIVED.match, head)) or bool(_find_meta_lines(lines, _ARCHIVED))
 
 
-def _meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int, str]]:
+def _find_meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int, str]]:
     """Return number and text of the lines of a README's `meta` that begin as wanted."""
     if lines[:1] != ["---"] or "---" not in lines[1:]:
         return []
-    found: list[tuple[int, str]] = []
+    members: list[tuple[int, str]] = []
     indent = 0  # of the members of `meta`; 0 outside of it
     for number, line in enumerate(lines[1 : lines.index("---", 1)], 2):
         column = len(line) - len(line.lstrip(" "))
@@ -261,8 +260,8 @@ def _meta_lines(lines: Sequence[str], wanted: re.Pattern[str]) -> list[tuple[int
         elif line.strip() and indent < 0:
             indent = column
         if column and column == indent and wanted.match(line, column):
-            found.append((number, line.strip()))
-    return found
+            members.append((number, line.strip()))
+    return members
 
 
 class LaterCommit(NamedTuple):
@@ -276,7 +275,7 @@ class LaterCommit(NamedTuple):
 
 
 def discretionary_work(packet: Packet, later: Iterable[LaterCommit]) -> Iterator[Finding]:
-    """Yield the artifacts that the sender went on to write in that directive."""
+    """Yield the artifacts that the sender still wrote in that directive."""
     for commit in later:
         for path in commit.paths:
             if path.rpartition("/")[2] != HANDOFF and packet.from_role in _writers(commit, path):
@@ -291,9 +290,9 @@ def discretionary_work(packet: Packet, later: Iterable[LaterCommit]) -> Iterator
 
 
 def _writers(commit: LaterCommit, path: str) -> set[str]:
-    """Return the roles that wrote a path: the commit's, else its author and the artifact's."""
-    said = {_role(value) for key, value in commit.trailers if key == EXECUTED_BY}
-    return said or {_role(commit.author), *_roles_of(path)}
+    """Return the roles that wrote a path: by the commit's trailer, else by author and artifact."""
+    roles = {_role(value) for key, value in commit.trailers if key == EXECUTED_BY}
+    return roles or {_role(commit.author), *_roles_of(path)}
 
 
 def _roles_of(path: str) -> Iterator[str]:
@@ -307,7 +306,7 @@ def _role(name: str) -> str:
 
 
 class HandoffStage(StrEnum):
-    """How far a handoff is."""
+    """Stage of a handoff."""
 
     DELIVERED = "delivered"
     READ = "read"
@@ -319,12 +318,12 @@ STAGES = tuple(HandoffStage)
 
 
 class Moment(NamedTuple):
-    """When something happened; commits of the same second have an order."""
+    """Time of an event; commits of the same second have an order."""
 
     at_s: int
     """Seconds since the epoch."""
     order: int = 1 << 62
-    """Position in the history; what is no commit comes after all commits of its second."""
+    """Position in the history; anything but a commit comes after all commits of its second."""
 
 
 class DeliveredHandoff(NamedTuple):
@@ -335,12 +334,12 @@ class DeliveredHandoff(NamedTuple):
     """0 when the whole file is the handoff."""
     sender: str
     receiver: str
-    """Who it is for, such as `frontend`, or the directory of the next phase."""
+    """The receiver, such as `frontend`, or the directory of the next phase."""
     at: Moment
     by: str
-    """The commit."""
+    """The commit that delivered it."""
     needs_answer: bool = False
-    """Only an answer to this very handoff acknowledges it, as for a contract that was proposed."""
+    """Only an answer to this very handoff acknowledges it, as for a proposed contract."""
 
     @property
     def place(self) -> str:
@@ -349,7 +348,7 @@ class DeliveredHandoff(NamedTuple):
 
 
 class ReceiverSign(NamedTuple):
-    """Something that files or commits show of a receiver."""
+    """Evidence of a receiver's progress, from files or commits."""
 
     receiver: str
     stage: HandoffStage
@@ -357,7 +356,7 @@ class ReceiverSign(NamedTuple):
     by: str
     """Commit, or file, that shows it."""
     about: str = ""
-    """Place of the handoff, where the sign is an answer to that one alone."""
+    """Place of the handoff, if the sign answers that one alone."""
 
 
 class StageTime(NamedTuple):
@@ -365,11 +364,11 @@ class StageTime(NamedTuple):
 
     stage: HandoffStage
     at_s: int | None
-    """When it was reached, at the latest; None when it has not been."""
+    """The latest time at which it was reached; None when it has not been."""
     due_s: int | None
     """When it is due: a deadline after the stage before; None while that has not been reached."""
     by: str = ""
-    """What shows it."""
+    """Commit or file that shows it."""
 
     def is_overdue(self, now_s: int) -> bool:
         """Return whether it is due and has not been reached."""
@@ -385,11 +384,11 @@ class HandoffLifecycle(NamedTuple):
     @property
     def stage(self) -> HandoffStage:
         """The last stage that was reached."""
-        return [one.stage for one in self.stations if one.at_s is not None][-1]
+        return [station.stage for station in self.stations if station.at_s is not None][-1]
 
     def awaited(self, now_s: int) -> StageTime | None:
-        """Return the stage that is overdue, or None."""
-        return next((one for one in self.stations if one.is_overdue(now_s)), None)
+        """Return the overdue stage, or None."""
+        return next((station for station in self.stations if station.is_overdue(now_s)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,15 +397,15 @@ class Overdue:
 
     delivery: DeliveredHandoff
     stage: HandoffStage
-    """The stage that is waited for."""
+    """The stage that is missing."""
     due_s: int
     """When it was due, seconds since the epoch."""
 
     def __str__(self) -> str:
-        one = self.delivery
+        delivery = self.delivery
         return (
-            f"{one.sender} → {one.receiver}: not {self.stage.value}, which was due "
-            f"{iso(self.due_s)} ({one.place})"
+            f"{delivery.sender} → {delivery.receiver}: not {self.stage.value}, which was due "
+            f"{iso(self.due_s)} ({delivery.place})"
         )
 
 
@@ -421,14 +420,14 @@ def lifecycles(
     return tuple(_life(delivery, known, deadline_s) for delivery in deliveries)
 
 
-def overdue(found: Iterable[HandoffLifecycle], now_s: int) -> tuple[Overdue, ...]:
+def overdue(lives: Iterable[HandoffLifecycle], now_s: int) -> tuple[Overdue, ...]:
     """Return the handoffs whose next stage is late, the latest first."""
     late = (
         Overdue(life.delivery, station.stage, station.due_s)
-        for life in found
+        for life in lives
         if (station := life.awaited(now_s)) and station.due_s is not None
     )
-    return tuple(sorted(late, key=lambda one: (one.due_s, one.delivery.place)))
+    return tuple(sorted(late, key=lambda handoff: (handoff.due_s, handoff.delivery.place)))
 
 
 def _life(
@@ -439,8 +438,8 @@ def _life(
     for stage in STAGES[1:]:
         before = stations[-1].at_s
         due = before + deadline_s if before is not None else None
-        # Whoever has acted has read: the earliest sign of this stage or of a later one counts.
-        proving = (one for one in after if STAGES.index(one.stage) >= STAGES.index(stage))
+        # Acting implies reading: the earliest sign of this stage or of a later one counts.
+        proving = (sign for sign in after if STAGES.index(sign.stage) >= STAGES.index(stage))
         proof = min(proving, key=lambda sign: sign.at, default=None)
         stations.append(
             StageTime(stage, proof.at.at_s, due, proof.by) if proof else StageTime(stage, None, due)

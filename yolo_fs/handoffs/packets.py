@@ -1,7 +1,6 @@
-"""The two texts of a handoff packet, the one in a chat and the front matter of HANDOFF.md: found,
-read, written. Pure.
+"""The two forms of a handoff packet: text in a chat, and front matter of HANDOFF.md. Pure.
 
-See docs/dev/sources.md#document-001.
+Finds, parses and writes both. See docs/dev/sources.md#document-001.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ TOP = "/handoff"
 
 _LONGEST_HEADING = 100
 _NEARLY = re.compile(r"(?:[^\w=]*+=)++\s*+auto[\s_-]*+handoff\s*+=\W*+", re.IGNORECASE)
-"""What is meant for the heading: a packet under a misspelt one must stop its receiver."""
+"""A misspelt heading: a packet below one must stop its receiver."""
 
 _KEY = re.compile(r"[A-Za-z_]\w*")
 _MEMBER = re.compile(r"""\s+(["']?)(?P<key>\w+)\1\s*:""")
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
 )
-"""What the reader of HANDOFF.md refuses: both texts of a packet carry the same values."""
+"""Characters that the parser of HANDOFF.md rejects: both forms carry the same values."""
 
 _PLAIN = re.compile(r"[^\W_](?:[\w ./@+=(),;'-]*[\w./)])?")
-"""What YAML reads as it stands, without quotes."""
+"""Values that YAML reads unquoted."""
 
 _FIELD_NAMES = frozenset(row.name for row in PACKET_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedPacket:
-    """A packet as it stands in a text, before its values are looked at."""
+    """A packet as found in a text, before its values are checked."""
 
     path: str = ""
-    """File that the text comes from, as the asker knows it."""
+    """File of the text, as the caller spells it."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Field → value."""
     lines: Mapping[str, int] = field(default_factory=dict)
@@ -54,26 +53,26 @@ class ParsedPacket:
     line: int = 0
     """Where the packet begins."""
     top: str = ""
-    """Pointer to the packet: `TOP` in HANDOFF.md, nothing in a chat."""
+    """Pointer to the packet: `TOP` in HANDOFF.md, empty in a chat."""
     findings: tuple[Finding, ...] = ()
-    """What is wrong with how it is written."""
+    """Faults of its form."""
 
     def place(self, fault: Fault) -> Finding:
-        """Return a fault of a value, its pointer from the packet on, as a finding with its line."""
+        """Return a fault, whose pointer is relative to the packet, as a finding with its line."""
         line = self.lines.get(fault.at.removeprefix("/").partition("/")[0], self.line)
         return fault._replace(at=self.top + fault.at).as_finding(self.path, line)
 
 
 def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
-    """Return the last packet of a chat: whatever stands above it has been superseded.
+    """Return the last packet of a chat: it supersedes the earlier ones.
 
     A packet ends at a blank line, at the fence of a code block, or with the text.
     """
     starts = [number for number, line in enumerate(lines, 1) if _is_heading(line)]
     if not starts:
-        return ParsedPacket(path, findings=(_no_packet(path),))
+        return ParsedPacket(path, findings=(_report_missing_packet(path),))
     start = starts[-1]
-    findings = [] if lines[start - 1] == PACKET_HEADING else [_bad_heading(path, start)]
+    findings = [] if lines[start - 1] == PACKET_HEADING else [_report_bad_heading(path, start)]
     texts: dict[str, str] = {}
     places: dict[str, int] = {}
     for number, line in enumerate(takewhile(_is_inside, lines[start:]), start + 1):
@@ -88,19 +87,21 @@ def read_chat(lines: Sequence[str], path: str = "") -> ParsedPacket:
 def from_front_matter(
     texts: Mapping[str, str], lines: Sequence[str], path: str, findings: Sequence[Finding] = ()
 ) -> ParsedPacket:
-    """Return the packet of a HANDOFF.md whose front matter has been read strictly, with the line of
-    each field.
+    """Return the packet of a HANDOFF.md from its strictly parsed front matter.
 
-    `texts`: what was read; nothing when it was refused. `findings`: what the reader found.
+    The result has the line of each field.
+
+    `texts`: parsed values; empty when it was rejected. `findings`: those of the parser.
     """
     keys = _FIELD_NAMES | texts.keys()
     places: dict[str, int] = {}
     for number, line in enumerate(takewhile(lambda line: line != FENCE, lines[1:]), 2):
-        if (found := _MEMBER.match(line)) and found["key"] in keys:
-            places.setdefault(found["key"], number)
+        if (match := _MEMBER.match(line)) and match["key"] in keys:
+            places.setdefault(match["key"], number)
     at = {number: f"{TOP}/{key}" for key, number in places.items()}
     placed = tuple(
-        found if found.at else replace(found, at=at.get(found.line, "")) for found in findings
+        finding if finding.at else replace(finding, at=at.get(finding.line, ""))
+        for finding in findings
     )
     return ParsedPacket(path, texts, places, 1, TOP, placed)
 
@@ -108,7 +109,7 @@ def from_front_matter(
 def packet_of(
     written: ParsedPacket, mode: Strictness = Strictness()
 ) -> tuple[Packet | None, tuple[Finding, ...]]:
-    """Return the packet, None when it is not complete, with all that is wrong with it."""
+    """Return the packet, None when it is incomplete, and all of its faults."""
     if written.findings and not written.texts:
         return None, written.findings
     from yolo_fs.schemas.base import check
@@ -161,7 +162,7 @@ def _faults_of(line: str, texts: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def _no_packet(path: str) -> Finding:
+def _report_missing_packet(path: str) -> Finding:
     message = f"no line is `{PACKET_HEADING}`"
     hint = "ask the sender for a complete packet; 'yolo-fs handoff emit' writes one"
     return Finding(
@@ -169,7 +170,7 @@ def _no_packet(path: str) -> Finding:
     )
 
 
-def _bad_heading(path: str, line: int) -> Finding:
+def _report_bad_heading(path: str, line: int) -> Finding:
     message = "the heading is not spelled as agreed"
     return Finding(
         Reason.BAD_FORMAT,

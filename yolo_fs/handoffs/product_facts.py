@@ -1,8 +1,8 @@
 """Which fields of the eleven payloads carry the same fact.
 
-A handoff is condensed, so prose may be retold and lists shortened. It may not be contradicted:
-names, choices and figures are the same everywhere, and nothing appears that nobody said before. See
-docs/dev/sources.md#document-003.
+A handoff is condensed, so prose may be rephrased and lists shortened. It must not be contradicted:
+names, choices and figures are the same everywhere, and nothing appears that was not said before.
+See docs/dev/sources.md#document-003.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from yolo_fs.core.reasons import Level
 
 
 class How(StrEnum):
-    """What it means that two fields say the same."""
+    """How two fields have to agree."""
 
     EQUAL = "equal"
-    """The same value; letter case and spacing aside."""
+    """The same value, ignoring case and spacing."""
     NAMED = "named"
     """Every name of the later list is one of the earlier list."""
     RETOLD = "retold"
-    """The later text may be shorter or in other words; its figures are those of the earlier one."""
+    """The later text may be shorter or rephrased; its figures are those of the earlier one."""
 
 
 class Field(NamedTuple):
@@ -39,18 +39,18 @@ class Fact(NamedTuple):
     name: str
     how: How
     level: Level | None
-    """How grave another value is; of a `RETOLD` text: one that shares hardly a word.
+    """Severity of a different value; for `RETOLD`, of a text that shares hardly a word.
 
     None: it may be new.
     """
     fields: tuple[Field, ...]
-    """In the order in which the fact travels: the first that a session has is its source."""
+    """In the order in which the fact travels: the first one in a session is its source."""
     source: str = 'document 003 ("Phase-Specific Payloads")'
-    """Section that the row reads."""
+    """Section on which the row is based."""
 
 
 def _in(*places: str) -> tuple[Field, ...]:
-    """Return fields written as `number pointer`; that of a numbered handoff is below `/payload`."""
+    """Return fields written as `number pointer`; that of a numbered handoff is in `/payload`."""
     split = (place.split(" ") for place in places)
     return tuple(
         Field(int(number), at if number == "0" else f"/payload{at}") for number, at in split
@@ -92,7 +92,7 @@ FACTS = (
         _MUST,
         _in("0 /workflow_state/execution_mode", "1 /preferences/execution_mode"),
     ),
-    # A retry may be told to dig less deep.
+    # A retry may ask for less depth.
     Fact(
         "research depth",
         _EQUAL,

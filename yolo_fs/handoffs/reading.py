@@ -1,9 +1,7 @@
-"""Reading an agent's handoff: where it came from and why, the log line that says so, and what many
-lines amount to.
+"""Reading an agent's handoff: its source and why, the log line, and statistics. Pure.
 
-A read leaves one line that says why the file was or was not used, and, after a text fallback, a
-second one that says how that ended; both in the form of the document. Pure. See
-docs/dev/sources.md#document-004.
+A read leaves one line that says why the file was or was not used and, after a text fallback, a
+second one with its outcome; both in the form of the document. See docs/dev/sources.md#document-004.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from yolo_fs.core.reasons import Fault, Finding, Reason
 
 
 class HandoffSource(StrEnum):
-    """What a handoff was taken from; `source` of the log line."""
+    """Source of a handoff; `source` of the log line."""
 
     HANDOFF_JSON = "handoff_json"
     """The file.
@@ -33,19 +31,19 @@ class HandoffSource(StrEnum):
 CAUSES = (Reason.FILE_MISSING, Reason.JSON_PARSE_ERROR, Reason.SCHEMA_INVALID)
 """Why the file was not used."""
 OUTCOMES = (Reason.TEXT_FALLBACK_OK, Reason.TEXT_FALLBACK_FAIL)
-"""How the fallback ended."""
+"""Outcome of the fallback."""
 
 WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-"""What an agent or a phase may be called here: nothing that could end a value, or a line."""
+"""A valid agent or phase name here: nothing in it could end a value, or a line."""
 
 
 class Diagnosis(NamedTuple):
-    """Where a handoff came from, and why."""
+    """Source of a handoff, and the reason."""
 
     cause: Reason | None
     """Why the file was not used; None when it was."""
     outcome: Reason | None = None
-    """How the text fallback ended; None when there was no text to fall back to."""
+    """Outcome of the text fallback; None when there was no text to fall back to."""
 
     @property
     def source(self) -> HandoffSource:
@@ -54,7 +52,7 @@ class Diagnosis(NamedTuple):
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The `reason` of each line that the read leaves."""
+        """The `reason` of each log line of the read."""
         if self.cause is None:
             return (HandoffSource.HANDOFF_JSON.value,)
         return tuple(reason.value for reason in (self.cause, self.outcome) if reason)
@@ -70,7 +68,7 @@ class Diagnosis(NamedTuple):
 
 
 def cause_of(findings: Sequence[Finding]) -> Reason:
-    """Return why a file that the strict reader refused is not used."""
+    """Return why a file that the strict parser rejected is not used."""
     is_json = any(finding.reason is Reason.NOT_AN_OBJECT for finding in findings)
     return Reason.SCHEMA_INVALID if is_json else Reason.JSON_PARSE_ERROR
 
@@ -79,10 +77,9 @@ _ALIKE = re.compile(r"hand[-_ ]?off([-_ ]?json)?(\.(jsonl?|txt|md|bak|tmp))*", r
 
 
 def is_alike(name: str) -> bool:
-    """Return whether a file name is `handoff.json` or a slip of it, such as `Handoff.json` or
-    `handoff.json.txt`.
+    """Return whether a file name is `handoff.json` or a misspelling of it.
 
-    `HANDOFF.md` is another document's file.
+    Examples are `Handoff.json` and `handoff.json.txt`. `HANDOFF.md` is another document's file.
     """
     return "json" in name.lower() and _ALIKE.fullmatch(name) is not None
 
@@ -97,10 +94,10 @@ _NOTHING = frozenset({"", "-", "none", "null", "n/a"})
 
 
 def block_of(text: str) -> str | None:
-    """Return what follows the last `---HANDOFF---` line, up to a line of dashes, the end of a fence
-    or of the text.
+    """Return the text after the last `---HANDOFF---` line.
 
-    The last one, because agents quote the instruction that shows them the form.
+    It ends at a line of dashes, at the end of a fence or at the end of the text. The last one
+    counts, because agents quote the instruction that shows them the form.
     """
     body: list[str] | None = None
     is_open = False
@@ -115,28 +112,27 @@ def block_of(text: str) -> str | None:
 
 
 def fields_of(block: str) -> tuple[dict[str, Any], tuple[Fault, ...]]:
-    """Return the handoff that the lines `STATUS:`, `ARTIFACTS:`, `NEXT:` and `SUMMARY:` spell, and
-    what is wrong there.
+    """Parse the lines `STATUS:`, `ARTIFACTS:`, `NEXT:` and `SUMMARY:` into a handoff and faults.
 
-    Artifacts stand on one line with commas, or below it one by one; a summary may go on over
-    further lines.
+    Artifacts are on one line with commas, or below it one by one; a summary may continue on further
+    lines.
     """
-    found: dict[str, list[str]] = {}
+    fields: dict[str, list[str]] = {}
     faults = []
     current = ""
     for line in block.splitlines():
         if field := _FIELD.fullmatch(line):
             current = field["key"].lower()
-            if current in found:
+            if current in fields:
                 faults.append(
                     Fault(Reason.DUPLICATE_KEY, f"/{current}", f"{current.upper()} is given twice")
                 )
-            found[current] = [field["value"].strip()]
+            fields[current] = [field["value"].strip()]
         elif _OTHER_FIELD.fullmatch(line.strip()):
             current = ""
         elif current and line.strip():
-            found[current].append(line)
-    return {key: _value(key, lines) for key, lines in found.items()}, tuple(faults)
+            fields[current].append(line)
+    return {key: _value(key, lines) for key, lines in fields.items()}, tuple(faults)
 
 
 def _value(key: str, lines: list[str]) -> Any:
@@ -178,7 +174,7 @@ class Read(NamedTuple):
     at: datetime
 
     def lines(self) -> str:
-        """Return the lines that it leaves in the log, each in the form of the document.
+        """Return its lines for the log, each in the form of the document.
 
         Raises:
             ValueError: agent or phase is no single word, so that it could forge a line.
@@ -194,70 +190,70 @@ class Read(NamedTuple):
 
 
 class Log(NamedTuple):
-    """What a log says."""
+    """A parsed log."""
 
     reads: tuple[Read, ...]
     """Oldest first."""
     unreadable: int
-    """Lines in another form, torn ones included."""
+    """Number of lines in another form, including torn ones."""
 
 
 def parse_log(text: str) -> Log:
-    """Read a log: a line that tells an outcome right below its cause belongs to the same read."""
+    """Parse a log: a line with an outcome right below its cause belongs to the same read."""
     reads: list[Read] = []
     unreadable = 0
     for line in filter(None, text.split("\n")):
-        one = _read_of(line)
-        if one is None:
+        read = _read_of(line)
+        if read is None:
             unreadable += 1
-        elif joined := _joined(reads[-1] if reads else None, one):
+        elif joined := _joined(reads[-1] if reads else None, read):
             reads[-1] = joined
         else:
-            reads.append(one)
+            reads.append(read)
     return Log(tuple(reads), unreadable)
 
 
 def _read_of(line: str) -> Read | None:
-    found = _LINE.fullmatch(line)
-    diagnosis = _diagnosis(found["source"], found["reason"]) if found else None
-    if found is None or diagnosis is None:
+    match = _LINE.fullmatch(line)
+    diagnosis = _parse_diagnosis(match["source"], match["reason"]) if match else None
+    if match is None or diagnosis is None:
         return None
     try:
-        return Read(found["agent"], found["phase"], diagnosis, datetime.fromisoformat(found["at"]))
+        return Read(match["agent"], match["phase"], diagnosis, datetime.fromisoformat(match["at"]))
     except ValueError:
         return None
 
 
-def _diagnosis(source: str, reason: str) -> Diagnosis | None:
+def _parse_diagnosis(source: str, reason: str) -> Diagnosis | None:
     if source == reason == HandoffSource.HANDOFF_JSON:
         return Diagnosis(None)
-    known = next((one for one in (*CAUSES, *OUTCOMES) if one.value == reason), None)
+    known = next((cause for cause in (*CAUSES, *OUTCOMES) if cause.value == reason), None)
     if known is None or source != HandoffSource.TEXT_FALLBACK:
         return None
-    # Others may log the outcome alone; that there was a cause is then all that is known of it.
+    # Others may log only the outcome; then the cause is unknown.
     return Diagnosis(known) if known in CAUSES else Diagnosis(known, known)
 
 
-def _joined(before: Read | None, one: Read) -> Read | None:
+def _joined(before: Read | None, read: Read) -> Read | None:
     if (
         before is None
-        or one.diagnosis.cause not in OUTCOMES
+        or read.diagnosis.cause not in OUTCOMES
         or before.diagnosis.outcome
         or not before.diagnosis.cause
     ):
         return None
-    if (before.agent, before.phase, before.at) != (one.agent, one.phase, one.at):
+    if (before.agent, before.phase, before.at) != (read.agent, read.phase, read.at):
         return None
     return Read(
         before.agent,
         before.phase,
-        Diagnosis(before.diagnosis.cause, one.diagnosis.outcome),
+        Diagnosis(before.diagnosis.cause, read.diagnosis.outcome),
         before.at,
     )
 
 
 class Compliance(NamedTuple):
-    """How often handoffs came as the file that was asked for."""
+    """How often handoffs came as the requested file."""
 
     agent: str
     """Empty for all agents."""
@@ -271,7 +267,7 @@ class Compliance(NamedTuple):
 
     @property
     def percent(self) -> float | None:
-        """Share of the reads that took the file, 0-100 with one decimal; None without any read."""
+        """Share of the reads that used the file, 0-100 with one decimal; None without any read."""
         return round(100 * self.compliant / self.reads, 1) if self.reads else None
 
 
@@ -287,9 +283,9 @@ class ComplianceReport(NamedTuple):
 def compliance(reads: Iterable[Read]) -> ComplianceReport:
     """Count reads; groups are sorted by name."""
     known = tuple(reads)
-    agents = sorted({one.agent for one in known})
-    phases = sorted({one.phase for one in known})
-    pairs = sorted({(one.agent, one.phase) for one in known})
+    agents = sorted({read.agent for read in known})
+    phases = sorted({read.phase for read in known})
+    pairs = sorted({(read.agent, read.phase) for read in known})
     return ComplianceReport(
         _count(known),
         tuple(_count(known, agent=agent) for agent in agents),
@@ -299,13 +295,13 @@ def compliance(reads: Iterable[Read]) -> ComplianceReport:
 
 
 def _count(reads: Iterable[Read], *, agent: str = "", phase: str = "") -> Compliance:
-    chosen = [one for one in reads if agent in ("", one.agent) and phase in ("", one.phase)]
-    given = Counter(reason for one in chosen for reason in _given(one.diagnosis))
+    chosen = [read for read in reads if agent in ("", read.agent) and phase in ("", read.phase)]
+    given = Counter(reason for read in chosen for reason in _given(read.diagnosis))
     reasons = tuple(
         (reason.value, given[reason]) for reason in (*CAUSES, *OUTCOMES) if given[reason]
     )
     return Compliance(
-        agent, phase, len(chosen), sum(not one.diagnosis.cause for one in chosen), reasons
+        agent, phase, len(chosen), sum(not read.diagnosis.cause for read in chosen), reasons
     )
 
 

@@ -1,4 +1,4 @@
-"""How far a session is: the line of the dashboard, and the ways that lead on after an error. Pure.
+"""Progress of a session: the line of the dashboard, and the options after an error. Pure.
 
 See docs/dev/sources.md#document-003.
 """
@@ -14,7 +14,7 @@ from yolo_fs.schemas.envelope.envelope import Choice, NextState, WayName
 
 
 class Way(NamedTuple):
-    """One of the orchestrator's four ways after an error."""
+    """One of the orchestrator's four options after an error."""
 
     name: WayName
     text: str
@@ -26,24 +26,26 @@ _WAYS: tuple[WayName, ...] = get_args(WayName)
 
 
 def open_error(session: ProductSession) -> Sent | None:
-    """Return the error that nobody has acted upon yet: the last envelope, if it is one."""
+    """Return the error that has not been acted upon: the last envelope, if it is one."""
     last = session.sent[-1] if session.sent else None
     return last if last and last.is_error else None
 
 
 def choice_after(error: Sent, session: ProductSession) -> Choice | None:
-    """Return what was chosen last after an error, or None."""
-    return next((one for one in reversed(session.choices) if one.error == error.path), None)
+    """Return the last choice after an error, or None."""
+    return next(
+        (choice for choice in reversed(session.choices) if choice.error == error.path), None
+    )
 
 
 def ways_after(error: Sent, session: ProductSession) -> tuple[Way, ...]:
-    """Return the four ways after an error and the state that each leads to."""
+    """Return the four options after an error, each with the state that it leads to."""
     rows = zip(_WAYS, RECOVERIES, strict=True)
     return tuple(Way(name, row.text, _STATES[name](error, session)) for name, row in rows)
 
 
-def _failed_phase(error: Sent) -> str:
-    """Return the phase that failed: the one named, else that of its kind, else the next to come."""
+def _find_failed_phase(error: Sent) -> str:
+    """Return the failed phase: the one named, else that of the error's source, else the next."""
     remaining = error.envelope.workflow_state.phases_remaining
     named = error.envelope.source_agent.phase_completed
     return next(
@@ -54,18 +56,22 @@ def _failed_phase(error: Sent) -> str:
 
 def _retried(error: Sent, session: ProductSession) -> NextState:
     numbers = attempts(session.sent)
-    asked = (numbers[one.path].number for one in session.sent if one.target == error.source)
+    tries = (
+        numbers[envelope.path].number
+        for envelope in session.sent
+        if envelope.target == error.source
+    )
     return _next(
-        error, "running", error.source, _failed_phase(error), attempt=max(asked, default=1) + 1
+        error, "running", error.source, _find_failed_phase(error), attempt=max(tries, default=1) + 1
     )
 
 
 def _asked(error: Sent, _: ProductSession) -> NextState:
-    return _next(error, "waiting", "user", _failed_phase(error))
+    return _next(error, "waiting", "user", _find_failed_phase(error))
 
 
 def _skipped(error: Sent, _: ProductSession) -> NextState:
-    failed = _failed_phase(error)
+    failed = _find_failed_phase(error)
     rest = [phase for phase in error.envelope.workflow_state.phases_remaining if phase != failed]
     if not rest:
         return _next(error, "complete", None, None, skipped=failed)
@@ -107,13 +113,13 @@ def _next(
 
 
 class SessionStatus(NamedTuple):
-    """How far a session is."""
+    """Progress of a session."""
 
     product: str = ""
     status: str = "empty"
-    """`empty`, `running`, `waiting`, `failed` (somebody has to choose), `complete` or `aborted`."""
+    """`empty`, `running`, `waiting`, `failed` (a choice is due), `complete` or `aborted`."""
     agent: str = ""
-    """Who acts; empty when nobody does."""
+    """The agent whose turn it is; empty when there is none."""
     phase: str = ""
     attempt: int = 1
     completed: tuple[str, ...] = ()
@@ -121,7 +127,7 @@ class SessionStatus(NamedTuple):
     degraded: tuple[str, ...] = ()
     """Phases that were skipped."""
     error: str = ""
-    """Code of the error that is open."""
+    """Code of the open error."""
 
     @property
     def percentage(self) -> float:
@@ -130,16 +136,18 @@ class SessionStatus(NamedTuple):
 
 
 def standing(session: ProductSession) -> SessionStatus:
-    """Return how far a session is, by its last envelope and, after an error, by what was chosen."""
+    """Return a session's progress, by its last envelope and the choice after an error."""
     if not session.sent:
         return SessionStatus()
     last = session.sent[-1]
     state = last.envelope.workflow_state
-    latest = {one.error: one for one in session.choices}
-    skipped = dict.fromkeys(phase for one in latest.values() for phase in one.leads_to.degraded)
+    latest = {choice.error: choice for choice in session.choices}
+    skipped = dict.fromkeys(
+        phase for choice in latest.values() for phase in choice.leads_to.degraded
+    )
     degraded = tuple(phase for phase in skipped if phase not in state.phases_completed)
     if last.is_error:
-        return _after_error(last, session, degraded)
+        return _status_after_error(last, session, degraded)
     is_over = (
         not state.phases_remaining
         and last.target == "orchestrator"
@@ -157,7 +165,9 @@ def standing(session: ProductSession) -> SessionStatus:
     )
 
 
-def _after_error(error: Sent, session: ProductSession, degraded: tuple[str, ...]) -> SessionStatus:
+def _status_after_error(
+    error: Sent, session: ProductSession, degraded: tuple[str, ...]
+) -> SessionStatus:
     state = error.envelope.workflow_state
     code = error.envelope.payload["error"]["code"]
     product = error.envelope.product_name
@@ -170,7 +180,7 @@ def _after_error(error: Sent, session: ProductSession, degraded: tuple[str, ...]
         )
     completed, remaining = tuple(state.phases_completed), tuple(state.phases_remaining)
     number = attempts(session.sent)[error.path].number
-    phase = _failed_phase(error)
+    phase = _find_failed_phase(error)
     return SessionStatus(
         product, "failed", "orchestrator", phase, number, completed, remaining, degraded, code
     )
@@ -186,13 +196,13 @@ def progress_line(now: SessionStatus) -> str:
     parts = [
         f"{now.product} [{'#' * filled}{'-' * (_BAR_WIDTH - filled)}] {now.percentage:g} %",
         f"{len(now.completed)} of {total} phases",
-        _doing(now),
+        _describe_activity(now),
         f"skipped: {', '.join(now.degraded)}" if now.degraded else "",
     ]
     return ", ".join(part for part in parts if part)
 
 
-def _doing(now: SessionStatus) -> str:
+def _describe_activity(now: SessionStatus) -> str:
     again = f", attempt {now.attempt}" if now.attempt > 1 else ""
     return {
         "empty": "no handoff yet",

@@ -1,5 +1,4 @@
-"""A session's handoffs in order: which is an attempt, which a repeat, and which contradicts an
-earlier one. Pure.
+"""A session's handoffs in order: attempts, repeats, and contradictions with earlier ones. Pure.
 
 See docs/dev/sources.md#document-003.
 """
@@ -34,30 +33,34 @@ class _Mention(NamedTuple):
 
 
 def contradictions(own: EarlierHandoff, earlier: Sequence[EarlierHandoff]) -> Iterator[Fault]:
-    """Yield what a handoff says otherwise than the earlier ones, or than itself."""
+    """Yield contradictions between a handoff and the earlier ones, or within itself."""
     for fact in FACTS:
         origin: list[_Mention] = []
         for field in fact.fields:
-            origin = origin or _first_mentions(field, earlier)
-            mentions = list(_mentions(field, own))
+            origin = origin or _find_first_mentions(field, earlier)
+            mentions = list(_find_mentions(field, own))
             if origin:
                 yield from (
-                    fault for one in mentions if (fault := _JUDGES[fact.how](fact, one, origin))
+                    fault
+                    for mention in mentions
+                    if (fault := _JUDGES[fact.how](fact, mention, origin))
                 )
             origin = origin or mentions
 
 
-def _first_mentions(field: Field, earlier: Sequence[EarlierHandoff]) -> list[_Mention]:
-    return next((found for told in earlier if (found := list(_mentions(field, told)))), [])
+def _find_first_mentions(field: Field, earlier: Sequence[EarlierHandoff]) -> list[_Mention]:
+    return next(
+        (mentions for source in earlier if (mentions := list(_find_mentions(field, source)))), []
+    )
 
 
-def _mentions(field: Field, told: EarlierHandoff) -> Iterator[_Mention]:
-    """Yield what a handoff says in a field; empty says nothing, null says that there is none."""
-    if field.handoff not in (0, told.handoff):
+def _find_mentions(field: Field, source: EarlierHandoff) -> Iterator[_Mention]:
+    """Yield a handoff's values of a field; an empty text is no value, null says there is none."""
+    if field.handoff not in (0, source.handoff):
         return
-    for at, value in _values(told.value, field.at.split("/")[1:]):
+    for at, value in _values(source.value, field.at.split("/")[1:]):
         if value != "":
-            yield _Mention(told.path, at, value)
+            yield _Mention(source.path, at, value)
 
 
 def _values(value: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[str, Any]]:
@@ -72,7 +75,7 @@ def _values(value: Any, steps: Sequence[str], at: str = "") -> Iterator[tuple[st
         yield from _values(value[steps[0]], steps[1:], f"{at}/{steps[0]}")
 
 
-def _equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
+def _judge_equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
     first = origin[0]
     return (
         None
@@ -82,25 +85,25 @@ def _equal(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
 
 
 def _named(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
-    if _plain(own.value) in {_plain(one.value) for one in origin}:
+    if _plain(own.value) in {_plain(mention.value) for mention in origin}:
         return None
-    known = shortened((_shown(one.value) for one in origin), shown_by=origin[0].path)
+    known = shortened((_shown(mention.value) for mention in origin), shown_by=origin[0].path)
     return _conflict(fact, own, _nearest(own, origin)[0], fact.level, f"one of {known}")
 
 
-def _retold(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
-    told = [one for one in origin if isinstance(one.value, str)]
-    if not isinstance(own.value, str) or not told:
+def _judge_retold(fact: Fact, own: _Mention, origin: list[_Mention]) -> Fault | None:
+    texts = [mention for mention in origin if isinstance(mention.value, str)]
+    if not isinstance(own.value, str) or not texts:
         return None
-    nearest = _nearest(own, told)
+    nearest = _nearest(own, texts)
     if _is_strange(own.value, nearest[0].value):
         return _conflict(fact, own, nearest[0], fact.level)
-    if all(_figures_differ(own.value, one.value) for one in nearest):
+    if all(_figures_differ(own.value, mention.value) for mention in nearest):
         return _conflict(fact, own, nearest[0], Level.ERROR)
     return None
 
 
-_JUDGES = {How.EQUAL: _equal, How.NAMED: _named, How.RETOLD: _retold}
+_JUDGES = {How.EQUAL: _judge_equal, How.NAMED: _named, How.RETOLD: _judge_retold}
 
 
 def _conflict(
@@ -134,11 +137,11 @@ _EVERYWHERE = (
 _WORD = re.compile(rf"\b(?!(?:{_EVERYWHERE})\b)[^\W\d_]{{4,}}")
 _STEM = 4
 _KINSHIP = 0.25
-"""Share of common words up to which two texts have nothing to do with each other."""
+"""Share of common words up to which two texts count as unrelated."""
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return how the words that carry meaning begin; nothing of a script without spaces."""
+    """Return the beginnings of the significant words; nothing for a script without spaces."""
     if " " not in text.strip() and not text.isascii():
         return frozenset()
     return frozenset(word[:_STEM] for word in _WORD.findall(text.casefold()))
@@ -147,12 +150,12 @@ def _words(text: str) -> frozenset[str]:
 def _nearest(own: _Mention, origin: list[_Mention]) -> list[_Mention]:
     """Return the earlier texts that share most words with this one."""
     words = _words(str(own.value))
-    shared = [len(words & _words(str(one.value))) for one in origin]
-    return [one for one, count in zip(origin, shared, strict=True) if count == max(shared)]
+    shared = [len(words & _words(str(mention.value))) for mention in origin]
+    return [mention for mention, count in zip(origin, shared, strict=True) if count == max(shared)]
 
 
 def _is_strange(text: str, earlier: str) -> bool:
-    """Return whether a text speaks of something else: hardly a word of the shorter is in it."""
+    """Return whether a text is unrelated: it shares hardly a word with the earlier one."""
     own, others = _words(text), _words(earlier)
     return bool(own and others) and len(own & others) <= min(len(own), len(others)) * _KINSHIP
 
@@ -170,13 +173,13 @@ _CODES = {"usd": "$", "eur": "€", "gbp": "£"}
 
 def _figures_differ(text: str, earlier: str) -> bool:
     """Return whether a text has a figure that an earlier one, with figures of its kind, lacks."""
-    own, others = _figures(text), _figures(earlier)
+    own, others = _figures_in(text), _figures_in(earlier)
     return any(kind in others and not amounts <= others[kind] for kind, amounts in own.items())
 
 
-def _figures(text: str) -> dict[str, set[tuple[str, float]]]:
+def _figures_in(text: str) -> dict[str, set[tuple[str, float]]]:
     """Return the figures of a text by their kind: money, percent or plain."""
-    found: dict[str, set[tuple[str, float]]] = {}
+    figures: dict[str, set[tuple[str, float]]] = {}
     for figure in _FIGURE.finditer(text):
         sign = figure["sign"] or _CODES.get((figure["code"] or "").lower(), "")
         scale = (figure["scale"] or "").lower()
@@ -186,70 +189,70 @@ def _figures(text: str) -> dict[str, set[tuple[str, float]]]:
         elif scale in ("%", "percent"):
             kind = "percent"
         amount = _amount(figure["amount"]) * _SCALES.get(scale, 1)
-        found.setdefault(kind, set()).add((sign, amount))
-    return found
+        figures.setdefault(kind, set()).add((sign, amount))
+    return figures
 
 
 def _amount(digits: str) -> float:
-    """Return the number that digits spell; a comma before three groups, any other is a point."""
+    """Parse a number: a comma before three digits groups them, any other is a decimal point."""
     whole = re.sub(r",(?=[0-9]{3}(?![0-9]))", "", digits).replace(",", ".")
     return float(whole) if whole.count(".") <= 1 else float(whole.replace(".", ""))
 
 
 class ProductSession(NamedTuple):
-    """What is known of a session."""
+    """The known data of a session."""
 
     sent: tuple[Sent, ...] = ()
-    """Its envelopes of right shape, oldest first."""
+    """Its envelopes of valid shape, oldest first."""
     choices: tuple[Choice, ...] = ()
     """What the orchestrator chose after errors, oldest first."""
 
 
 def in_order(sent: Sequence[Sent]) -> tuple[Sent, ...]:
     """Return envelopes oldest first."""
-    return tuple(sorted(sent, key=lambda one: (one.moment, one.step, one.path)))
+    return tuple(sorted(sent, key=lambda envelope: (envelope.moment, envelope.step, envelope.path)))
 
 
 class Attempt(NamedTuple):
-    """Which try of its route an envelope is."""
+    """The attempt on its route that an envelope belongs to."""
 
     number: int
     """From 1; errors count, repeats do not."""
     repeats: str = ""
-    """Path of the envelope that it says once more; empty when it says something new."""
+    """Path of the envelope that it repeats; empty when it is new."""
 
 
 def repeated_by(
     value: Mapping[str, Any], source: str, target: str, earlier: Sequence[Sent]
 ) -> Sent | None:
-    """Return the earlier envelope that says the same, its moment aside, or None when this is
-    another attempt.
+    """Return the earlier envelope with the same content, its time aside; None for a new attempt.
 
-    Once the agent that was asked has failed, or was asked anew, the same words are an attempt of
-    their own.
+    Once the receiving agent has failed, or was asked again, the same words are a new attempt.
     """
-    for one in earlier[::-1]:
-        if (one.source, one.target) == (source, target) and _content(one.value) == _content(value):
-            return one
-        is_answer = (one.source, one.target) == (target, source)
-        if is_answer and (one.is_error or target == "orchestrator"):
+    for envelope in earlier[::-1]:
+        if (envelope.source, envelope.target) == (source, target) and _content(
+            envelope.value
+        ) == _content(value):
+            return envelope
+        is_answer = (envelope.source, envelope.target) == (target, source)
+        if is_answer and (envelope.is_error or target == "orchestrator"):
             return None
     return None
 
 
 def attempts(sent: Sequence[Sent]) -> dict[str, Attempt]:
     """Return path → attempt of every envelope; `sent` is in order."""
-    found: dict[str, Attempt] = {}
+    by_path: dict[str, Attempt] = {}
     counts: dict[tuple[str, str], int] = {}
-    for index, one in enumerate(sent):
-        route = (one.source, one.target)
-        same = repeated_by(one.value, *route, sent[:index])
+    for index, envelope in enumerate(sent):
+        route = (envelope.source, envelope.target)
+        same = repeated_by(envelope.value, *route, sent[:index])
         if same is None:
             counts[route] = counts.get(route, 0) + 1
-        found[one.path] = Attempt(
-            counts[route] if same is None else found[same.path].number, same.path if same else ""
+        by_path[envelope.path] = Attempt(
+            counts[route] if same is None else by_path[same.path].number, same.path if same else ""
         )
-    return found
+    return by_path
 
 
 def _content(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -257,31 +260,38 @@ def _content(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def faults_among(own: Sent, session: ProductSession) -> Iterator[Fault]:
-    """Yield where an envelope contradicts those that were sent before it."""
-    before = [one for one in session.sent if one.path != own.path and one.moment <= own.moment]
-    latest = {(one.source, one.target): one for one in before}
-    known = [one for one in latest.values() if one.step < own.step]
-    told = [EarlierHandoff(one.path, one.section, one.value) for one in in_order(known)]
-    yield from contradictions(EarlierHandoff(own.path, own.section, own.value), told)
-    yield from _lost_phases(own, in_order(known))
-    yield from _after_the_end(own, session.choices)
+    """Yield contradictions between an envelope and those that were sent before it."""
+    before = [
+        envelope
+        for envelope in session.sent
+        if envelope.path != own.path and envelope.moment <= own.moment
+    ]
+    latest = {(envelope.source, envelope.target): envelope for envelope in before}
+    known = [envelope for envelope in latest.values() if envelope.step < own.step]
+    handoffs = [
+        EarlierHandoff(envelope.path, envelope.section, envelope.value)
+        for envelope in in_order(known)
+    ]
+    yield from contradictions(EarlierHandoff(own.path, own.section, own.value), handoffs)
+    yield from _check_lost_phases(own, in_order(known))
+    yield from _check_not_aborted(own, session.choices)
 
 
-def _lost_phases(own: Sent, earlier: Sequence[Sent]) -> Iterator[Fault]:
-    """Yield a phase that an earlier handoff has completed and this one has not."""
+def _check_lost_phases(own: Sent, earlier: Sequence[Sent]) -> Iterator[Fault]:
+    """Yield phases that an earlier handoff lists as completed and this one does not."""
     completed = own.envelope.workflow_state.phases_completed
     at = "/workflow_state/phases_completed"
-    for one in reversed(earlier):
-        said = one.envelope.workflow_state.phases_completed
-        if lost := [phase for phase in said if phase not in completed]:
+    for handoff in reversed(earlier):
+        phases = handoff.envelope.workflow_state.phases_completed
+        if lost := [phase for phase in phases if phase not in completed]:
             message = (
-                f"{', '.join(lost)!r} was completed at {at} of {one.path}, and is not any more"
+                f"{', '.join(lost)!r} was completed at {at} of {handoff.path}, and is not any more"
             )
-            yield Fault(Reason.STATE_CONFLICT, at, message, f"at least {', '.join(said)}")
+            yield Fault(Reason.STATE_CONFLICT, at, message, f"at least {', '.join(phases)}")
             return
 
 
-def _after_the_end(own: Sent, choices: Sequence[Choice]) -> Iterator[Fault]:
+def _check_not_aborted(own: Sent, choices: Sequence[Choice]) -> Iterator[Fault]:
     if choices and choices[-1].way == "abort" and own.moment > instant(choices[-1].chosen_at):
         message = f"the workflow was aborted at {choices[-1].chosen_at} after {choices[-1].error}"
         hint = "Begin a session of its own."

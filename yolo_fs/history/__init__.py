@@ -1,1 +1,1 @@
-"""Gathers the facts of every phase from the history of the branch."""
+"""Collects the facts of every phase from the history of the branch."""

@@ -1,11 +1,11 @@
-"""The history of a branch, indexed: which commit gave a path its content, which one did a task.
+"""Index of a branch's history: which commit gave a path its content, which one did a task.
 
-The index lies in `.git/yolo-fs/index.db`, extended by whoever reads further, and cut back where
-the branch was rewritten. Each commit has a *position*: its place on the first-parent line of the
-branch, or that of the merge that brought it. What a commit of that line contains are the commits
-whose position is not beyond its own, so one index answers for each of them. For a tip that is not
-the branch's, and wherever the file cannot be used, the same tables are filled in memory. Every
-answer is a function of the history alone.
+The index is stored in `.git/yolo-fs/index.db`. Every process that reads further extends it, and it
+is cut back where the branch was rewritten. Each commit has a *position*: its place on the
+first-parent line of the branch, or that of the merge that brought it. A commit of that line
+contains exactly the commits whose position is not beyond its own, so one index serves all of them.
+For a tip that is not on the branch, and wherever the file cannot be used, the same tables are
+filled in memory. Every answer is a function of the history alone.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from yolo_fs.system.files import Content, read
 from yolo_fs.workspace import INDEX_LAYOUT, open_index
 
 _NEAR = 300
-"""First parents that are followed one by one to where the branch forked, before git is asked."""
+"""First parents that are followed one by one to the fork, before git is asked."""
 _FILE_AGAIN_S = 5.0
-"""How long a process does without a file that could not be used."""
+"""Time before a file that could not be used is tried again, seconds."""
 _SHALLOW_BYTES = 64 * 1024 * 1024
 _WHOLE = 1 << 62
-"""A position that no commit is beyond. Queries compare `+position`: as a mere condition, for which
-no index is used.
+"""A position beyond every commit's.
+Queries compare `+position`, so that no index is used for this condition.
 """
 UNDONE = "undone"
 """Kind of what a revert names."""
@@ -51,26 +51,26 @@ _COMMIT = (
 
 
 class IndexedCommit(NamedTuple):
-    """One commit, as far as anybody asks for it."""
+    """One commit as stored in the index."""
 
     oid: str
     at_s: int
     """Committer time, seconds since the epoch."""
     height: int
-    """Length of the longest way to a root: a descendant's is greater, whatever the clocks said."""
+    """Length of the longest path to a root: greater for a descendant, whatever the clocks said."""
     is_ours: bool
     """Whether a coordinator made it."""
     subject: str
     changes: tuple[tuple[str, str], ...]
     """(status letter, path) of each path that differs from the first parent."""
     warnings: int = 0
-    """How many warnings its artifact had, as a coordinator found."""
+    """Number of warnings about its artifact, as recorded by a coordinator."""
     position: int = NOWHERE
     """Its place on the first-parent line of the branch, or that of the merge that brought it."""
 
     @property
     def paths(self) -> frozenset[str]:
-        """What it changed."""
+        """The paths that it changed."""
         return frozenset(path for _, path in self.changes)
 
 
@@ -87,17 +87,17 @@ NO_CHANGE = PathChange("", 0, 0, NOWHERE)
 
 
 class HistoryIndex:
-    """What the commits up to one tip say."""
+    """Answers questions about the commits up to one tip."""
 
     def __init__(self, repository: Repository):
         self._repository = repository
         self._file: Database | None = None
         self._memory: Database | None = None
         self._answering: Database | None = None
-        """That of the two which knows the tip."""
+        """The one of the two that contains the tip."""
         self._file_again_s = 0.0
         self.reading = object()
-        """Another one whenever history was rewritten."""
+        """Replaced whenever history was rewritten."""
         self._tip = ""
         self._at = _WHOLE
         """Position of the tip."""
@@ -106,7 +106,7 @@ class HistoryIndex:
         self._others: tuple[str, ...] = ()
         """The tips that `read_beyond` has read up to."""
         self._last: dict[str, PathChange] = {}
-        """Path → its last change up to the tip, where somebody has asked."""
+        """Path → its last change up to the tip, as far as it was queried."""
         repository.ends_with_it(self)
 
     @property
@@ -115,9 +115,7 @@ class HistoryIndex:
         return self._tip
 
     def take_over(self, kept: HistoryIndex) -> bool:
-        """Begin with what another index of the same repository has read, and return whether that
-        can be done.
-        """
+        """Start with what another index of this repository has read; return whether it worked."""
         if kept._answering is None or kept._answering is not kept._file:
             return False
         self.reading, self._tip, self._at = kept.reading, kept._tip, kept._at
@@ -127,7 +125,7 @@ class HistoryIndex:
     # --- reading ---
 
     def read_up_to(self, tip: str) -> None:
-        """Take in what is new up to `tip`, and answer for it from now on.
+        """Index the commits up to `tip`, and answer for that tip from now on.
 
         Raises:
             YoloError: git cannot tell the history.
@@ -139,7 +137,7 @@ class HistoryIndex:
     def _read_up_to(self, tip: str) -> None:
         before, at = self._tip, self._at
         self._tip, self._answering = "", None
-        for database in filter(None, (self._opened_file(), self._memory)):
+        for database in filter(None, (self._open_file(), self._memory)):
             database.end()
             database.begin()
             place = self._place_of(database, tip)
@@ -147,7 +145,7 @@ class HistoryIndex:
                 break
             database.end()
         else:
-            database, place = self._extended(tip)
+            database, place = self._extend_to(tip)
             database.begin()
         goes_on = bool(before) and place >= at and self._place_of(database, before) == at
         self._answering, self._tip, self._at = database, tip, place
@@ -158,14 +156,14 @@ class HistoryIndex:
             self.reading = object() if before else self.reading
             return
         changed = database.rows("select changes from commits where position > ?", at)
-        for path in (path for told in changed for _, path in _changes_in(told[0])):
+        for path in (path for row in changed for _, path in _changes_in(row[0])):
             self._last.pop(path, None)
 
     def read_beyond(self, tip: str, others: Sequence[str], *, goes_on: bool) -> None:
-        """Take in what other tips have and `tip` has not; positions tell nothing of it.
+        """Index the commits of other tips that `tip` lacks; their positions have no meaning.
 
-        `goes_on`: `tip` has all that it had at the last call, so only what is new is read, unless
-        one of the others was rewritten. What `tip` has got meanwhile stays.
+        `goes_on`: `tip` has all that it had at the last call, so only new commits are read, unless
+        one of the others was rewritten. Commits that `tip` has got meanwhile stay.
         """
         known = self._others if goes_on else ()
         if not all(self._repository.commits_exist(known).values()):
@@ -186,18 +184,18 @@ class HistoryIndex:
         self._last, self._others = {}, tuple(others)
 
     def keep(self) -> None:
-        """Let others change what this process no longer asks for: what was read is kept already."""
+        """End the read transaction, so that others may write; what was read is stored already."""
         for database in filter(None, (self._file, self._memory)):
             database.end()
 
     def rest(self) -> None:
-        """Leave the index as the next process wants to find it: for one that lives long."""
+        """Tidy the index up for the next process; used by a process that lives long."""
         self.keep()
         if self._file is not None:
             self._file.tidy()
 
     def close(self) -> None:
-        """End what is open."""
+        """Close the databases."""
         for database in filter(None, (self._file, self._memory)):
             database.close()
         self._file = self._memory = self._answering = None
@@ -205,18 +203,20 @@ class HistoryIndex:
     # --- questions ---
 
     def position_of(self, commit: str) -> int:
-        """Return the place of a commit on the first-parent line of the branch, or that of the merge
-        that brought it: what came later has a greater one. -1 for what the branch does not have.
+        """Return the position of a commit; later commits have a greater one. -1 if it is unknown.
+
+        It is the place on the first-parent line of the branch, or that of the merge that brought
+        the commit.
         """
-        found = self._rows("select position from commits where oid = ? and +position <= ?", commit)
-        return int(found[0][0]) if found else NOWHERE
+        rows = self._rows("select position from commits where oid = ? and +position <= ?", commit)
+        return int(rows[0][0]) if rows else NOWHERE
 
     def commit(self, name: str) -> SourceCommit | None:
-        """Return the one commit of this history that an abbreviated hash names, or None."""
+        """Return the commit of this history with an abbreviated hash; None unless it is unique."""
         if not name or not set(name) <= set("0123456789abcdef"):
             return None
-        asked = f"select {_COMMIT} where c.oid >= ? and c.oid < ? and +c.position <= ? limit 2"
-        named = self._commits(asked, name, name + "g")
+        query = f"select {_COMMIT} where c.oid >= ? and c.oid < ? and +c.position <= ? limit 2"
+        named = self._commits(query, name, name + "g")
         if len(named) != 1:
             return None
         (only,) = named
@@ -225,32 +225,30 @@ class HistoryIndex:
 
     def at_s(self, oid: str) -> int:
         """Return when a commit of this history was made, seconds since the epoch; 0 for another."""
-        found = self._rows("select at_s from commits where oid = ? and +position <= ?", oid)
-        return int(found[0][0]) if found else 0
+        rows = self._rows("select at_s from commits where oid = ? and +position <= ?", oid)
+        return int(rows[0][0]) if rows else 0
 
     def height(self, oid: str) -> int:
-        """Return how far from a root a commit is: what came after it is higher; 0 for none."""
-        found = self._rows("select height from commits where oid = ? and +position <= ?", oid)
-        return int(found[0][0]) if found else 0
+        """Return a commit's longest distance to a root, greater for later commits; 0 if unknown."""
+        rows = self._rows("select height from commits where oid = ? and +position <= ?", oid)
+        return int(rows[0][0]) if rows else 0
 
     def last_change(self, path: str) -> PathChange:
-        """Return the last commit that changed a path below the planning root; an empty one without
-        any.
-        """
+        """Return the last commit that changed a path below the planning root; empty if none did."""
         if path not in self._last:
-            asked = (
+            query = (
                 "select c.oid, c.at_s, c.height, c.position from changes h"
                 " join paths p on p.id = h.path join commits c on c.row = h.row"
                 " where p.path = ? and +c.position <= ?"
                 " order by h.height desc, h.at_s desc, c.oid desc limit 1"
             )
-            found = self._rows(asked, _bytes(path))
-            self._last[path] = PathChange(*found[0]) if found else NO_CHANGE
+            rows = self._rows(query, _bytes(path))
+            self._last[path] = PathChange(*rows[0]) if rows else NO_CHANGE
         return self._last[path]
 
     def of_task(self, task: str) -> str:
-        """Return the last commit whose subject names a task, `NN-MM/Tk`; nothing when none does."""
-        return self._last_named("task", task)
+        """Return the last commit whose subject names a task, `NN-MM/Tk`; empty if there is none."""
+        return self._find_last_named("task", task)
 
     def has_undone(self) -> bool:
         """Return whether anything was reverted at all."""
@@ -271,89 +269,88 @@ class HistoryIndex:
 
     def of_task_touching(self, task: str, files: Set[str]) -> str:
         """Return the last commit that names a task and touches a file, or what lies below one."""
-        asked = (
+        query = (
             f"select {_COMMIT} join named n on n.row = c.row"
             " where n.kind in ('task', 'undone') and n.key = ? and +c.position <= ?"
             " order by n.height desc, n.at_s desc, c.oid desc"
         )
-        named = self._commits(asked, task)
-        last = next((one for one in named if touches(files, one.paths)), None)
+        named = self._commits(query, task)
+        last = next((commit for commit in named if touches(files, commit.paths)), None)
         return last.oid if last and not undone_by(last.subject)[1] else ""
 
     def tasks_done(self) -> frozenset[str]:
         """Return the tasks, `NN-MM/Tk`, that a subject names."""
-        asked = (
+        query = (
             "select n.key, n.kind from named n join commits c on c.row = n.row"
             " where n.kind in ('task', 'undone') and +c.position <= ?"
             " order by n.height, n.at_s, c.oid"
         )
-        return frozenset(key for key, kind in dict(self._rows(asked)).items() if kind == "task")
+        return frozenset(key for key, kind in dict(self._rows(query)).items() if kind == "task")
 
     def of_words(self, plan: str, words: str) -> str:
-        """Return the last source commit of a plan that says just these words; empty without one."""
+        """Return the last source commit of a plan with exactly these words; empty without one."""
         wanted = alike(words)
-        return self._last_named("work", plan, wanted) if wanted else ""
+        return self._find_last_named("work", plan, wanted) if wanted else ""
 
     def steps_said(self) -> dict[str, str]:
-        """Return `NN step` → the last commit whose subject says that it records that step."""
-        asked = (
+        """Return `NN step` → the last commit whose subject records that step."""
+        query = (
             "select n.key, c.oid from named n join commits c on c.row = n.row"
             " where n.kind = 'step' and +c.position <= ? order by n.height, n.at_s, c.oid"
         )
-        return dict(self._rows(asked))
+        return dict(self._rows(query))
 
     def sign_off_of(self, phase: int) -> str:
         """Return the commit that recorded the sign-off of a phase; nothing when there is none."""
-        return self._last_named("signoff", str(phase))
+        return self._find_last_named("signoff", str(phase))
 
     def past_of(self, path: str, after: PathChange = NO_CHANGE) -> list[PathChange]:
-        """Return the commits that changed a path below the planning root, oldest first. `after`:
-        only later ones than this.
+        """Return the commits that changed a path below the planning root, oldest first.
+
+        `after`: only later ones than this.
         """
-        asked = (
+        query = (
             "select c.oid, c.at_s, c.height, c.position from changes h"
             " join paths p on p.id = h.path join commits c on c.row = h.row"
             " where p.path = ? and (h.height, h.at_s, c.oid) > (?, ?, ?) and +c.position <= ?"
             " order by h.height, h.at_s, c.oid"
         )
         values = _bytes(path), after.height, after.at_s, after.oid
-        return [PathChange(*row) for row in self._rows(asked, *values)]
+        return [PathChange(*row) for row in self._rows(query, *values)]
 
     def mark_of(self, path: str) -> tuple[str, int]:
-        """Return what is another value whenever `past_of` may say something else: the last change,
-        and how many there are.
-        """
+        """Return a value that changes whenever `past_of` may: the last change, and the count."""
         last = self.last_change(path)
         if self._is_last:
-            found = self._rows("select count from paths where path = ? and ? >= 0", _bytes(path))
+            rows = self._rows("select count from paths where path = ? and ? >= 0", _bytes(path))
         else:
-            asked = (
+            query = (
                 "select count(*) from changes h join paths p on p.id = h.path"
                 " join commits c on c.row = h.row where p.path = ? and +c.position <= ?"
             )
-            found = self._rows(asked, _bytes(path))
-        return last.oid, found[0][0] if found else 0
+            rows = self._rows(query, _bytes(path))
+        return last.oid, rows[0][0] if rows else 0
 
     def work_on(self, plan: str) -> tuple[IndexedCommit, ...]:
         """Return the commits whose scope names a plan, oldest first."""
-        asked = (
+        query = (
             f"select {_COMMIT} join named n on n.row = c.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
             " order by c.height, c.at_s, c.oid"
         )
-        return tuple(self._commits(asked, plan))
+        return tuple(self._commits(query, plan))
 
     def mark_of_work(self, plan: str) -> object:
-        """Return what is another value whenever `work_on` may say something else."""
-        asked = (
+        """Return a value that changes whenever `work_on` may."""
+        query = (
             "select count(*), max(c.position), max(c.height) from named n"
             " join commits c on c.row = n.row"
             " where n.kind = 'work' and n.key = ? and +c.position <= ?"
         )
-        return self.reading, tuple(self._rows(asked, plan))
+        return self.reading, tuple(self._rows(query, plan))
 
     def last_of_ours(self, count: int) -> tuple[IndexedCommit, ...]:
-        """Return the latest coordination commits, newest first; `count`: so many at most."""
+        """Return the latest `count` coordination commits at most, newest first."""
         return self._newest("c.ours", count)
 
     def last_of_source(self, count: int) -> tuple[IndexedCommit, ...]:
@@ -365,29 +362,30 @@ class HistoryIndex:
         return self._newest("1", count)
 
     def _newest(self, condition: str, count: int) -> tuple[IndexedCommit, ...]:
-        asked = (
+        query = (
             f"select {_COMMIT} where {condition} and +c.position <= ?"
             f" order by c.height desc, c.at_s desc, c.oid desc limit {count:d}"
         )
-        return tuple(self._commits(asked))
+        return tuple(self._commits(query))
 
     def touches(self, folder: str) -> dict[str, list[PathChange]]:
-        """Return path → each coordination commit that changed what lies in a folder, oldest first.
-        A path whose last change somebody else committed has that commit as well.
+        """Return path → each coordination commit that changed it in a folder, oldest first.
+
+        If somebody else made the last change of a path, that commit is included.
         """
-        asked = (
+        query = (
             "select p.path, c.ours, c.oid, c.at_s, c.height, c.position"
             " from paths p join changes h on h.path = p.id join commits c on c.row = h.row"
             " where p.path >= ? and p.path < ? and +c.position <= ?"
             " order by p.path, h.height, h.at_s, c.oid"
         )
-        found: dict[str, list[PathChange]] = {}
+        by_path: dict[str, list[PathChange]] = {}
         below = _bytes(f"{folder}/"), _bytes(f"{folder}0")
-        for name, changes in groupby(self._rows(asked, *below), key=itemgetter(0)):
+        for name, changes in groupby(self._rows(query, *below), key=itemgetter(0)):
             every = list(changes)
             counted = [row for row in every[:-1] if row[1]] + every[-1:]
-            found[_text(name)] = [PathChange(*row[2:]) for row in counted]
-        return found
+            by_path[_text(name)] = [PathChange(*row[2:]) for row in counted]
+        return by_path
 
     def of_others_in(self, folder: str) -> tuple[IndexedCommit, ...]:
         """Return the commits that no coordinator made and that changed what lies in a folder below
@@ -402,16 +400,16 @@ class HistoryIndex:
         return tuple(self._commits(asked, _bytes(f"{folder}/"), _bytes(f"{folder}0")))
 
     def warnings(self) -> dict[str, int]:
-        """Return the artifacts whose last version had warnings, and how many."""
-        told = self._rows("select changes from commits where warnings > 0 and +position <= ?")
-        paths = {path for (changes,) in told for _, path in _changes_in(changes)}
-        asked = "select warnings from commits where oid = ? and +position <= ?"
-        found = {path: self._rows(asked, self.last_change(path).oid) for path in sorted(paths)}
-        return {path: rows[0][0] for path, rows in found.items() if rows and rows[0][0]}
+        """Return the artifacts whose last version had warnings, each with their number."""
+        changed = self._rows("select changes from commits where warnings > 0 and +position <= ?")
+        paths = {path for (changes,) in changed for _, path in _changes_in(changes)}
+        query = "select warnings from commits where oid = ? and +position <= ?"
+        counts = {path: self._rows(query, self.last_change(path).oid) for path in sorted(paths)}
+        return {path: rows[0][0] for path, rows in counts.items() if rows and rows[0][0]}
 
-    def _last_named(self, kind: str, key: str, words: str = "") -> str:
-        found = self._last_of((kind, UNDONE), key, words)
-        return found[1] if found and found[0] == kind else ""
+    def _find_last_named(self, kind: str, key: str, words: str = "") -> str:
+        rows = self._last_of((kind, UNDONE), key, words)
+        return rows[1] if rows and rows[0] == kind else ""
 
     def _last_of(self, kinds: tuple[str, str], key: str, words: str) -> tuple[str, str] | None:
         asked = (
@@ -424,15 +422,22 @@ class HistoryIndex:
     def _commits(self, query: str, *values: object) -> list[IndexedCommit]:
         return [
             IndexedCommit(
-                oid, at_s, height, bool(ours), _text(subject), _changes_in(told), warnings, position
+                oid,
+                at_s,
+                height,
+                bool(ours),
+                _text(subject),
+                _changes_in(changes),
+                warnings,
+                position,
             )
-            for oid, at_s, height, ours, subject, told, warnings, position in self._rows(
+            for oid, at_s, height, ours, subject, changes, warnings, position in self._rows(
                 query, *values
             )
         ]
 
     def _rows(self, query: str, *values: object) -> list[Any]:
-        """Return what a query finds whose last value is the position of the tip."""
+        """Return the rows of a query whose last parameter is the position of the tip."""
         if not self._tip and not self._others:
             return []
 
@@ -446,7 +451,7 @@ class HistoryIndex:
         return answer
 
     def _resume(self) -> None:
-        """Answer from the moment of the tip again, whatever others have written meanwhile."""
+        """Return to the state as of the tip, whatever others have written meanwhile."""
         database = self._answering
         if database is not None and database.is_reading and database is not self._file:
             return
@@ -459,7 +464,7 @@ class HistoryIndex:
         self._read_up_to(self._tip)
 
     def _retried(self, ask: Callable[[], Any]) -> Any:
-        """Return an answer; where the file fails, that of the same tables in memory."""
+        """Return an answer; if the file fails, from the same tables in memory."""
         try:
             return ask()
         except DatabaseError as error:
@@ -473,7 +478,7 @@ class HistoryIndex:
     # --- what artifacts say ---
 
     def kept_artifacts(self) -> list[tuple[bytes, str, int, str]]:
-        """Return what an earlier process has left: path, basis, whether it is valid, its lines."""
+        """Return rows stored by an earlier process: path, basis, validity, lines."""
         try:
             return self._file.rows("select * from artifacts") if self._file else []
         except DatabaseError as error:
@@ -481,10 +486,11 @@ class HistoryIndex:
             return []
 
     def keep_artifacts(
-        self, told: list[tuple[bytes, str, bool, str]], present: Iterable[bytes]
+        self, rows: list[tuple[bytes, str, bool, str]], present: Iterable[bytes]
     ) -> bool:
-        """Leave such rows to the next process, and return whether that could be done. `present`:
-        the paths of all that is known; what is kept of others goes.
+        """Store such rows for the next process; return whether that worked.
+
+        `present`: the paths of all known artifacts; rows of others are deleted.
         """
         if self._file is None or not self._file.is_current:
             return False
@@ -493,7 +499,7 @@ class HistoryIndex:
                 known = {path for (path,) in self._file.rows("select path from artifacts")}
                 gone = [(path,) for path in known.difference(present)]
                 self._file.many("delete from artifacts where path = ?", gone)
-                self._file.many("insert or replace into artifacts values (?, ?, ?, ?)", told)
+                self._file.many("insert or replace into artifacts values (?, ?, ?, ?)", rows)
         except DatabaseError as error:
             self._leave_file(error)
             return False
@@ -511,7 +517,7 @@ class HistoryIndex:
         self._file = None
         self._file_again_s = time.monotonic() + _FILE_AGAIN_S if error is not None else 0.0
 
-    def _opened_file(self) -> Database | None:
+    def _open_file(self) -> Database | None:
         if self._file is not None and not self._file.is_current:
             self._leave_file()
         if self._file is None and time.monotonic() >= self._file_again_s:
@@ -524,22 +530,22 @@ class HistoryIndex:
         """Return the position of a commit of the first-parent line; None for any other, and where
         a shallow or partial clone has got more.
         """
-        asked = (
+        query = (
             "select position from commits c where oid = ? and height ="
             " (select max(height) from commits d where d.position = c.position)"
         )
-        found = database.rows(asked, oid)
-        if not found or database.rows("select value from meta where key = 'end'") != [
+        rows = database.rows(query, oid)
+        if not rows or database.rows("select value from meta where key = 'end'") != [
             (self._cut_off(),)
         ]:
             return None
         lacking = database.rows("select value from meta where key = 'lacks'")
         if lacking and has_trees(self._repository, lacking[0][0]):
             return None  # what a partial clone lacked has come
-        return int(found[0][0])
+        return int(rows[0][0])
 
-    def _extended(self, tip: str) -> tuple[Database, int]:
-        """Return the tables that know a tip, once what is new was entered, and its position."""
+    def _extend_to(self, tip: str) -> tuple[Database, int]:
+        """Return the tables that contain a tip, after indexing what is new, and its position."""
         if self._file is not None and tip == self._repository.head().tip:
             return self._file, self._extend(self._file, tip)
         if self._memory is None:
@@ -552,7 +558,7 @@ class HistoryIndex:
             place = self._place_of(database, tip)
             if place is not None:  # another process was quicker
                 return place
-            fork, at = self._fork(database, tip)
+            fork, at = self._find_fork(database, tip)
             end = self._cut_off()
             writer = _Writer(database, at)
             writer.cut(at)
@@ -568,8 +574,11 @@ class HistoryIndex:
                 database.rows("insert or ignore into meta values ('lacks', ?)", writer.lacks)
             return writer.position_of(tip)
 
-    def _fork(self, database: Database, tip: str) -> tuple[str, int]:
-        """Return where the first-parent line of a tip leaves that of the tables; none for all."""
+    def _find_fork(self, database: Database, tip: str) -> tuple[str, int]:
+        """Return commit and position where the first-parent line of a tip leaves the tables.
+
+        They are an empty string and `NOWHERE` if no commit is shared.
+        """
         if not database.rows("select 1 from commits limit 1"):
             return "", NOWHERE
         oid = tip
@@ -586,30 +595,30 @@ class HistoryIndex:
         return "", NOWHERE
 
     def _cut_off(self) -> str:
-        """Return where a shallow clone ends; empty for a whole one."""
-        found = read(self._repository.common_dir, "shallow", _SHALLOW_BYTES)
-        return found.data.decode("utf-8", "replace") if isinstance(found, Content) else ""
+        """Return where a shallow clone ends; empty for a full one."""
+        content = read(self._repository.common_dir, "shallow", _SHALLOW_BYTES)
+        return content.data.decode("utf-8", "replace") if isinstance(content, Content) else ""
 
 
 class _Writer:
-    """Enters commits, parents first."""
+    """Inserts commits, parents first."""
 
     def __init__(self, database: Database, after: int | None):
-        """`after`: position of the commit that they come after; None for what has no position."""
+        """`after`: position of the commit before them; None for commits without a position."""
         self._database = database
         self._after = after
         ((most,),) = database.rows("select coalesce(max(row), 0) from commits")
         self._first = self._row = int(most) + 1
         self._before: tuple[str, int, int] = ("", 0, 0)
-        """Name, row and height of the commit that was entered last."""
+        """Id, row and height of the commit that was inserted last."""
         self._odd: dict[int, tuple[int, ...]] = {}
-        """Row → rows of its parents, unless the only one is the commit entered before."""
+        """Row → rows of its parents, unless the only one is the commit inserted before."""
         self._paths: dict[str, int] = {}
         self.lacks = ""
         """The first commit whose changes this clone cannot tell."""
 
     def cut(self, at: int) -> None:
-        """Take out the commits beyond a position: the branch has left them."""
+        """Delete the commits beyond a position: the branch has left them."""
         ask = self._database.rows
         if not ask("select 1 from commits where position > ? limit 1", at):
             return
@@ -626,15 +635,15 @@ class _Writer:
         self._first = self._row = int(most) + 1
 
     def take(self, commits: Iterable[LoggedCommit]) -> None:
-        """Enter commits. One that is there already is left as it is."""
+        """Insert commits. Existing ones stay as they are."""
         for commit in commits:
             self._take(commit)
 
     def place(self, tip: str) -> None:
-        """Give each commit its position, where it was not one line that was entered."""
+        """Compute the position of each commit, unless the inserted ones form one line."""
         if not self._odd or self._after is None:
             return
-        line, row = [], self._entered(tip)[0]
+        line, row = [], self._row_and_height_of(tip)[0]
         while row >= self._first:
             line.append(row)
             row = next(iter(self._parents(row)), 0)
@@ -650,33 +659,35 @@ class _Writer:
         self._database.many("update commits set position = ? where row = ?", moved)
 
     def position_of(self, oid: str) -> int:
-        """Return the position of a commit that was entered."""
+        """Return the position of an inserted commit."""
         ((position,),) = self._database.rows("select position from commits where oid = ?", oid)
         return int(position)
 
     def _parents(self, row: int) -> tuple[int, ...]:
         return self._odd.get(row, (row - 1,))
 
-    def _entered(self, oid: str) -> tuple[int, int]:
-        """Return row and height of a commit; zeros for one that is not there."""
+    def _row_and_height_of(self, oid: str) -> tuple[int, int]:
+        """Return row and height of a commit; zeros if it is absent."""
         if oid == self._before[0]:
             return self._before[1:]
-        found = self._database.rows("select row, height from commits where oid = ?", oid)
-        return found[0] if found else (0, 0)
+        rows = self._database.rows("select row, height from commits where oid = ?", oid)
+        return rows[0] if rows else (0, 0)
 
     def _take(self, commit: LoggedCommit) -> None:
         ask, row = self._database.rows, self._row
         if not commit.is_known:
             self.lacks = self.lacks or commit.oid
-        if self._after is None and self._entered(commit.oid)[0]:
+        if self._after is None and self._row_and_height_of(commit.oid)[0]:
             return
-        parents = [self._entered(parent) for parent in commit.parents]
+        parents = [self._row_and_height_of(parent) for parent in commit.parents]
         if [parent for parent, _ in parents] != ([row - 1] if row > 1 else []):
             self._odd[row] = tuple(parent for parent, _ in parents)
         height = 1 + max((height for _, height in parents), default=0)
         position = NOWHERE if self._after is None else self._after + 1 + row - self._first
-        told = dict(commit.trailers).get(WARNINGS, "")
-        warnings = int(told) if commit.is_ours and told.isdecimal() and len(told) < 10 else 0
+        trailer = dict(commit.trailers).get(WARNINGS, "")
+        warnings = (
+            int(trailer) if commit.is_ours and trailer.isdecimal() and len(trailer) < 10 else 0
+        )
         changes = b"\0".join(_bytes(letter + path) for letter, path in commit.changes)
         ask(
             "insert into commits values (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -724,8 +735,8 @@ def _names_in(commit: LoggedCommit) -> Iterator[tuple[str, str, str]]:
 
 
 @lru_cache(maxsize=4096)
-def _changes_in(told: bytes) -> tuple[tuple[str, str], ...]:
-    return tuple((each[:1], each[1:]) for each in _text(told).split("\0")) if told else ()
+def _changes_in(changes: bytes) -> tuple[tuple[str, str], ...]:
+    return tuple((each[:1], each[1:]) for each in _text(changes).split("\0")) if changes else ()
 
 
 def _bytes(text: str) -> bytes:

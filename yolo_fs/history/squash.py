@@ -1,5 +1,6 @@
-"""A phase as one commit on a branch of its own, for a history that reviewers read. The branch that
-the phase was made on stays as it is.
+"""Squashes a phase into one commit on a branch of its own, for a history that reviewers read.
+
+The branch that the phase was made on stays as it is.
 """
 
 from __future__ import annotations
@@ -19,28 +20,28 @@ from yolo_fs.history.index import IndexedCommit
 from yolo_fs.history.team import Team
 
 _MOST = 100_000
-"""Commits of a branch that are looked through."""
+"""Commits of a branch that are searched at most."""
 _MOST_LISTED = 1_000
 """Commits that the message names: a commit of more than 4 MiB would be read by nobody."""
 _LONGEST_SUBJECT = 500
 
 
 class Squash(NamedTuple):
-    """What one commit stands for, or would."""
+    """A squash commit, planned or made."""
 
     branch: str
     """The new branch, without `refs/heads/`."""
     base: str
-    """The commit below it; empty where the phase began with the branch."""
+    """Its parent; empty where the phase began with the branch."""
     tip: str
-    """The commit whose tree it has."""
+    """The commit whose tree it takes."""
     message: str
     ours: int
-    """How many of its commits yolo-fs made."""
+    """Number of the phase's commits that yolo-fs made."""
     source: tuple[IndexedCommit, ...]
-    """The others of the phase, oldest first."""
+    """The other commits of the phase, oldest first."""
     others: tuple[IndexedCommit, ...]
-    """Commits in between that are not of the phase; the commit has their work too."""
+    """Commits in between that do not belong to the phase; their work is included, too."""
 
 
 def plan_squash(
@@ -58,12 +59,12 @@ def plan_squash(
     head, index = repository.head(), team.history_index
     tip = head.tip or ""
     walk = ("--first-parent", "--reverse", tip, "--", folder)
-    found = repository.git.text("rev-list", *walk).split() if tip else []
-    if not found:
+    oids = repository.git.text("rev-list", *walk).split() if tip else []
+    if not oids:
         message = f"the branch has nothing of phase {phase}"
         hint = "'yolo-fs phase list' shows the phases."
         raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
-    base = next(iter(repository.parents(found[0])), "")
+    base = next(iter(repository.parents(oids[0])), "")
     if base and not repository.commits_exist((base,))[base]:
         message = f"this clone ends within phase {phase}: the commit before it is not here"
         hint = "'git fetch --unshallow' brings it."
@@ -71,10 +72,10 @@ def plan_squash(
     within = f"{base}..{tip}" if base else tip
     wanted = set(repository.git.text("rev-list", within).split())
     index.read_up_to(tip)
-    commits = [one for one in reversed(index.last(_MOST)) if one.oid in wanted]
-    people = [one for one in commits if not one.is_ours]
-    source = tuple(one for one in people if _is_of(phase, one, folder))
-    others = tuple(one for one in people if one not in source)
+    commits = [commit for commit in reversed(index.last(_MOST)) if commit.oid in wanted]
+    people = [commit for commit in commits if not commit.is_ours]
+    source = tuple(commit for commit in people if _is_of(phase, commit, folder))
+    others = tuple(commit for commit in people if commit not in source)
     text = subject or f"feat({phase.number}): {phase.slug.replace('-', ' ')}"
     if not GRAMMAR.fullmatch(text):
         message, hint = f"{safe(text)!r} is no subject", f"Such as 'feat({phase.number}): login'."
@@ -84,7 +85,7 @@ def plan_squash(
 
 
 def make_squash(repository: Repository, planned: Squash) -> str:
-    """Make the commit and its branch, and return the commit. Nothing else is moved.
+    """Create the commit and its branch; return the commit. No other ref is moved.
 
     Raises:
         YoloError: STATE_CONFLICT when there is a branch of that name; NO_SPACE, STORAGE_FAILED,

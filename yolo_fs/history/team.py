@@ -1,4 +1,4 @@
-"""The facts of every phase and of its loops, gathered from one commit: of now, or of the past."""
+"""Collects the facts of every phase and of its loops as of one commit, present or past."""
 
 from __future__ import annotations
 
@@ -67,25 +67,25 @@ from yolo_fs.workspace import (
 )
 
 _ACTIVE_BYTES = 4096
-"""Of the file that names the milestone in force."""
+"""Bytes that are read of the file that names the active milestone."""
 _NONE = (None,)
 _NO_PLANS: frozenset[str] = frozenset()
 _NO_PATHS: frozenset[str] = frozenset()
 _MADE_FEW = 50
-"""Contents of the past that are looked for in the trees of their commits, one by one."""
+"""Up to so many past contents are looked up one by one in the trees of their commits."""
 _MADE_AT_ONCE = 2000
-"""Commits that one git is asked for; it takes 0.1 s."""
+"""Commits in one request to git, which takes 0.1 s."""
 _Derived = TypeVar("_Derived")
 _Asked = tuple[str | None, Switches, str, tuple[str, ...]]
-"""Commit, settings, where the phases in force live, and the branches of other clones."""
+"""Commit, settings, home of the current phases, and the branches of other clones."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Past:
-    """The versions of an artifact, as far as they were read."""
+    """The versions of an artifact that have been read."""
 
     mark: tuple[str, int]
-    """What `HistoryIndex.mark_of` said: the last change, and how many there are."""
+    """Value of `HistoryIndex.mark_of`: the last change, and how many there are."""
     last: PathChange
     blob: str
     versions: tuple[Version, ...]
@@ -94,54 +94,55 @@ class _Past:
 
 
 class Team:
-    """Gathers facts and folds them; keeps what it has read, for blobs and commits never change."""
+    """Collects facts and folds them; caches what it reads, as blobs and commits never change."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
         self._filed: dict[str, tuple[tuple[str, frozenset[str]], Filed]] = {}
-        """Path → what was read last, the blob and the plans that matter to it; and what it says."""
+        """Path → blob and relevant plans as of the last read, and the parsed artifact."""
         self._unkept: set[str] = set()
-        """Paths of which the next process finds something else."""
+        """Paths whose rows for the next process are outdated."""
         self._blobs: Mapping[str, str] = {}
         """Path → blob of the commit that was asked for last."""
         self._configs: dict[str | None, Config | None] = {}
-        """Blob → the configuration that it is."""
+        """Blob → the configuration in it."""
         self._phases: tuple[_Asked, tuple[Phase, ...]] | None = None
-        """What was asked last, and the answer."""
+        """The last question, and its answer."""
         self._pasts: dict[str, _Past] = {}
         self._doubled: frozenset[str] = frozenset()
         """Numbers that two phases have, as of the commit that was asked for last."""
         self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
-        """Plan → what tells whether it has other source commits by now, and those it had."""
+        """Plan → mark of its source commits, and these commits."""
         self._in_order: dict[PhaseId, object] = {}
         """Signed-off phase → of what it was found that no verdict in it came too early."""
         self._has_undone = False
         """Whether the branch has any revert."""
         self._made: dict[tuple[str, str], str | None] = {}
-        """Commit and path → the blob that it made of it, where many were asked for."""
+        """Commit and path → the resulting blob, where many were requested."""
         self._made_asked = 0
         self._derived: dict[str, tuple[object, Any]] = {}
-        """Name → what callers made of something, and of what."""
+        """Name → basis of a derived value, and the value."""
         self.history_index = HistoryIndex(repository)
         self._lines = HistoryIndex(repository)
-        """What the branches of the team's other clones have beyond the commit."""
+        """Index of what the branches of the team's other clones have beyond the commit."""
         self._lines_read: tuple[object, tuple[str, ...]] = (None, ())
         for kept in _HELD:
             self._take_over(kept)
 
     def hold(self) -> None:
-        """Let later teams of this process, and of its forks, begin with what this one knows."""
+        """Let later teams of this process, and of its forks, start with the data of this one."""
         _HELD[:] = [self]
 
     def _take_over(self, kept: Team) -> None:
-        """Begin with what another has read of the same work tree, by the same settings."""
+        """Start with the data of another team of the same work tree and settings."""
         theirs, ours = (
             (each._repository.root, each._repository.common_dir, each._settings)
             for each in (kept, self)
         )
         if theirs == ours and self.history_index.take_over(kept.history_index):
-            # Each entry tells what it holds for, so that both may use, and add to, the same.
+            # Each entry says what it is valid for, so both teams may share and extend the same
+            # mappings.
             self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
             self._derived, self._phases = kept._derived, kept._phases
             self._works, self._in_order = kept._works, kept._in_order
@@ -149,52 +150,52 @@ class Team:
                 self._lines_read = kept._lines_read
 
     def keep(self) -> None:
-        """Leave what artifacts say to the next process."""
-        told = []
+        """Store the parsed artifacts for the next process."""
+        rows = []
         for path in self._unkept:
             (blob, plans), filed = self._filed[path]
             lines = json.dumps(filed.lines, separators=(",", ":"))
-            told.append((os.fsencode(path), self._basis(blob, plans), filed.valid, lines))
-        if told and self.history_index.keep_artifacts(told, map(os.fsencode, self._filed)):
+            rows.append((os.fsencode(path), self._make_cache_key(blob, plans), filed.valid, lines))
+        if rows and self.history_index.keep_artifacts(rows, map(os.fsencode, self._filed)):
             self._unkept = set()
         self.history_index.keep()
 
     def _recall(self, wanted: Mapping[str, tuple[str, frozenset[str]]]) -> None:
-        """Take what an earlier process has left of these contents."""
+        """Load the parsed artifacts that an earlier process has stored for these contents."""
         for name, basis, valid, lines in self.history_index.kept_artifacts():
             path = os.fsdecode(name)
             place = classify(path)
-            if place and path in wanted and basis == self._basis(*wanted[path]):
+            if place and path in wanted and basis == self._make_cache_key(*wanted[path]):
                 filed = Filed(place, tuple(json.loads(lines)), valid=bool(valid))
                 self._filed[path] = wanted[path], filed
 
-    def _basis(self, blob: str, plans: frozenset[str]) -> str:
-        """Return what the meaning of an artifact depends on."""
+    def _make_cache_key(self, blob: str, plans: frozenset[str]) -> str:
+        """Return the cache key of an artifact: everything that changes how it is read."""
         mode, limits = self._settings.mode, self._settings.limits
         return f"{code_stamp()} {blob} {sorted(plans)} {mode.legacy} {limits}"
 
     def phases(self, commit: str | None, switches: Switches | None = None) -> tuple[Phase, ...]:
-        """Return the phases as of a commit; the same facts are not folded again."""
+        """Return the phases as of a commit; unchanged facts are not folded again."""
         chosen = switches or Switches(self._settings.config)
-        asked = self._asked(commit, chosen)
+        question = self._asked(commit, chosen)
         before, known = self._phases or (None, ())
-        if before != asked:
-            # The same settings are the same object, so that comparing facts costs little.
+        if before != question:
+            # Equal settings become the same object, so that comparing facts is cheap.
             chosen = before[1] if before and before[1] == chosen else chosen
             by_id = {phase.id: phase for phase in known}
-            asked = (commit, chosen, *asked[2:])
-            found = self._facts(asked)
-            known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in found)
-            self._phases = asked, known
+            question = (commit, chosen, *question[2:])
+            all_facts = self._facts(question)
+            known = tuple(_folded(facts, by_id.get(facts.phase)) for facts in all_facts)
+            self._phases = question, known
         return known
 
     def derive(self, phase: Phase, name: str, make: Callable[[], _Derived]) -> _Derived:
-        """Return what `make` says of a phase and its loops, anew once one may have changed."""
+        """Return `make()` for a phase and its loops, cached until one of them may have changed."""
         mark = tuple(self.history_index.mark_of_work(str(plan.id)) for plan in phase.facts.plans)
         return self.derive_from((phase, mark), f"{phase.id} {name}", make)
 
     def derive_from(self, basis: object, name: str, make: Callable[[], _Derived]) -> _Derived:
-        """Return what `make` says of a basis, anew once that is another."""
+        """Return `make()` for a basis, cached until the basis changes."""
         kept = self._derived.get(name)
         if kept is None or kept[0] != basis:
             kept = self._derived[name] = basis, make()
@@ -211,30 +212,30 @@ class Team:
         return self._facts(self._asked(commit, switches or Switches(self._settings.config)))
 
     def _asked(self, commit: str | None, switches: Switches) -> _Asked:
-        return commit, switches, self._home_at(commit), self._line_tips()
+        return commit, switches, self._home_at(commit), self._list_line_tips()
 
-    def _facts(self, asked: _Asked) -> tuple[PhaseFacts, ...]:
-        commit, chosen, home, lines = asked
+    def _facts(self, question: _Asked) -> tuple[PhaseFacts, ...]:
+        commit, chosen, home, lines = question
         if commit is None:
             return ()
         self.history_index.read_up_to(commit)
         self._read_lines(commit, lines)
         self._has_undone = self.history_index.has_undone()
-        # The index knows a history whose trees are lost: who begins looks at them.
+        # The index may know a history whose trees are lost, so the first read checks them.
         begins = self._phases is None
         files = self._repository.files_at(commit, PLANNING_ROOT, anew=begins)
         files = in_force(files, home)
         self._blobs = files
         self._forget_made()
         present = list(self._file(files))
-        shared = [one for one in present if one.place.phase is None]
+        shared = [artifact for artifact in present if artifact.place.phase is None]
         of_phase: dict[PhaseId, list[Filed]] = {}
-        for one in present:
-            if one.place.phase:
-                of_phase.setdefault(one.place.phase, list(shared)).append(one)
+        for artifact in present:
+            if artifact.place.phase:
+                of_phase.setdefault(artifact.place.phase, list(shared)).append(artifact)
         self._doubled = frozenset(twice_numbered(of_phase))
-        done = _plans_done(present)
-        handed = [one for one in present if one.place.artifact.kind == PHASE_HANDOFF]
+        done = _read_plan_completion(present)
+        handed = [artifact for artifact in present if artifact.place.artifact.kind == PHASE_HANDOFF]
         at_s = self.history_index.at_s(commit)
         return tuple(
             replace(
@@ -248,21 +249,23 @@ class Team:
         )
 
     def tasks_done(self, commit: str | None) -> frozenset[str]:
-        """Return the tasks, `NN-MM/Tk`, that a commit names; none of a number that two phases have,
-        where one commit may mean either.
+        """Return the tasks, `NN-MM/Tk`, that commits name, as of a commit.
+
+        A task is left out if two phases have its number, since a commit may mean either.
         """
         self.facts(commit)
         done = self.history_index.tasks_done()
         return frozenset(task for task in done if task.partition("-")[0] not in self._doubled)
 
     def steps_said(self) -> dict[str, str]:
-        """Return `NN step` → the last commit whose subject says that it records that step; nothing
-        of a number that two phases have.
-        """
-        said = self.history_index.steps_said().items()
-        return {key: oid for key, oid in said if key.partition(" ")[0] not in self._doubled}
+        """Return `NN step` → the last commit whose subject records that step.
 
-    def _line_tips(self) -> tuple[str, ...]:
+        A number that two phases have is left out.
+        """
+        steps = self.history_index.steps_said().items()
+        return {key: oid for key, oid in steps if key.partition(" ")[0] not in self._doubled}
+
+    def _list_line_tips(self) -> tuple[str, ...]:
         known = self._repository.refs_below(LINES) | self._repository.refs_below(BESIDE)
         return tuple(sorted(set(known.values())))
 
@@ -273,8 +276,10 @@ class Team:
             self._lines_read = wanted
 
     def _home_at(self, commit: str | None) -> str:
-        """Return where the phases in force live. Of the tip the work tree tells, for nobody
-        commits `ACTIVE` on purpose; of the past, what was committed.
+        """Return the home of the current phases.
+
+        For the tip, the work tree decides, since nobody commits `ACTIVE` on purpose; for the past,
+        what was committed.
         """
         if commit is None or commit == self._repository.head().tip:
             return planning_home(self._repository.root)
@@ -285,21 +290,21 @@ class Team:
         return named if named and self._repository.trees.find(tree, named) else PLANNING_ROOT
 
     def config_at(self, commit: str | None) -> Config | None:
-        """Return the configuration of a commit: who worked then is no matter of who works now."""
+        """Return the configuration of a commit: the past does not depend on today's departments."""
         blob = self._repository.blob_at(commit, CONFIG)
         objects, most_bytes = self._repository.objects, Limits().max_file_bytes
-        found = objects.read(blob, most_bytes) if blob and blob not in self._configs else None
-        if blob and found:
+        git_object = objects.read(blob, most_bytes) if blob and blob not in self._configs else None
+        if blob and git_object:
             self._configs[blob] = None
             with suppress(YoloError):
-                self._configs[blob] = config_in(found.body, self._repository.root, "committed")
+                self._configs[blob] = config_in(git_object.body, self._repository.root, "committed")
         return self._configs.get(blob)
 
     def past_of(self, path: str) -> Sequence[Version]:
-        """Return the versions that an artifact of a kind with rounds had up to the commit asked for
-        last, oldest first.
+        """Return the versions of an artifact with rounds, oldest first.
 
-        A merge that only brings a version in from elsewhere makes none.
+        They reach up to the commit that was requested last. A merge that only brings a version in
+        from elsewhere makes none.
         """
         known = self._pasts.get(path)
         if known is None or known.mark != self.history_index.mark_of(path):
@@ -316,19 +321,21 @@ class Team:
         place = classify(path)
         if place is None:
             return dict.fromkeys(blobs, ())
-        asked, now = self._filed.get(path, (None, None))
+        basis, now = self._filed.get(path, (None, None))
         plans = self._plans_beside(place)
-        filed = {blob: now for blob in blobs if now and asked == (blob, plans)}
+        filed = {blob: now for blob in blobs if now and basis == (blob, plans)}
         unread = [blob for blob in dict.fromkeys(blobs) if blob not in filed]
         objects = self._repository.objects.read_many(unread, self._settings.limits.max_file_bytes)
-        for blob, found in zip(unread, objects, strict=True):
-            filed[blob] = self._understood(place, found, plans)
-        return {blob: one.lines if one.valid else () for blob, one in filed.items()}
+        for blob, git_object in zip(unread, objects, strict=True):
+            filed[blob] = self._understood(place, git_object, plans)
+        return {blob: artifact.lines if artifact.valid else () for blob, artifact in filed.items()}
 
     def _phase(self, phase: PhaseId, filed: Sequence[Filed], switches: Switches) -> PhaseFacts:
         own = tuple(filed)
         switches = switches.of_phase(own)
-        going_on = (one.place.artifact.kind for one in own if one.valid and goes_on(one))
+        going_on = (
+            artifact.place.artifact.kind for artifact in own if artifact.valid and goes_on(artifact)
+        )
         asking = {kind for asks in going_on for kind in ROUNDS_OF[asks]}
         is_only = phase.number not in self._doubled
         signed_off, signed_at = self._sign_off(phase, own) if is_only else ("", NOWHERE)
@@ -338,18 +345,18 @@ class Team:
             phase=phase,
             filed=own,
             switches=switches,
-            commits=self._commits_named(own),
-            task_commits=dict(self._tasks_done(own)),
+            commits=self._find_named_commits(own),
+            task_commits=dict(self._find_done_tasks(own)),
             undone=dict(self._tasks_undone(own, signed_at)) if self._has_undone else {},
             signed_off=signed_off,
             signed_off_at=signed_at,
-            versions=self._pasts_of(own, asking),
-            work=self._work_on(own) if asking else (),
+            versions=self._versions_of(own, asking),
+            work=self._collect_work(own) if asking else (),
         )
         if signed_off and not self._was_in_order(facts):
             # Only the past tells which of what came after its verdict was mended.
-            versions = self._pasts_of(own, asking | JUDGED_BY.keys())
-            facts = replace(facts, versions=versions, work=self._work_on(own))
+            versions = self._versions_of(own, asking | JUDGED_BY.keys())
+            facts = replace(facts, versions=versions, work=self._collect_work(own))
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
 
@@ -361,7 +368,7 @@ class Team:
         basis = facts.signed_off, self.history_index.reading, facts.switches, places
         if self._in_order.get(facts.phase) == basis:
             return True
-        if is_any_older(replace(facts, work=self._work_on(facts.filed))):
+        if is_any_older(replace(facts, work=self._collect_work(facts.filed))):
             return False
         self._in_order[facts.phase] = basis
         return True
@@ -382,7 +389,7 @@ class Team:
         at = min((one.position for one in later), default=state.position)
         return state.commit or history.tip, at
 
-    def _pasts_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
+    def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
         paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)
         return {path: self.past_of(path) for path in paths}
 
@@ -390,13 +397,13 @@ class Team:
         history = self.history_index
         mark = history.mark_of(path)
         changes = history.past_of(path, known.last) if known else []
-        # All that was read comes before all that is new, and is there still.
+        # Everything read comes before everything new, and is still there.
         if known is None or known.mark[1] + len(changes) != mark[1]:
             changes, known = history.past_of(path), None
         blob, fresh = known.blob if known else "", []
-        # What only one commit has changed is what that commit made of it.
+        # If only one commit has changed it, its present content is what that commit made.
         is_only = mark[1] == 1 and path in self._blobs
-        blobs = {mark[0]: self._blobs[path]} if is_only else self._made_by(changes, path)
+        blobs = {mark[0]: self._blobs[path]} if is_only else self._blobs_after(changes, path)
         for change in changes:
             made = blobs.get(change.oid)
             if made and made != blob:
@@ -404,14 +411,23 @@ class Team:
             blob = made or blob
         place = classify(path)
         kind = place.artifact.kind if place else ""
-        said = self._lines_of(path, [made for _, made in fresh])
+        lines = self._lines_of(path, [made for _, made in fresh])
         versions = tuple(
-            Version(of_former(kind, said[made]), one.at_s, one.height, one.position)
-            for one, made in fresh
-            if said[made]
+            Version(
+                of_former(kind, lines[made]),
+                path_change.at_s,
+                path_change.height,
+                path_change.position,
+            )
+            for path_change, made in fresh
+            if lines[made]
         )
         last = changes[-1] if changes else (known.last if known else NO_CHANGE)
-        unread = [one.position for one, made in fresh if not said[made] and self._lacks(made)]
+        unread = [
+            path_change.position
+            for path_change, made in fresh
+            if not lines[made] and self._lacks(made)
+        ]
         return _Past(
             mark,
             last,
@@ -426,19 +442,24 @@ class Team:
     def _forget_made(self) -> None:
         self._made, self._made_asked = {}, 0
 
-    def _made_by(self, changes: Sequence[PathChange], path: str) -> dict[str, str | None]:
-        """Return the blob that each of these commits made of a path. After a few, git is asked at
-        once for all that is not read yet: trees cost more.
+    def _blobs_after(self, changes: Sequence[PathChange], path: str) -> dict[str, str | None]:
+        """Return the blob of a path after each of these commits.
+
+        After a few, git is asked at once for all that are not read yet: reading trees costs more.
         """
-        unread = [one for one in changes if (one.oid, path) not in self._made]
+        unread = [change for change in changes if (change.oid, path) not in self._made]
         self._made_asked += len(unread)
         if unread and self._made_asked > _MADE_FEW:
             self._read_made(unread, path)
         made: dict[str, str | None] = {}
-        for one in changes:
-            is_read = (one.oid, path) in self._made
-            at = self._made[one.oid, path] if is_read else self._repository.blob_at(one.oid, path)
-            made[one.oid] = at
+        for change in changes:
+            is_read = (change.oid, path) in self._made
+            at = (
+                self._made[change.oid, path]
+                if is_read
+                else self._repository.blob_at(change.oid, path)
+            )
+            made[change.oid] = at
         return made
 
     def _read_made(self, changes: Sequence[PathChange], path: str) -> None:
@@ -449,49 +470,55 @@ class Team:
                 known = self._pasts.get(other)
                 after = known.last if known else NO_CHANGE
                 later = self.history_index.past_of(other, after)
-                wanted[other] = [one for one in later if (one.oid, other) not in self._made]
-        oids = list(dict.fromkeys(one.oid for some in wanted.values() for one in some))
+                wanted[other] = [
+                    change for change in later if (change.oid, other) not in self._made
+                ]
+        oids = list(dict.fromkeys(change.oid for some in wanted.values() for change in some))
         for begin in range(0, len(oids), _MADE_AT_ONCE):
             some = oids[begin : begin + _MADE_AT_ONCE]
             for each in changes_in(self._repository, some, list(wanted)):
                 self._made[each.commit, each.path] = each.blob
 
-    def _work_on(self, filed: Sequence[Filed]) -> tuple[Work, ...]:
-        plans = {str(one.place.plan) for one in filed if one.place.artifact.kind == "plan"}
+    def _collect_work(self, filed: Sequence[Filed]) -> tuple[Work, ...]:
+        plans = {
+            str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
+        }
         work: Iterable[Work] = chain.from_iterable(map(self._work_of_plan, plans))
-        if doubled := [one for one in plans_in(filed) if one.id.phase in self._doubled]:
-            files = frozenset(chain.from_iterable(one.files for one in doubled))
-            work = (one for one in work if touches(files, one.files))
-        return tuple(sorted(work, key=lambda one: one.order))
+        if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self._doubled]:
+            files = frozenset(chain.from_iterable(plan.files for plan in doubled))
+            work = (commit for commit in work if touches(files, commit.files))
+        return tuple(sorted(work, key=lambda commit: commit.order))
 
     def _work_of_plan(self, plan: str) -> tuple[Work, ...]:
-        """Return the source commits of a plan; they are read again where there are others."""
+        """Return the source commits of a plan; they are read again if there are new ones."""
         mark = self.history_index.mark_of_work(plan)
         known = self._works.get(plan)
         if known is None or known[0] != mark:
             commits = self.history_index.work_on(plan)
             work = (
-                Work(plan, one.at_s, one.height, one.position, one.paths, one.oid)
-                for one in commits
+                Work(plan, commit.at_s, commit.height, commit.position, commit.paths, commit.oid)
+                for commit in commits
             )
             known = self._works[plan] = mark, tuple(work)
         return known[1]
 
-    def _commits_named(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
-        lines = (line for one in filed for line in one.lines)
+    def _find_named_commits(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
+        lines = (line for artifact in filed for line in artifact.lines)
         names = {name for line in lines for name in texts(line.get("ch"))}
         known = {name: self.history_index.commit(name) for name in names}
-        known |= {name: self._lines.commit(name) for name, one in known.items() if not one}
-        known |= dict(self._rewritten(filed, {name for name, one in known.items() if not one}))
+        known |= {name: self._lines.commit(name) for name, commit in known.items() if not commit}
+        known |= dict(
+            self._find_rewritten(filed, {name for name, commit in known.items() if not commit})
+        )
         if self._repository.cut_off():
-            lost = [name for name, one in known.items() if not one]
+            lost = [name for name, commit in known.items() if not commit]
             there = self._repository.commits_exist(lost)
             known |= {
                 name: SourceCommit(name, "", _NO_PATHS, 0) for name in lost if not there[name]
             }
         return {name: commit for name, commit in known.items() if commit}
 
-    def _rewritten(
+    def _find_rewritten(
         self, filed: Sequence[Filed], gone: Set[str]
     ) -> Iterator[tuple[str, SourceCommit]]:
         """Yield what stands for the commits that a summary names and the branch does not have: a
@@ -500,9 +527,12 @@ class Team:
         merge that brought the work with artifacts of the phase, the summary or earlier ones.
         """
         summaries = {
-            (one.place.department, one.place.plan): one
-            for one in filed
-            if gone and one.valid and one.lines and one.place.artifact.kind == "summary"
+            (artifact.place.department, artifact.place.plan): artifact
+            for artifact in filed
+            if gone
+            and artifact.valid
+            and artifact.lines
+            and artifact.place.artifact.kind == "summary"
         }
         for plan in plans_in(filed):
             summary = summaries.get((plan.department, plan.id))
@@ -512,20 +542,20 @@ class Team:
             made = [self.history_index.of_task_touching(ref, plan.files) for ref in refs]
             if all(made):
                 commits = [self.history_index.commit(oid) for oid in dict.fromkeys(made)]
-                free = [one for one in commits if one and not _is_named(one, named)]
+                free = [commit for commit in commits if commit and not _is_named(commit, named)]
                 yield from zip(lost, free, strict=False)
                 continue
-            if summary and lost and (squashed := self._squashed_into(summary, plan)):
+            if summary and lost and (squashed := self._find_squash_merge(summary, plan)):
                 yield from ((name, squashed) for name in lost)
 
-    def _squashed_into(self, summary: Filed, plan: Plan) -> SourceCommit | None:
+    def _find_squash_merge(self, summary: Filed, plan: Plan) -> SourceCommit | None:
         for one in self.history_index.of_others_in(summary.place.folder):
             if one.position <= summary.position and touches(plan.files, one.paths):
                 return self.history_index.commit(one.oid)
         return None
 
-    def _tasks_done(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
-        """Yield task and commit where a subject names the task's id, or says its very words."""
+    def _find_done_tasks(self, filed: Iterable[Filed]) -> Iterator[tuple[str, str]]:
+        """Yield task and commit where a subject names the task's id, or repeats its words."""
         plans = plans_in(filed)
         for plan in plans:
             for task in plan.tasks:
@@ -558,23 +588,30 @@ class Team:
                     yield f"{plan.id}/{name}", by
 
     def _file(self, files: Mapping[str, str]) -> Iterator[Filed]:
-        """Yield what each artifact says; `files`: path → blob. Only what is not known is read."""
+        """Yield each parsed artifact; `files`: path → blob. Only unknown contents are read."""
         places = {path: place for path in files if (place := classify(path))}
-        wanted = {path: (files[path], self._plans_beside(one)) for path, one in places.items()}
+        wanted = {
+            path: (files[path], self._plans_beside(known_place))
+            for path, known_place in places.items()
+        }
         if not self._filed:
             self._recall(wanted)
-        unread = [path for path, one in wanted.items() if self._filed.get(path, _NONE)[0] != one]
+        unread = [
+            path
+            for path, new_basis in wanted.items()
+            if self._filed.get(path, _NONE)[0] != new_basis
+        ]
         self._unkept.update(unread)
         blobs = [files[path] for path in unread]
         objects = self._repository.objects.read_many(blobs, self._settings.limits.max_file_bytes)
-        for path, found in zip(unread, objects, strict=True):
+        for path, git_object in zip(unread, objects, strict=True):
             plans = wanted[path][1]
-            self._filed[path] = wanted[path], self._understood(places[path], found, plans)
+            self._filed[path] = wanted[path], self._understood(places[path], git_object, plans)
         for path in places:
             basis, filed = self._filed[path]
             last = self.history_index.last_change(path)
-            told = last.oid, last.at_s, last.position
-            if told != (filed.commit, filed.at_s, filed.position):
+            origin = last.oid, last.at_s, last.position
+            if origin != (filed.commit, filed.at_s, filed.position):
                 filed = filed._replace(commit=last.oid, at_s=last.at_s, position=last.position)
                 self._filed[path] = basis, filed
             yield filed
@@ -588,11 +625,13 @@ class Team:
             path.removeprefix(folder) for path in self._blobs if path.startswith(folder)
         )
 
-    def _understood(self, place: Place, found: GitObject | None, plans: frozenset[str]) -> Filed:
-        if found is None:
+    def _understood(
+        self, place: Place, git_object: GitObject | None, plans: frozenset[str]
+    ) -> Filed:
+        if git_object is None:
             return Filed(place, (), valid=False)
         limits = self._settings.limits._replace(stops_at_errors=True)
-        reading = READERS[place.artifact.format](found.body, place.path, limits)
+        reading = READERS[place.artifact.format](git_object.body, place.path, limits)
         mode = self._settings.mode._replace(strict=False)  # what is committed was good enough then
         understood = understand(place, reading.records, mode, plans)
         findings = of_sections(place, reading.findings, reading.records)
@@ -601,7 +640,7 @@ class Team:
 
 
 _HELD: list[Team] = []
-"""What a worker of the observer has read, for the questions that it answers; at most one."""
+"""The team that a worker of the observer has read, for its next questions; at most one."""
 
 
 def _is_named(commit: SourceCommit, names: Iterable[str]) -> bool:
@@ -615,7 +654,7 @@ def _is_beyond(state: Sequence[Mapping[str, Any]], phase: int) -> bool:
 
 
 def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
-    """Return the phase of these facts: the known one where nothing that rules ask differs."""
+    """Return the phase of these facts; the known one if nothing differs that rules ask for."""
     if known is None:
         return Phase(facts)
     is_same = facts == known.facts or (
@@ -624,17 +663,17 @@ def _folded(facts: PhaseFacts, known: Phase | None) -> Phase:
     return known if is_same else Phase(facts)
 
 
-def _plans_done(filed: Iterable[Filed]) -> dict[str, bool]:
+def _read_plan_completion(filed: Iterable[Filed]) -> dict[str, bool]:
     """Return for each plan of any phase whether its summary says complete."""
     return {
-        str(one.place.plan): one.valid and one.lines[0].get("s") == "complete"
-        for one in filed
-        if one.place.artifact.kind == "summary" and one.lines
+        str(artifact.place.plan): artifact.valid and artifact.lines[0].get("s") == "complete"
+        for artifact in filed
+        if artifact.place.artifact.kind == "summary" and artifact.lines
     }
 
 
 def loops_of(team: Team, facts: PhaseFacts, now_s: int) -> tuple[LoopProgress, ...]:
-    """Return where the loops of a phase stand, whose facts `team` has gathered last."""
+    """Return the progress of the loops of a phase whose facts `team` has gathered last."""
     return loops(loop_facts(team, facts, now_s))
 
 
@@ -646,8 +685,8 @@ def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
     versions = {path: team.past_of(path) for path in paths}
     plans = [str(plan.id) for plan in plans_of(facts)]
     work = (
-        Work(plan, one.at_s, one.height)
+        Work(plan, commit.at_s, commit.height)
         for plan in plans
-        for one in team.history_index.work_on(plan)
+        for commit in team.history_index.work_on(plan)
     )
-    return LoopFacts(facts, now_s, versions, tuple(sorted(work, key=lambda one: one.order)))
+    return LoopFacts(facts, now_s, versions, tuple(sorted(work, key=lambda commit: commit.order)))

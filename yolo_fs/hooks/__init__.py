@@ -1,1 +1,1 @@
-"""What hooks hear, judge and answer. Pure."""
+"""What hooks receive, decide and answer. Pure."""

@@ -1,4 +1,4 @@
-"""Proves that each git hook of ours runs, and that the hosts trust what `setup` wrote."""
+"""Checks that each git hook of ours runs, and that the hosts trust what `setup` wrote."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _AGAIN = "Run 'yolo-fs hooks install'."
 def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
     """Yield each hook that does not run in one of the work trees.
 
-    `asks`: each that seems to is asked, as git would.
+    `asks`: each hook that looks intact is also run, as git would.
     """
     wanted = {deed.path: deed for deed in plan_install(repository)}
     own = os.path.join(repository.common_dir, SCRIPT)
@@ -60,18 +60,18 @@ def examine(repository: Repository, *, asks: bool = True) -> Iterator[Finding]:
     for root in repository.work_trees():
         place = layout(root)
         for name in NAMES:
-            wrong = _looks_broken(place, name, wanted.get(place.file(name)))
+            wrong = _find_visible_defect(place, name, wanted.get(place.file(name)))
             has_section = BEGIN.encode() in (content_of(place.file(name)) or b"")
             if (
                 asks and is_ours and has_section
             ):  # else the section would run a script of somebody else
-                wrong = wrong or _stays_silent(root, name)
+                wrong = wrong or _probe_hook(root, name)
             if wrong:
                 yield broken(place.file(name), f"{name} does not run in {root}: {wrong}", _AGAIN)
 
 
-def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
-    """Return what can be seen to be wrong without running anybody's script."""
+def _find_visible_defect(place: Layout, name: str, deed: Deed | None) -> str:
+    """Return the visible defect of a hook, without running anybody's script."""
     if isinstance(deed, Refuse):
         return deed.finding.message
     git_file = os.path.join(place.git_folder, name)
@@ -91,18 +91,22 @@ def _looks_broken(place: Layout, name: str, deed: Deed | None) -> str:
     return "our section in it was changed" if isinstance(deed, HookFileChange) else ""
 
 
-def _stays_silent(root: str, name: str) -> str:
-    """Ask a hook, through git, whether our section is reached; the user's part does not run."""
+def _probe_hook(root: str, name: str) -> str:
+    """Run a hook through git to see if our section is reached; the user's part does not run."""
     os.environ["YOLO_FS_PROBE"] = "1"
     try:
-        said = run_as_user(root, ["hook", "run", name])
+        answer = run_as_user(root, ["hook", "run", name])
     finally:
         del os.environ["YOLO_FS_PROBE"]
-    if said.code == PROBED and f"answers {name}" in said.err + said.out.decode("utf-8", "replace"):
+    if answer.code == PROBED and f"answers {name}" in answer.err + answer.out.decode(
+        "utf-8", "replace"
+    ):
         return ""
-    if "not a git command" in said.err:  # git before 2.36 cannot be asked; what can be seen must do
+    if (
+        "not a git command" in answer.err
+    ):  # git before 2.36 cannot be asked; what can be seen must do
         return ""
-    heard = (said.err or said.out.decode("utf-8", "replace")).strip().partition("\n")[0]
+    heard = (answer.err or answer.out.decode("utf-8", "replace")).strip().partition("\n")[0]
     return f"asked by git, it says nothing of ours{f', but {heard!r}' if heard else ''}"
 
 
@@ -121,9 +125,9 @@ def examine_hosts(
         try:
             yield from _examine(repository, host, start)
             if looks_for_us and _has_hooks(repository, host):
-                yield from _not_found(host)
+                yield from _check_on_path(host)
         except YoloError as error:
-            yield _warning(host, error.message, error.hint)
+            yield _make_warning(host, error.message, error.hint)
 
 
 def not_on_path() -> tuple[Finding, ...]:
@@ -135,14 +139,14 @@ def not_on_path() -> tuple[Finding, ...]:
     return (Finding(Reason.FILE_MISSING, message=message, hint=hint, level=Level.WARNING),)
 
 
-def _not_found(host: Host) -> Iterator[Finding]:
+def _check_on_path(host: Host) -> Iterator[Finding]:
     yield from not_on_path()
     here = shutil.which(PROGRAM)
     if here and not shutil.which(PROGRAM, path=_DESKTOP):
         folder = safe(os.path.dirname(here))
         message = f"{PROGRAM} is in {folder}, where a host started from the desktop does not look"
         hint = f"Start the host from a terminal, or run: ln -s {shlex.quote(here)} /usr/local/bin/"
-        yield replace(_warning(host, message, hint), reason=Reason.FILE_MISSING)
+        yield replace(_make_warning(host, message, hint), reason=Reason.FILE_MISSING)
 
 
 _DESKTOP = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
@@ -158,28 +162,28 @@ def _has_hooks(repository: Repository, host: Host) -> bool:
 
 def _examine(repository: Repository, host: Host, start: str) -> Iterator[Finding]:
     settings = HostSettings(repository, host)
-    found = settings.look()
+    installed = settings.look()
     here = [settings] if list(settings.positions()) else []
     is_local = False
     if host.local_settings:
         local = HostSettings(repository, host, is_local=True)
         is_local = bool(list(local.positions()))
-        found = local.look() if is_local and not here else found
+        installed = local.look() if is_local and not here else installed
     if not here and not is_local:
         return
     yield from switched_off(repository, host)
-    if found.missing:
+    if installed.missing:
         hint = f"Run 'yolo-fs setup {host.name}'; nothing of others is touched."
-        yield _warning(
-            host, f"no hook of ours, or an older one, for {_listed(found.missing)}", hint
+        yield _make_warning(
+            host, f"no hook of ours, or an older one, for {_listed(installed.missing)}", hint
         )
     below = os.path.realpath(start) != os.path.realpath(repository.root)
     if below and host.local_settings and not is_local:
         message = "the host ignores this file when it is started in a subdirectory"
         hint = f"Start it at the root, or run 'yolo-fs setup {host.name} --local'."
-        yield _warning(host, message, hint)
+        yield _make_warning(host, message, hint)
     if host.name == "codex":
-        yield from _untrusted(repository, host, settings)
+        yield from _check_trust(repository, host, settings)
 
 
 def switched_off(repository: Repository, host: Host) -> Iterator[Finding]:
@@ -194,37 +198,37 @@ def switched_off(repository: Repository, host: Host) -> Iterator[Finding]:
             shown = os.path.relpath(place, repository.root)
             shown = place if shown.startswith(os.pardir) else shown
             hint = f"Take {host.off_switch} out of it, or set it to false."
-            yield _warning(
+            yield _make_warning(
                 host, f"{host.off_switch} in {safe(shown)} turns off every hook, ours too", hint
             )
 
 
 def _settings(path: str) -> Mapping[str, Any]:
     try:
-        found = parse(bytes_of(path, _MAX_BYTES), _MAX_BYTES)
+        content = parse(bytes_of(path, _MAX_BYTES), _MAX_BYTES)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def _untrusted(repository: Repository, host: Host, settings: HostSettings) -> Iterator[Finding]:
+def _check_trust(repository: Repository, host: Host, settings: HostSettings) -> Iterator[Finding]:
     home = os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex")
-    said = _toml(os.path.join(home, "config.toml"))
-    if said is None:  # whoever works here does not use it
+    config = _read_toml(os.path.join(home, "config.toml"))
+    if config is None:  # whoever works here does not use it
         return
-    roots = {repository.root, os.path.realpath(repository.root), _main_root(repository)}
-    projects = _table(said, "projects")
+    roots = {repository.root, os.path.realpath(repository.root), _main_root_of(repository)}
+    projects = _table(config, "projects")
     if not any(_table(projects, root).get("trust_level") == "trusted" for root in roots):
         hint = (
             "Start an interactive session here and trust the folder, or use `codex exec --trust`."
         )
-        yield _warning(
+        yield _make_warning(
             host, "the project is not trusted, so the host does not read this file", hint
         )
-    states = _table(_table(said, "hooks"), "state")
+    states = _table(_table(config, "hooks"), "state")
     unapproved = []
     for event, group, number, entry, handler in settings.positions():
-        key = f"{_snake(event)}:{group}:{number}"
+        key = f"{_to_snake_case(event)}:{group}:{number}"
         keys = [f"{root}/{host.settings}:{key}" for root in roots]
         digest = approved_digest(event, entry.get("matcher"), handler)
         if not any(_table(states, each).get("trusted_hash") == digest for each in keys):
@@ -233,13 +237,13 @@ def _untrusted(repository: Repository, host: Host, settings: HostSettings) -> It
         which = _listed(tuple(dict.fromkeys(unapproved)))
         message = f"not approved as it is now, and skipped silently: {which}"
         hint = "Start an interactive session here and review the hooks, or type /hooks in one."
-        yield _warning(host, message, hint)
+        yield _make_warning(host, message, hint)
 
 
 def approved_digest(event: str, matcher: object, handler: Mapping[str, Any]) -> str:
-    """Return the digest that Codex keeps of a hook once its user has approved it."""
+    """Return the digest that Codex stores for a hook that its user has approved."""
     identity: dict[str, Any] = {
-        "event_name": _snake(event),
+        "event_name": _to_snake_case(event),
         "hooks": [
             {
                 "async": handler.get("async", False),
@@ -255,16 +259,16 @@ def approved_digest(event: str, matcher: object, handler: Mapping[str, Any]) -> 
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def _snake(event: str) -> str:
+def _to_snake_case(event: str) -> str:
     return re.sub(r"(?<!^)([A-Z])", r"_\1", event).lower()
 
 
-def _main_root(repository: Repository) -> str:
+def _main_root_of(repository: Repository) -> str:
     """Return the main work tree, whose trust holds for the linked ones too."""
     return os.path.dirname(os.path.realpath(repository.common_dir))
 
 
-def _toml(path: str) -> dict[str, Any] | None:
+def _read_toml(path: str) -> dict[str, Any] | None:
     try:
         text = bytes_of(path, _MAX_BYTES).decode("utf-8", "replace")
         return tomllib.loads(text) if text else None
@@ -273,15 +277,15 @@ def _toml(path: str) -> dict[str, Any] | None:
 
 
 def _table(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+    table = value.get(key)
+    return table if isinstance(table, dict) else {}
 
 
 def _listed(names: list[str] | tuple[str, ...]) -> str:
     return ", ".join(safe(name) for name in names)
 
 
-def _warning(host: Host, message: str, hint: str) -> Finding:
+def _make_warning(host: Host, message: str, hint: str) -> Finding:
     return Finding(
         Reason.HOOK_BROKEN, host.settings, message=message, hint=hint, level=Level.WARNING
     )

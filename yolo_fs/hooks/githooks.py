@@ -1,8 +1,8 @@
-"""Puts our section into git's hooks beside whatever is there, takes it out without a trace.
+"""Inserts our section into git's hooks beside existing content, and removes it without a trace.
 
-Never sets `core.hooksPath`, and never writes over a byte of somebody else: a section goes in after
-the first line, so that nothing that stands there can end the hook before it. A hook that is no
-shell script is moved aside, and called by the script that takes its place.
+It never sets `core.hooksPath`, and never overwrites anybody else's bytes. The section goes in after
+the first line, so that nothing there can end the hook before it. A hook that is no shell script is
+moved aside, and called by the script that replaces it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from yolo_fs.workspace import HOOKS, load
 
 NAMES = tuple(row.name for row in GIT_HOOKS if row.installed)
 SCRIPT = "yolo-fs/git-hook"
-"""Below the common git directory: what every section calls."""
+"""The script that every section calls, relative to the common git directory."""
 
 _SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:ba|da|z|k|a)?sh\b")
 _SECTION = re.compile(
@@ -42,7 +42,7 @@ _SECTION = re.compile(
 _SHEBANG = b"#!/bin/sh\n"
 _LARGEST_BYTES = 1 << 20
 _CHAINED = "yolo-fs-chained"
-"""Folder beside the hooks: those of the user that are no shell scripts, each under its own name."""
+"""Folder beside the hooks for the user's hooks that are no shell scripts, under their names."""
 _CHAIN = """\
 # Calls your own hook: 'yolo-fs hooks install' moved it, 'yolo-fs hooks uninstall' moves it back.
 if [ -x "${0%/*}/@FOLDER@/@NAME@" ]; then exec "${0%/*}/@FOLDER@/@NAME@" "$@"; fi
@@ -51,20 +51,20 @@ if [ -x "${0%/*}/@FOLDER@/@NAME@" ]; then exec "${0%/*}/@FOLDER@/@NAME@" "$@"; f
 
 @dataclass(frozen=True, slots=True)
 class HookFileChange:
-    """A file that is to be written, or removed."""
+    """A file to write or to remove."""
 
     path: str
     """Absolute."""
     before: bytes | None
     """None where there is no file yet."""
     after: bytes | None
-    """None where none is left."""
+    """None if the file is removed."""
     mode: int
     """Permissions of a new file; those of an old one are kept."""
 
     @property
     def did(self) -> str:
-        """The deed in one word."""
+        """The action in one word."""
         if self.after is None:
             return "removed"
         if self.before is None:
@@ -74,7 +74,7 @@ class HookFileChange:
 
 @dataclass(frozen=True, slots=True)
 class HookFileKept:
-    """A file that is as it should be."""
+    """A file that needs no change."""
 
     path: str
 
@@ -93,11 +93,11 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class HookFileMove:
-    """A user's hook that is put aside to be called by ours, or put back."""
+    """A user's hook that is moved aside to be called by ours, or moved back."""
 
     source: str
     path: str
-    """Where it goes; nothing may lie there."""
+    """Its new path, where nothing may exist."""
 
     did = "moved"
 
@@ -106,7 +106,7 @@ Deed = HookFileChange | HookFileKept | HookFileMove | Refuse
 
 
 class Layout(NamedTuple):
-    """Where the hooks of one work tree lie."""
+    """Location of the hooks of one work tree."""
 
     root: str
     git_folder: str
@@ -126,7 +126,7 @@ class Layout(NamedTuple):
         return os.path.dirname(self.git_folder) if self.is_husky else self.git_folder
 
     def file(self, name: str) -> str:
-        """Return the script that takes the section of a hook."""
+        """Return the script that our section of a hook goes into."""
         return os.path.join(self.folder, name)
 
 
@@ -138,12 +138,12 @@ def is_installed(repository: Repository) -> bool:
 
 def layout(root: str) -> Layout:
     """Return where git, as the user has configured it, looks for the hooks of a work tree."""
-    said = run_as_user(root, ["rev-parse", "--path-format=absolute", "--git-path", "hooks"])
-    return Layout(root, os.path.normpath(os.fsdecode(said.out).rstrip("\n")))
+    output = run_as_user(root, ["rev-parse", "--path-format=absolute", "--git-path", "hooks"])
+    return Layout(root, os.path.normpath(os.fsdecode(output.out).rstrip("\n")))
 
 
 def plan_install(repository: Repository) -> tuple[Deed, ...]:
-    """Return what makes our hooks stand wherever a work tree here looks; changes nothing."""
+    """Return the changes that install our hooks for every work tree; does not carry them out."""
     settings = load(repository.root)
     module = os.path.join(os.path.dirname(yolo_fs.__file__), "cli", "githook.py")
     wanted = script(sys.executable, module, settings.policy.directive_roots)
@@ -159,7 +159,7 @@ def plan_install(repository: Repository) -> tuple[Deed, ...]:
         *(
             deed
             for place, name in product(_places(repository), NAMES)
-            for deed in _with_section(repository, place, name)
+            for deed in _plan_section(repository, place, name)
         ),
     )
 
@@ -178,7 +178,7 @@ def shared(repository: Repository, deeds: Sequence[Deed]) -> tuple[str, ...]:
 
 
 def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
-    """Return what takes out all that `plan_install` puts in."""
+    """Return the changes that remove all that `plan_install` adds."""
     deeds: list[Deed] = []
     for place, name in product(_places(repository), NAMES):
         deeds += _without_section(repository, place.file(name))
@@ -195,16 +195,16 @@ def plan_uninstall(repository: Repository) -> tuple[Deed, ...]:
 
 
 def _places(repository: Repository) -> tuple[Layout, ...]:
-    """Return the distinct places of hooks, over all work trees."""
-    found = {place.folder: place for place in map(layout, reversed(repository.work_trees()))}
-    return tuple(found.values())
+    """Return the distinct hook locations of all work trees."""
+    layouts = {place.folder: place for place in map(layout, reversed(repository.work_trees()))}
+    return tuple(layouts.values())
 
 
-def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Deed, ...]:
+def _plan_section(repository: Repository, place: Layout, name: str) -> tuple[Deed, ...]:
     path = place.file(name)
     if calls_us(content_of(path), name) and not _home_of(repository, path):
         return (HookFileKept(path),)
-    if wrong := _untouchable(repository, place, path):
+    if wrong := _explain_untouchable(repository, place, path):
         return (Refuse(path, broken(path, wrong, f'Let it call: yolo-fs git-hook {name} "$@"')),)
     before = content_of(path)
     mode = 0o644 if place.is_husky else 0o755
@@ -222,13 +222,13 @@ def _with_section(repository: Repository, place: Layout, name: str) -> tuple[Dee
 
 
 def calls_us(content: bytes | None, name: str) -> bool:
-    """Whether a hook that is not ours to change calls us by the line that we ask for."""
+    """Whether a hook that we may not change calls us by the line that we ask for."""
     call = rb"^[^#\n]*\byolo-fs git-hook %s\b" % re.escape(name.encode())
     return content is not None and re.search(call, content, re.MULTILINE) is not None
 
 
 def _is_foreign(path: str, content: bytes | None) -> bool:
-    """Whether a hook is there that no line of shell can be put into."""
+    """Whether a hook exists into which no shell line can be inserted."""
     if content is None:  # absent, or too large for a script
         return os.path.isfile(path)
     return b"\0" in content or (content.startswith(b"#!") and not _SHELL.match(content))
@@ -243,8 +243,8 @@ def _chain(name: str) -> bytes:
     return _CHAIN.replace("@FOLDER@", _CHAINED).replace("@NAME@", name).encode()
 
 
-def _untouchable(repository: Repository, place: Layout, path: str) -> str:
-    """Return why a file must not be touched; nothing when it may."""
+def _explain_untouchable(repository: Repository, place: Layout, path: str) -> str:
+    """Return why a file must not be touched; empty if it may be."""
     if not _home_of(repository, path):
         return "core.hooksPath leads out of the repository: other repositories use these hooks, too"
     try:
@@ -268,8 +268,9 @@ def _untouchable(repository: Repository, place: Layout, path: str) -> str:
 
 
 def _home_of(repository: Repository, path: str) -> str:
-    """Return the git directory or work tree of this repository that a hook lies in, by whatever
-    link the user's git gets there; empty where it lies elsewhere.
+    """Return the git directory or work tree of this repository that a hook lies in.
+
+    Links are followed, as the user's git does; empty where it lies elsewhere.
     """
     folder = os.path.realpath(os.path.dirname(path))
     homes = (repository.common_dir, *repository.work_trees())
@@ -289,7 +290,7 @@ def _without_section(repository: Repository, path: str) -> tuple[Deed, ...]:
 
 
 def split_first(data: bytes) -> tuple[bytes, bytes]:
-    """Return the first line, if it names the shell, and all the rest."""
+    """Split off the first line if it names an interpreter."""
     if not data.startswith(b"#!"):
         return b"", data
     first, newline, rest = data.partition(b"\n")
@@ -297,23 +298,23 @@ def split_first(data: bytes) -> tuple[bytes, bytes]:
 
 
 def content_of(path: str) -> bytes | None:
-    found = (
+    content = (
         read(os.path.dirname(path), os.path.basename(path), _LARGEST_BYTES)
         if os.path.isfile(path)
         else None
     )
-    return found.data if isinstance(found, Content) else None
+    return content.data if isinstance(content, Content) else None
 
 
 def unfit(deeds: Sequence[Deed]) -> tuple[Finding, ...]:
-    """Return what is refused, as warnings: who asks for more than hooks goes on without."""
+    """Return the refused changes as warnings: a caller that does more than hooks goes on."""
     return tuple(
         replace(deed.finding, level=Level.WARNING) for deed in deeds if isinstance(deed, Refuse)
     )
 
 
 def advice(repository: Repository) -> Iterator[Finding]:
-    """Yield what keeps our section when a hook manager writes anew: a line in its own file."""
+    """Yield how to keep our section when a hook manager rewrites hooks: a line in its own file."""
     for file, snippet in _SNIPPETS.items():
         text = content_of(os.path.join(repository.root, file))
         if text is not None and b"yolo-fs" not in text:
@@ -348,7 +349,7 @@ def broken(path: str, message: str, hint: str) -> Finding:
 
 
 def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
-    """Do what was planned.
+    """Carry out the planned changes.
 
     Raises:
         YoloError: STATE_CONFLICT when a file changed since; STORAGE_FAILED.
@@ -362,10 +363,10 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
     is_leaving = any(isinstance(deed, HookFileChange) and deed.path == note for deed in deeds)
     for deed in deeds:
         if isinstance(deed, HookFileChange):
-            made += _missing_folder(deed.path) if deed.after is not None else []
+            made += _find_missing_folder(deed.path) if deed.after is not None else []
             _write(repository, deed)
         elif isinstance(deed, HookFileMove):
-            made += _missing_folder(deed.path)
+            made += _find_missing_folder(deed.path)
             _move(repository, deed)
     if is_leaving:
         _leave(repository, made)
@@ -374,27 +375,27 @@ def carry_out(repository: Repository, deeds: Sequence[Deed]) -> None:
         write_json(note, {"since": since, "folders": made, "version": __version__})
 
 
-def _missing_folder(path: str) -> list[str]:
+def _find_missing_folder(path: str) -> list[str]:
     folder = os.path.dirname(path)
     return [] if os.path.isdir(folder) else [folder]
 
 
 def _leave(repository: Repository, made: Sequence[str]) -> None:
-    """Remove the folders that we made, and our own if nothing else of ours is in it."""
+    """Remove the folders that we made, and our own if it is empty."""
     own = os.path.join(repository.common_dir, "yolo-fs")
-    for folder in (*(one for one in made if _home_of(repository, f"{one}/_")), own):
+    for folder in (*(path for path in made if _home_of(repository, f"{path}/_")), own):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
 
 
 @contextlib.contextmanager
 def _opened(repository: Repository, path: str) -> Iterator[tuple[int, str]]:
-    with environment(path), opened(*_placed(repository, path), make=True) as found:
-        yield found
+    with environment(path), opened(*_placed(repository, path), make=True) as place:
+        yield place
 
 
 def _placed(repository: Repository, path: str) -> tuple[str, str | None]:
-    """Return where a file lies, and below which root; None for our own."""
+    """Return where a file lies, and the root that it must stay below; None for our own."""
     if os.path.dirname(path) == os.path.join(repository.common_dir, "yolo-fs"):
         return path, None
     folder, name = os.path.split(path)
@@ -405,15 +406,15 @@ def _placed(repository: Repository, path: str) -> tuple[str, str | None]:
 def _move(repository: Repository, deed: HookFileMove) -> None:
     with _opened(repository, deed.source) as (source, old), _opened(repository, deed.path) as to:
         folder, name = to
-        # Unlike a rename it replaces nothing.
+        # Unlike a rename, it never overwrites.
         os.link(old, name, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
         os.unlink(old, dir_fd=source)
 
 
 def _write(repository: Repository, deed: HookFileChange) -> None:
     with _opened(repository, deed.path) as (folder, name):
-        found = read(folder, name, _LARGEST_BYTES)
-        if (found.data if isinstance(found, Content) else None) != deed.before:
+        content = read(folder, name, _LARGEST_BYTES)
+        if (content.data if isinstance(content, Content) else None) != deed.before:
             raise YoloError(
                 Reason.STATE_CONFLICT, f"{deed.path} changed meanwhile", hint="Run it again."
             )

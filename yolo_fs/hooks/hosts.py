@@ -1,8 +1,8 @@
-"""What a host says when it asks a hook, in the words of all hosts alike, and how the answer is told
-to each: one object on stdout, or exit 2 where a host knows no other refusal. Pure.
+"""A host's question to a hook in a common form, and the answer in each host's form. Pure.
 
-Fields that nobody knows do no harm; only fields that the host's closed schema has are ever used in
-an answer. See docs/dev/sources.md#document-002.
+The answer is one object on stdout, or exit 2 where a host knows no other refusal. Unknown fields of
+a question are ignored; an answer only uses fields of the host's closed schema. See
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -40,98 +40,98 @@ class HookInput(NamedTuple):
     """As in `yolo-fs hook EVENT`."""
     host: str
     cwd: str
-    """Where the agent stands: what relative paths are spelled from."""
+    """The agent's working directory: base of relative paths."""
     agent: str = ""
     """Kind of the agent, such as `yolo-dev`; empty for the session itself."""
     touches: tuple[Touch, ...] = ()
     undecided: tuple[str, ...] = ()
-    """Parts of a command whose effect its text does not tell."""
+    """Parts of a command whose effect cannot be read from its text."""
     unchecked: tuple[str, ...] = ()
-    """Commands of git that tell it to skip the hooks of the repository."""
+    """git commands that skip the hooks of the repository."""
     destructions: tuple[Destruction, ...] = ()
-    """Commands that may destroy what no commit has."""
+    """Commands that may destroy uncommitted content."""
     own: tuple[OwnUse, ...] = ()
-    """Commands of ours that are not for every agent."""
+    """Commands of ours that not every agent may use."""
     excess: str = ""
-    """Why a command is more than can be judged in time."""
+    """Why a command is too large to be judged in time."""
     is_repeated: bool = False
-    """It has been sent on once already: whoever is stopped twice is stopped for ever."""
+    """Whether the agent was already sent on once: stopping it again would never end."""
     is_aborted: bool = False
-    """Its user has stopped it: that is not answered by work."""
+    """Whether its user has stopped it: then no further work is demanded."""
     instance: str = ""
-    """Which of several agents of that kind, or which session; empty where the host does not say."""
+    """Which agent of that kind, or which session; empty where the host does not say."""
     task: str = ""
-    """What the task that is done was called."""
+    """Name of the completed task."""
     recipient: str = ""
-    """Whom the agent writes to, as the host calls it."""
+    """Addressee of the agent's message, as the host names it."""
     message: str = ""
-    """What it writes there: text, or the JSON of a message."""
+    """The message: text, or the JSON of a message."""
     speaks_for: str = ""
-    """The agent in whose name a tool is asked to act; empty where it names none."""
+    """The agent in whose name a tool should act; empty when it names none."""
     asks_us: bool = False
     """Whether that tool is one of our own server's."""
     root: str = ""
-    """A folder of the repository that is meant, where the agent stands outside of it."""
+    """A folder of the repository that is meant, if the agent works outside of it."""
 
     @property
     def is_served(self) -> bool:
-        """Whether our own server asks, which does not know who calls unless it was told."""
+        """Whether our own server asks; it knows the caller only if it was told."""
         return self.host == SERVED
 
 
 SERVED = "mcp"
-"""The host of a question that our own server asks."""
+"""The host name for questions that our own server asks."""
 
 
 def parse_input(
     event: str,
     host: str,
     cwd: str,
-    told: Mapping[str, Any],
+    payload: Mapping[str, Any],
     environment: Mapping[str, str] | None = None,
 ) -> HookInput:
-    """Return what an object of a host says. `environment`: variables that its shell has, too."""
-    reading = _reading(told, environment or {})
-    named, asks_us = speaks_for(_text(told, "tool_name"), _given(told))
+    """Parse an object of a host. `environment`: further variables of its shell."""
+    reading = _read_tool_call(payload, environment or {})
+    named, asks_us = speaks_for(_text(payload, "tool_name"), _given(payload))
     return HookInput(
         event=event,
         host=host,
         cwd=cwd,
-        agent=_text(told, "agent_type") or _text(told, "subagent_type"),
+        agent=_text(payload, "agent_type") or _text(payload, "subagent_type"),
         touches=reading.touches,
         undecided=reading.undecided,
         unchecked=reading.unchecked,
         destructions=reading.destructions,
         own=reading.own,
         excess=reading.excess,
-        is_repeated=told.get("stop_hook_active") is True or _number(told, "loop_count") > 0,
-        is_aborted=_text(told, "status") in _ABORTED,
-        instance=next(filter(None, (_text(told, key) for key in _INSTANCE)), ""),
-        task=f"{_text(told, 'task_subject')}\n{_text(told, 'task_description')}".strip(),
-        recipient=_recipient(told),
-        message=_message(told),
+        is_repeated=payload.get("stop_hook_active") is True or _number(payload, "loop_count") > 0,
+        is_aborted=_text(payload, "status") in _ABORTED,
+        instance=next(filter(None, (_text(payload, key) for key in _INSTANCE)), ""),
+        task=f"{_text(payload, 'task_subject')}\n{_text(payload, 'task_description')}".strip(),
+        recipient=_find_recipient(payload),
+        message=_message(payload),
         speaks_for=named,
         asks_us=asks_us,
     )
 
 
-def _given(told: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = told.get("tool_input")
-    return given if isinstance(given, Mapping) else told
+def _given(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = payload.get("tool_input")
+    return given if isinstance(given, Mapping) else payload
 
 
-def _recipient(told: Mapping[str, Any]) -> str:
-    given = told.get("tool_input")
-    if _act(told) is not ToolAct.TELL or not isinstance(given, Mapping):
+def _find_recipient(payload: Mapping[str, Any]) -> str:
+    given = payload.get("tool_input")
+    if _act(payload) is not ToolAct.TELL or not isinstance(given, Mapping):
         return ""
     return next(filter(None, (_text(given, key) for key in RECIPIENT_KEYS)), "")
 
 
-def _message(told: Mapping[str, Any]) -> str:
-    if _act(told) is not ToolAct.TELL:
+def _message(payload: Mapping[str, Any]) -> str:
+    if _act(payload) is not ToolAct.TELL:
         return ""
-    found = (_given(told).get(key) for key in CONTENT_KEYS)
-    told_there = next((value for value in found if value), "")
+    contents = (_given(payload).get(key) for key in CONTENT_KEYS)
+    told_there = next((value for value in contents if value), "")
     return told_there if isinstance(told_there, str) else json.dumps(told_there)
 
 
@@ -139,8 +139,8 @@ _ABORTED = ("aborted", "cancelled", "interrupted")
 _INSTANCE = ("agent_id", "session_id", "conversation_id")
 
 
-def _reading(told: Mapping[str, Any], environment: Mapping[str, str]) -> CommandReading:
-    given, act, tool = _given(told), _act(told), _text(told, "tool_name")
+def _read_tool_call(payload: Mapping[str, Any], environment: Mapping[str, str]) -> CommandReading:
+    given, act, tool = _given(payload), _act(payload), _text(payload, "tool_name")
     if is_mcp(tool):
         ran = _ran(_command(given), environment)
         return ran._replace(touches=(*ran.touches, *touches_of(tool, given)))
@@ -167,11 +167,11 @@ def _command(given: Mapping[str, Any]) -> str:
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
-def _act(told: Mapping[str, Any]) -> ToolAct | None:
-    """Return what the tool does; events of one host that are bound to one tool do not name it."""
-    if name := _text(told, "tool_name"):
+def _act(payload: Mapping[str, Any]) -> ToolAct | None:
+    """Return what the tool does; one host's events for a single tool do not name it."""
+    if name := _text(payload, "tool_name"):
         return TOOLS.get(name)
-    match _text(told, "hook_event_name"):
+    match _text(payload, "hook_event_name"):
         case "beforeShellExecution":
             return ToolAct.RUN
         case "beforeReadFile":
@@ -181,20 +181,20 @@ def _act(told: Mapping[str, Any]) -> ToolAct | None:
     return None
 
 
-def _text(told: Mapping[str, Any], key: str) -> str:
-    value = told.get(key)
+def _text(payload: Mapping[str, Any], key: str) -> str:
+    value = payload.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _number(told: Mapping[str, Any], key: str) -> int:
-    value = told.get(key)
+def _number(payload: Mapping[str, Any], key: str) -> int:
+    value = payload.get(key)
     return value if isinstance(value, int) else 0
 
 
 LONGEST = 9_000
-"""Hosts move a text of more than 10,000 characters out of the context."""
+"""Characters; hosts move a text of more than 10,000 out of the context."""
 REFUSED = 2
-"""Exit code by which a host takes a refusal; never given but on purpose."""
+"""Exit code that a host takes as a refusal; never used by accident."""
 
 _HEARD = frozenset(
     {
@@ -206,23 +206,23 @@ _HEARD = frozenset(
         "subagent-start",
     }
 )
-"""Events at which a host takes something into the agent's context."""
+"""Events at which a host adds text to the agent's context."""
 
 
 class HookAnswer(NamedTuple):
-    """What a hook answers."""
+    """Answer of a hook."""
 
     refusal: str = ""
-    """Why the agent may not, or not yet, and what it should do instead; empty when it may."""
+    """Why the agent may not act, or not yet, and what it should do instead; empty when it may."""
     context: str = ""
-    """What the agent is told besides."""
+    """Additional text for the agent."""
     note: str = ""
-    """What its user may like to know; never reaches the agent."""
+    """Information for its user; never reaches the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookOutput:
-    """What the host is given."""
+    """Output for the host."""
 
     said: Mapping[str, Any] = field(default_factory=dict)
     """The object on stdout."""
@@ -231,21 +231,21 @@ class HookOutput:
     exit_code: int = 0
 
 
-def output_of(event: str, host: str, told: HookAnswer) -> HookOutput:
+def output_of(event: str, host: str, answer: HookAnswer) -> HookOutput:
     """Return an answer in the form of a host."""
-    refusal = _cut(told.refusal) if AGENT_HOOK_BY_NAME[event].may_block else ""
-    context = _cut(told.context) if event in _HEARD else ""
+    refusal = _cut(answer.refusal) if AGENT_HOOK_BY_NAME[event].may_block else ""
+    context = _cut(answer.context) if event in _HEARD else ""
     if host == "cursor":
-        return HookOutput(_for_cursor(event, refusal, context), told.note)
+        return HookOutput(_format_for_cursor(event, refusal, context), answer.note)
     if host == "codex" and event == "pre-tool-use":
         refusal = refusal.removesuffix(".")  # it adds ". Command: …"
     if event == "task-completed" and refusal:
         return HookOutput({}, refusal, REFUSED)
-    return HookOutput(_for_claude(event, refusal, context), told.note)
+    return HookOutput(_format_for_claude(event, refusal, context), answer.note)
 
 
-def _for_claude(event: str, refusal: str, context: str) -> dict[str, Any]:
-    """Return what two of the hosts take: the schema of one is the closed part of the other's."""
+def _format_for_claude(event: str, refusal: str, context: str) -> dict[str, Any]:
+    """Return the form that two hosts take: one's schema is the closed part of the other's."""
     if refusal and event != "pre-tool-use":
         return {"decision": "block", "reason": refusal}
     denied = {"permissionDecision": "deny", "permissionDecisionReason": refusal} if refusal else {}
@@ -257,7 +257,7 @@ def _for_claude(event: str, refusal: str, context: str) -> dict[str, Any]:
     }
 
 
-def _for_cursor(event: str, refusal: str, context: str) -> dict[str, Any]:
+def _format_for_cursor(event: str, refusal: str, context: str) -> dict[str, Any]:
     if refusal and event == "pre-tool-use":
         first = refusal.partition("\n")[0]
         return {"permission": "deny", "user_message": first, "agent_message": refusal}

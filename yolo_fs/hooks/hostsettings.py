@@ -1,8 +1,7 @@
-"""Settings files of an agent's host: our hooks are written into them, beside those of others, and
-taken out again.
+"""Settings files of an agent's host: adds our hooks beside those of others, and removes them.
 
-What a file was before is kept in `.git/yolo-fs`, so that removing restores it to the byte while
-nobody else has changed it; otherwise our own entries alone are taken out.
+The original is stored in `.git/yolo-fs`, so that removal restores it byte for byte if nobody else
+has changed the file; otherwise only our own entries are removed.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ class SettingsFile:
     """A text file of the user, with our part in it."""
 
     def __init__(self, repository: Repository, name: str, kept_as: str):
-        """Take the file `name`, relative to the work tree; `kept_as` tells ours apart."""
+        """Open `name`, relative to the work tree; `kept_as`: name of the stored original."""
         self._repository = repository
         self.name = name
         self.path = os.path.join(repository.root, name)
-        """Absolute. No link may lead there: what lies elsewhere is not this repository's."""
+        """Absolute. No link may lead there: other places do not belong to this repository."""
         self._original = setup_file(kept_as)
         self._kept = self._original.path(repository)
 
@@ -41,18 +40,18 @@ class SettingsFile:
         Raises:
             YoloError: BAD_CONFIG, NOT_REGULAR and whatever else `files.read` finds in its place.
         """
-        found = read(self._repository.root, self.name, _MAX_BYTES)
-        if isinstance(found, Content):
+        outcome = read(self._repository.root, self.name, _MAX_BYTES)
+        if isinstance(outcome, Content):
             try:
-                return found.data.decode("utf-8")
+                return outcome.data.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise self.bad(str(error)) from error
-        if found.reason is Reason.FILE_MISSING:
+        if outcome.reason is Reason.FILE_MISSING:
             return None
         raise YoloError(
-            found.reason,
-            f"{self.name}: {found.message}",
-            hint=f"{found.hint}; nothing was changed".capitalize(),
+            outcome.reason,
+            f"{self.name}: {outcome.message}",
+            hint=f"{outcome.hint}; nothing was changed".capitalize(),
             exit_code=Exit.BAD_CONFIG,
         )
 
@@ -63,7 +62,7 @@ class SettingsFile:
         return YoloError(Reason.BAD_CONFIG, message, hint=hint, exit_code=Exit.BAD_CONFIG)
 
     def change(self, before: str | None, after: str) -> None:
-        """Write the file anew, and remember what it was before us."""
+        """Write the new text, and store what the file was before us."""
         kept = self._original.read(self._repository)
         is_known = isinstance(kept, dict) and kept.get("after") == before
         self._repository.make_own_dir()
@@ -73,7 +72,7 @@ class SettingsFile:
         self.write(after)
 
     def restore(self, text: str) -> bool:
-        """Put back what was before us; False when somebody else has changed the file since."""
+        """Restore the original; return False when somebody else has changed the file since."""
         kept = self._original.read(self._repository)
         if not isinstance(kept, dict) or kept.get("after") != text:
             return False
@@ -93,21 +92,21 @@ class SettingsFile:
         write_text(self.path, text, root=self._repository.root, mode=mode)
 
     def forget(self) -> None:
-        """Forget what the file was before us."""
+        """Delete the stored original."""
         if os.path.isfile(self._kept):
             remove(self._kept)
 
 
 def indented_like(before: str | None, text: str) -> str:
-    """Return a text that is ended, and its lines broken, as the file was."""
+    """Return a text with the line breaks and the end that the file had."""
     text = text if before and not before.endswith("\n") else f"{text}\n"
     return text.replace("\n", "\r\n") if "\r\n" in (before or "") else text
 
 
 def indent_of(before: str | None) -> str | int:
-    """Return what a JSON file was indented by."""
-    found = re.search(r"\n([ \t]+)\"", before or "")
-    return found[1] if found else 2
+    """Return the indentation of a JSON file."""
+    match = re.search(r"\n([ \t]+)\"", before or "")
+    return match[1] if match else 2
 
 
 PROGRAM = "yolo-fs"
@@ -115,7 +114,7 @@ _OURS = re.compile(rf"(?:\S*/)?{PROGRAM} hook(?: |\Z)")
 
 
 class Installed(NamedTuple):
-    """The settings of a host, as they are and as they should be."""
+    """The settings of a host, current and required."""
 
     path: str
     """The file, absolute."""
@@ -134,8 +133,8 @@ class Installed(NamedTuple):
 def entries_of(host: Host, event: str) -> tuple[dict[str, Any], ...]:
     """Return our hooks for an event, in the form of the host.
 
-    One host asks its user to approve each entry by its text and place: who changes either
-    switches the guard off at everybody's next upgrade.
+    One host's users approve each entry by its text and place: a change of either disables the guard
+    for everybody at the next upgrade.
     """
     row = next(AGENT_HOOK_BY_NAME[name] for name, own in host.events.items() if own == event)
     command = f"{PROGRAM} hook {row.name} --host {host.name}"
@@ -156,13 +155,13 @@ class HostSettings:
     """The hooks of one host in one repository."""
 
     def __init__(self, repository: Repository, host: Host, *, is_local: bool = False):
-        """Take the host's settings; `is_local`: those that it reads below the root, too."""
+        """Use the host's settings file; `is_local`: its local one."""
         self._host = host
         name = host.local_settings if is_local else host.settings
         self.file = SettingsFile(repository, name, f"{host.name}-local" if is_local else host.name)
 
     def look(self) -> Installed:
-        """Return how far our hooks are in place.
+        """Return the state of our hooks.
 
         Raises:
             YoloError: BAD_CONFIG when the file is not a JSON object of the host's shape.
@@ -172,7 +171,7 @@ class HostSettings:
         has = {
             event
             for event in self._host.events.values()
-            if all(one in self._listed(value, event) for one in entries_of(self._host, event))
+            if all(entry in self._listed(value, event) for entry in entries_of(self._host, event))
         }
         events = tuple(self._host.events.values())
         return Installed(
@@ -183,11 +182,11 @@ class HostSettings:
         )
 
     def install(self) -> Installed:
-        """Put our hooks in place and return how it was before; a second time changes nothing."""
-        found = self.look()
-        if found.is_complete:
-            return found
-        value = self._value(found.before)
+        """Install our hooks and return the state before; a second call changes nothing."""
+        installed = self.look()
+        if installed.is_complete:
+            return installed
+        value = self._value(installed.before)
         if not self._host.has_groups:
             value.setdefault("version", 1)
         hooks = value.setdefault("hooks", {})
@@ -198,11 +197,11 @@ class HostSettings:
                 hooks[event] = entries
             else:
                 hooks.pop(event, None)
-        self.file.change(found.before, _written_like(found.before, value))
-        return found
+        self.file.change(installed.before, _written_like(installed.before, value))
+        return installed
 
     def remove(self) -> bool:
-        """Take our hooks out, and tell whether there were any."""
+        """Remove our hooks; return whether there were any."""
         text = self.file.text()
         if text is None:
             return False
@@ -220,23 +219,23 @@ class HostSettings:
         value = self._value(self.file.text())
         for event in value.get("hooks", {}):
             for group, entry in enumerate(self._listed(value, event)):
-                for number, handler in enumerate(_handlers(entry)):
+                for number, handler in enumerate(_handlers_in(entry)):
                     if _is_ours(handler) and isinstance(handler, dict):
                         yield event, group, number, entry, handler
 
     def _listed(self, value: dict[str, Any], event: str) -> list[Any]:
-        found = value.get("hooks", {}).get(event, [])
-        if not isinstance(found, list):
+        entries = value.get("hooks", {}).get(event, [])
+        if not isinstance(entries, list):
             raise self.file.bad(f"`hooks.{safe(event)}` is not a list")
-        return found
+        return entries
 
     def _ours(self, value: dict[str, Any]) -> Iterator[object]:
         for event in value.get("hooks", {}):
             for entry in self._listed(value, event):
-                yield from filter(_is_ours, _handlers(entry))
+                yield from filter(_is_ours, _handlers_in(entry))
 
     def _without_ours(self, value: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings without our hooks, and without what was only there for them."""
+        """Return the settings without our hooks, and without what only existed for them."""
         kept = {
             event: list(map(_without, self._listed(value, event)))
             for event in value.get("hooks", {})
@@ -263,7 +262,7 @@ class HostSettings:
         return value
 
 
-def _handlers(entry: object) -> list[object]:
+def _handlers_in(entry: object) -> list[object]:
     """Return the hooks of an entry: those of a group, else itself."""
     if isinstance(entry, dict) and isinstance(entry.get("hooks"), list):
         return list(entry["hooks"])
@@ -277,14 +276,14 @@ def _is_ours(handler: object) -> bool:
 
 def _without(entry: Any) -> Any:
     """Return an entry without our hooks; None when nothing of it is left."""
-    left = [one for one in _handlers(entry) if not _is_ours(one)]
-    if len(left) == len(_handlers(entry)):
+    left = [handler for handler in _handlers_in(entry) if not _is_ours(handler)]
+    if len(left) == len(_handlers_in(entry)):
         return entry
     return {**entry, "hooks": left} if left else None
 
 
 def _with(entries: list[Any], ours: Sequence[Any]) -> Iterator[Any]:
-    """Yield entries with our hooks where ours were, the others behind those of others."""
+    """Yield entries with our hooks in their old places, new ones after those of others."""
     missing = list(ours)
     for entry in entries:
         left = _without(entry)
@@ -296,5 +295,5 @@ def _with(entries: list[Any], ours: Sequence[Any]) -> Iterator[Any]:
 
 
 def _written_like(before: str | None, value: dict[str, Any]) -> str:
-    """Return settings as text, indented and ended as the file was."""
+    """Return settings as text, with the file's indentation and end."""
     return indented_like(before, json.dumps(value, indent=indent_of(before), ensure_ascii=False))

@@ -1,7 +1,7 @@
-"""What a call of a server's tool touches, by the Model Context Protocol: judged like the host's own
-tools, by what its arguments name. Pure.
+"""Files that a call of an MCP tool touches, judged like the host's own tools. Pure.
 
-A server works where its host was started, which is mostly the root, and not where the agent stands.
+The arguments are examined for file names. A server works where its host was started, which is
+mostly the root, and not where the agent works.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from yolo_fs.protocol.hooks import (
 )
 
 ARTIFACTS = "yolo-fs://artifacts/"
-"""Where our own server has the artifacts: what follows is a path from the root."""
+"""Address of the artifacts on our own server, followed by a path from the root."""
 _OURS = re.compile(r"yolo[-_]fs")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _REMOTE = re.compile(r"(?:https?|wss?|ssh|git|data|mailto):", re.IGNORECASE)
@@ -38,14 +38,14 @@ _SOURCES = ("source", "src", "from")
 
 
 def is_mcp(tool: str) -> bool:
-    """Return whether a tool is one of a server's, or reads a server's resources."""
+    """Return whether a tool belongs to an MCP server, or reads a server's resources."""
     return tool.startswith(MCP_PREFIXES) or tool in RESOURCE_READERS
 
 
 def touches_of(tool: str, given: Mapping[str, Any]) -> Iterator[Touch]:
-    """Yield each file that a call may touch, once for each way to read its spelling."""
+    """Yield each file that a call may touch, once for each interpretation of its spelling."""
     words = {word.lower() for word in _WORD.findall(re.split("__|:", tool)[-1])}
-    effect = Effect.READ if tool in RESOURCE_READERS else _effect(words)
+    effect = Effect.READ if tool in RESOURCE_READERS else _effect_of(words)
     seen = (
         (path, Effect.READ if "copy" in words and key in _SOURCES else effect)
         for key, named in _named(given)
@@ -62,7 +62,7 @@ def speaks_for(tool: str, given: Mapping[str, Any]) -> tuple[str, bool]:
     return agent.strip() if isinstance(agent, str) else "", _OURS.search(server) is not None
 
 
-def _effect(words: set[str]) -> Effect:
+def _effect_of(words: set[str]) -> Effect:
     if words & MCP_REMOVING_WORDS:
         return Effect.REMOVE
     if not words & MCP_WRITING_WORDS:
@@ -88,7 +88,7 @@ def _named(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_telling(value: str) -> bool:
-    """Return whether a text can only be meant as a path, whatever its key says."""
+    """Return whether a text can only be a path, whatever its key is."""
     is_sentence = re.search(r"\s", value) is not None and not value.startswith(_BEGINS)
     if is_sentence or len(value) > _LONGEST_PATH or _REMOTE.match(value):
         return False
@@ -100,7 +100,7 @@ def _is_telling(value: str) -> bool:
 
 
 def _paths(named: str) -> Iterator[str]:
-    """Yield the paths that a path or an address may mean."""
+    """Yield the possible paths of a path or an address."""
     if _REMOTE.match(named):
         return
     scheme = _SCHEME.match(named)

@@ -22,9 +22,9 @@ _Toml = Mapping[str, Any]
 
 
 def server_of(agent: str = "") -> dict[str, Any]:
-    """Return how a host starts our MCP server, in the root of the repository.
+    """Return the entry by which a host starts our MCP server, in the root of the repository.
 
-    `agent`: whose rights hold for every call; by itself those of whom each call names.
+    `agent`: whose rights apply to every call; without it, those of the agent that each call names.
     """
     return {"command": PROGRAM, "args": ["mcp", *(("--as", agent) if agent else ())]}
 
@@ -33,7 +33,7 @@ class ServerEntry:
     """Our MCP server in a JSON file that lists the servers of a host."""
 
     def __init__(self, repository: Repository, host: Host, agent: str = ""):
-        """`agent`: whose rights hold."""
+        """`agent`: whose rights apply."""
         self.file = SettingsFile(repository, host.servers, f"{host.name}-mcp")
         self._server = server_of(agent)
 
@@ -46,7 +46,7 @@ class ServerEntry:
         return self._servers(self._value(self.file.text())).get(PROGRAM) == self._server
 
     def install(self) -> bool:
-        """Register our server; tell whether it was there already."""
+        """Register our server; return whether it was already registered."""
         if self.is_complete():
             return True
         text = self.file.text()
@@ -56,7 +56,7 @@ class ServerEntry:
         return False
 
     def remove(self) -> bool:
-        """Take our server out, and tell whether it was there."""
+        """Remove our server; return whether it was there."""
         text = self.file.text()
         if text is None:
             return False
@@ -67,12 +67,12 @@ class ServerEntry:
         if PROGRAM not in servers:
             return False
         value["mcpServers"] = {name: each for name, each in servers.items() if name != PROGRAM}
-        self.file.write(indented_like(text, _dumped(text, value)))
+        self.file.write(indented_like(text, _dump_json(text, value)))
         self.file.forget()
         return True
 
     def _write(self, before: str | None, value: dict[str, Any]) -> None:
-        self.file.change(before, indented_like(before, _dumped(before, value)))
+        self.file.change(before, indented_like(before, _dump_json(before, value)))
 
     def _value(self, text: str | None) -> dict[str, Any]:
         try:
@@ -91,12 +91,12 @@ class ServerEntry:
 
 
 class TomlSection:
-    """The end of a TOML file, between two comments of ours: nothing else in it is touched."""
+    """Our section at the end of a TOML file, between two comments; nothing else is touched."""
 
     def __init__(
         self, repository: Repository, host: Host, name: str, content: Callable[[_Toml], str]
     ):
-        """Take the section `name`; `content` is told what the rest of the file says."""
+        """Manage the section `name`; `content`: makes its text from the rest of the file."""
         self.file = SettingsFile(repository, host.servers, f"{host.name}-{name}")
         self._content = content
         self._begin = f"# yolo-fs {name}: begin; 'yolo-fs setup {host.name} --remove' takes it out"
@@ -108,15 +108,15 @@ class TomlSection:
         )
 
     def is_complete(self) -> bool:
-        """Return whether the section is there as it should be."""
+        """Return whether the section is present and current."""
         text = self.file.text() or ""
-        found = self._section.search(text)
-        return found is not None and self._text(self._section.sub("", text)) in found[0].replace(
+        match = self._section.search(text)
+        return match is not None and self._text(self._section.sub("", text)) in match[0].replace(
             "\r\n", "\n"
         )
 
     def install(self) -> bool:
-        """Write the section; tell whether it was there already.
+        """Write the section; return whether it was already there.
 
         Raises:
             YoloError: BAD_CONFIG when the file is not TOML, or names the same tables itself.
@@ -135,7 +135,7 @@ class TomlSection:
         return False
 
     def remove(self) -> bool:
-        """Take the section out, and tell whether it was there."""
+        """Remove the section; return whether it was there."""
         text = self.file.text()
         if text is None or not self._section.search(text):
             return False
@@ -161,14 +161,15 @@ def server_table(_: _Toml, agent: str = "") -> str:
 
 
 def role_tables(rest: _Toml) -> str:
-    """Return a table in TOML for each agent of the company that the rest of the file does not name:
-    only a named role reaches our hooks.
+    """Return a TOML table for each agent of the company that the rest of the file does not name.
+
+    Only a named role reaches our hooks.
     """
     named = rest.get("agents")
-    return "\n".join(_role_tables(frozenset(named) if isinstance(named, dict) else frozenset()))
+    return "\n".join(_format_roles(frozenset(named) if isinstance(named, dict) else frozenset()))
 
 
-def _role_tables(named: frozenset[str]) -> Iterator[str]:
+def _format_roles(named: frozenset[str]) -> Iterator[str]:
     for agent in AGENT_BY_NAME.values():
         if agent.full_name in named:
             continue
@@ -178,5 +179,5 @@ def _role_tables(named: frozenset[str]) -> Iterator[str]:
         yield f'[agents.{agent.full_name}]\ndescription = {text}\nconfig_file = "{file}"\n'
 
 
-def _dumped(before: str | None, value: dict[str, Any]) -> str:
+def _dump_json(before: str | None, value: dict[str, Any]) -> str:
     return json.dumps(value, indent=indent_of(before), ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""What each git hook judges, warns of and proposes, once there is something of ours to look at.
+"""What each git hook checks, warns of and proposes, once something of ours is concerned.
 
-What is judged is what git is about to take: the index, the message, the commits that leave; never
-the work tree.
+It checks what git is about to take: the index, the message, the commits to be pushed; never the
+work tree.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from yolo_fs.workspace import Settings
 
 WHO = ("YOLO_FS_AGENT", "YOLO_FS_ROLE")
-"""Variables by which an agent's session says who commits, the more exact one first: `dev` is the
-role of `fe-dev`; without any, an agent's name as author does."""
+"""Variables in which an agent's session names the committer, the more exact one first.
+`dev` is the role of `fe-dev`; without any, an agent's name as author counts.
+"""
 
 _SHOWN = 20
 _DAY_S = 86_400
 
 
 def _tell(findings: Iterable[Finding], conclusion: str = "") -> bool:
-    """Print findings, and tell whether none of them is an error."""
+    """Print findings; return whether none of them is an error."""
     listed = tuple(findings)
     for finding in listed[:_SHOWN]:
         print(f"{'warning: ' if finding.level is Level.WARNING else ''}{finding}", file=sys.stderr)
@@ -43,21 +44,21 @@ def _tell(findings: Iterable[Finding], conclusion: str = "") -> bool:
 
 
 def _warn(findings: Iterable[Finding]) -> bool:
-    """Print findings of something that has happened already."""
+    """Print findings about something that has already happened."""
     from dataclasses import replace
 
     return _tell(replace(finding, level=Level.WARNING) for finding in findings)
 
 
 def pre_commit(_: Sequence[str]) -> bool:
-    """Judge what is staged: its content, the role that commits it, the branch that it goes to."""
+    """Check what is staged: its content, the committing role, the branch."""
     from yolo_fs.checking.validate import Validator
 
     paths, mends = staged_paths(), ""
     validator = Validator(".")
     try:
         files = [judged for judged in validator.staged() if judged.findings]
-        found = [finding for judged in files for finding in judged.findings]
+        findings = [finding for judged in files for finding in judged.findings]
         if files:
             from yolo_fs.checking.fix import fixable_of  # most commits need no repair
 
@@ -66,15 +67,15 @@ def pre_commit(_: Sequence[str]) -> bool:
         validator.close()
     with _repository() as repository:
         settings = _settings(repository)
-        found += [*of_role(repository, settings, paths), *_of_branch(repository, settings)]
-    passed = _conclude(found, settings, "the commit is refused; what is staged is as it was")
+        findings += [*of_role(repository, settings, paths), *_check_branch(repository, settings)]
+    passed = _conclude(findings, settings, "the commit is refused; what is staged is as it was")
     if mends:
         print(f"{mends}, then 'git add' it", file=sys.stderr)
     return passed
 
 
 def staged_paths() -> tuple[str, ...]:
-    """Return the paths that the commit would change, by the index that git named to the hook."""
+    """Return the paths that the commit would change, by the index that git passed to the hook."""
     from yolo_fs.git.runner import run_as_user
 
     listed = run_as_user(".", ["diff", "--cached", "--name-only", "--no-renames", "-z"])
@@ -82,7 +83,7 @@ def staged_paths() -> tuple[str, ...]:
 
 
 def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) -> Iterable[Finding]:
-    """Yield the paths that the role that commits may not write."""
+    """Yield the paths that the committing role may not write."""
     name = _role()
     if not name:
         return
@@ -112,7 +113,7 @@ def of_role(repository: Repository, settings: Settings, paths: Sequence[str]) ->
 def _not_handed_over(
     repository: Repository, settings: Settings, receiver: str, paths: Sequence[str]
 ) -> Iterable[Finding]:
-    """Yield why a role of directive execution may not go on; its branch is judged for everybody."""
+    """Yield why a directive's role may not go on; its branch is checked for everybody."""
     from datetime import UTC, datetime
 
     from yolo_fs.handoff_service.accept import DirectiveHandoffs
@@ -123,12 +124,14 @@ def _not_handed_over(
         handoffs.may_edit(now, receiver=receiver, editing=path).allowed for path in paths
     ):
         return
-    yield from (one for one in given.findings if one.reason is not Reason.BRANCH_MISMATCH)
+    yield from (
+        finding for finding in given.findings if finding.reason is not Reason.BRANCH_MISMATCH
+    )
 
 
 def _role() -> str:
-    """Return the agent that commits; nothing for a person."""
-    if announced := _announced():
+    """Return the committing agent; empty for a person."""
+    if announced := _read_announced_agent():
         return announced
     from yolo_fs.protocol.roster import AGENT_BY_NAME, bare_name
 
@@ -136,16 +139,16 @@ def _role() -> str:
     return author if author.rstrip("0123456789").removesuffix("-") in AGENT_BY_NAME else ""
 
 
-def _announced() -> str:
+def _read_announced_agent() -> str:
     from yolo_fs.protocol.roster import bare_name
 
-    found = next(filter(None, map(os.environ.get, WHO)), "")
-    return bare_name(found)
+    agent = next(filter(None, map(os.environ.get, WHO)), "")
+    return bare_name(agent)
 
 
 AUTHOR = "GIT_AUTHOR_NAME"
 _INHERITED: dict[str, str] = {}
-"""What git said when it called: whoever opens the repository drops that from the environment."""
+"""git's variables at the start: opening the repository drops them from the environment."""
 
 
 def _is_agent() -> bool:
@@ -154,14 +157,14 @@ def _is_agent() -> bool:
 
 
 def _conclude(findings: Sequence[Finding], settings: Settings, refusal: str) -> bool:
-    """Refuse what is wrong to an agent, and to people if their team wants that; else warn."""
+    """Refuse faults of an agent, and of people if their team wants that; otherwise warn."""
     if _is_agent() or settings.policy.hooks_hold_people:
         return _tell(findings, refusal)
     return _warn(findings)
 
 
-def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
-    """Yield what is wrong with the branch under the latest handoff, unless that one is over."""
+def _check_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
+    """Yield what is wrong with the branch under the latest handoff, unless that is closed."""
     from datetime import UTC, datetime
 
     from yolo_fs.handoff_service.accept import DirectiveHandoffs
@@ -174,11 +177,11 @@ def _of_branch(repository: Repository, settings: Settings) -> Iterable[Finding]:
     packet = handed.packet
     if packet is None or packet.directive_branch == repository.head().branch:
         return
-    yield from (one for one in handed.findings if one.reason is Reason.BRANCH_MISMATCH)
+    yield from (finding for finding in handed.findings if finding.reason is Reason.BRANCH_MISMATCH)
 
 
 def prepare_commit_msg(arguments: Sequence[str]) -> bool:
-    """Propose subject and trailers where the user gave no message; name the agent, if one."""
+    """Propose subject and trailers if the user gave no message; name the agent if there is one."""
     from yolo_fs.checking.verify import prescribed_for
     from yolo_fs.git.runner import run_as_user
     from yolo_fs.system.store import open_regular
@@ -187,11 +190,11 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
     if not _is_message_of_git(file):
         return True
     paths = staged_paths()
-    role = _announced()
+    role = _read_announced_agent()
     inherits = not source or source[0] == "template"
-    found = prescribed_for(paths[0]) if inherits and len(paths) == 1 else None
-    if found is not None:
-        subject, trailers = found
+    prescription = prescribed_for(paths[0]) if inherits and len(paths) == 1 else None
+    if prescription is not None:
+        subject, trailers = prescription
         with open(file, encoding="utf-8", errors="surrogateescape") as old:
             rest = old.read()
         body = "".join(f"{key}: {value}\n" for key, value in trailers)
@@ -209,8 +212,9 @@ def prepare_commit_msg(arguments: Sequence[str]) -> bool:
 
 
 def _is_message_of_git(file: str) -> bool:
-    """Return whether a file is the message that git has written: whoever runs this hook by hand may
-    name any other.
+    """Return whether a file is the message that git has written.
+
+    Whoever runs this hook by hand may name any other file.
     """
     folder, name = os.path.split(os.path.abspath(file))
     is_git = os.path.lexists(f"{folder}/HEAD") and name.endswith("MSG")
@@ -218,14 +222,18 @@ def _is_message_of_git(file: str) -> bool:
 
 
 def commit_msg(arguments: Sequence[str]) -> bool:
-    """Refuse a subject that breaks the grammar where an agent's commit belongs to the protocol, or
-    the team wants everybody held; otherwise give a hint, once a day.
+    """Refuse a subject that breaks the grammar, or give a hint once a day.
+
+    It is refused where an agent's commit belongs to the protocol, or the team wants everybody to be
+    held.
     """
     from yolo_fs.checking.verify import is_of_the_protocol, subject_fault
 
     with open(arguments[0], encoding="utf-8", errors="replace") as file:
         message = file.read()
-    subject = first_line(message, _comment_char() if message.lstrip()[:1] not in ("", "#") else "#")
+    subject = first_line(
+        message, _read_comment_char() if message.lstrip()[:1] not in ("", "#") else "#"
+    )
     if not subject or is_sound(subject):
         return True
     fault = subject_fault(subject)
@@ -235,12 +243,12 @@ def commit_msg(arguments: Sequence[str]) -> bool:
     with _repository() as repository:
         if _settings(repository).policy.hooks_hold_people:
             return _tell([fault], refusal)
-        if _hint_is_due(repository):
+        if _is_hint_due(repository):
             print(f"yolo-fs: tip, once a day: {safe(fault.hint)}", file=sys.stderr)
     return True
 
 
-def _hint_is_due(repository: Repository) -> bool:
+def _is_hint_due(repository: Repository) -> bool:
     from yolo_fs.hooks.script import HINTED
     from yolo_fs.system.store import private_directory, write_atomic
 
@@ -258,24 +266,24 @@ def _hint_is_due(repository: Repository) -> bool:
     return True
 
 
-def _comment_char() -> str:
+def _read_comment_char() -> str:
     from yolo_fs.git.runner import run_as_user
 
-    said = run_as_user(".", ["config", "--get", "core.commentChar"]).out.decode().strip()
-    return said if len(said) == 1 else "#"
+    character = run_as_user(".", ["config", "--get", "core.commentChar"]).out.decode().strip()
+    return character if len(character) == 1 else "#"
 
 
 def post_commit(_: Sequence[str]) -> bool:
-    """Say what is wrong with the commit just made: `--no-verify` silences the other hooks."""
+    """Report faults of the commit just made: `--no-verify` disables the other hooks."""
     from yolo_fs.checking.verify import broken_rules
 
     with _repository() as repository:
         broken = broken_rules(
             repository, _settings(repository), "HEAD", limit=1, by_agent=_is_agent()
         )
-        found = [fault.finding for fault in broken]
-    if found:
-        _warn(found)
+        findings = [fault.finding for fault in broken]
+    if findings:
+        _warn(findings)
         print(
             "yolo-fs: this commit breaks the rules; 'git commit --amend' can mend it",
             file=sys.stderr,
@@ -284,30 +292,30 @@ def post_commit(_: Sequence[str]) -> bool:
 
 
 def after_move(_: Sequence[str]) -> bool:
-    """Warn when the branch that stands out now is not that of the latest handoff."""
+    """Warn when the branch now checked out is not that of the latest handoff."""
     with _repository() as repository:
-        _warn(_of_branch(repository, _settings(repository)))
+        _warn(_check_branch(repository, _settings(repository)))
     return True
 
 
 def post_rewrite(_: Sequence[str]) -> bool:
-    """Name the summaries whose commits were just rewritten, and what those are called now."""
+    """Name the summaries whose commits were just rewritten, with the new ids."""
     from glob import glob
 
     from yolo_fs.artifacts.classify import PLANNING_ROOT
     from yolo_fs.system.files import content_of
 
     moved = dict(line.split()[:2] for line in sys.stdin if len(line.split()) >= 2)
-    found = []
+    findings = []
     for path in sorted(glob(f"{PLANNING_ROOT}/phases/*/*.summary.jsonl")):
         text = content_of(path).decode("utf-8", "replace")
         for old, new in moved.items():
             if old[:7] in text:
                 message = f"it names commit {old[:7]}, which was rewritten"
-                found.append(
+                findings.append(
                     Finding(Reason.UNKNOWN_COMMIT, path, message=message, expected=new[:7])
                 )
-    return _warn(found)
+    return _warn(findings)
 
 
 def pre_push(arguments: Sequence[str]) -> bool:
@@ -315,23 +323,23 @@ def pre_push(arguments: Sequence[str]) -> bool:
     from yolo_fs.checking.verify import broken_rules, hooks_since
 
     remote = arguments[0] if arguments else ""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     with _repository() as repository:
         since = hooks_since(repository)
         settings = _settings(repository)
         for line in sys.stdin:
             fields = line.split()
             if len(fields) == 4 and fields[1].strip("0"):
-                beyond = {*_known_there(repository, fields[3], remote), *filter(None, [since])}
+                beyond = {*_find_remote_tips(repository, fields[3], remote), *filter(None, [since])}
                 broken = broken_rules(
                     repository, settings, fields[1], *(f"^{oid}" for oid in sorted(beyond))
                 )
-                found += [_named(fault) for fault in broken]
-    return _conclude(found, settings, "the push is refused; nothing has left")
+                findings += [_named(fault) for fault in broken]
+    return _conclude(findings, settings, "the push is refused; nothing has left")
 
 
-def _known_there(repository: Repository, tip: str, remote: str) -> Sequence[str]:
-    """Return commits that the remote has: the branch's tip there, else all that was last seen."""
+def _find_remote_tips(repository: Repository, tip: str, remote: str) -> Sequence[str]:
+    """Return commits that the remote has: the branch's tip there, else all that is known of it."""
     if tip.strip("0") and repository.commits_exist([tip])[tip]:
         return [tip]
     listed = repository.git.run("for-each-ref", "--format=%(objectname)", f"refs/remotes/{remote}/")
@@ -366,7 +374,7 @@ HOOKS: Mapping[str, Callable[[Sequence[str]], bool]] = {
     "post-rewrite": post_rewrite,
     "pre-push": pre_push,
 }
-"""Name of a hook → what it does; False refuses."""
+"""Name of a hook → its function; False refuses."""
 
 
 def run_hook(name: str, arguments: Sequence[str]) -> bool:

@@ -1,8 +1,7 @@
-"""The texts that stand in a repository's hooks: the marked section, and the script of ours that it
-calls.
+"""The texts in a repository's hooks: the marked section, and our script that it calls.
 
-The script tells in a few milliseconds, with the shell and git alone, whether a hook has anything to
-do with us, and starts Python only then. See docs/dev/faults.md#f63.
+The script decides in a few milliseconds, with the shell and git alone, whether a hook concerns us,
+and starts Python only then. See docs/dev/faults.md#f63.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ BEGIN = f"# --- BEGIN {SECTION} ---"
 END = f"# --- END {SECTION} ---"
 MADE_BY_US = "# This file was made by yolo-fs and goes with the section."
 PROBED = 77
-"""With which a hook ends that was only asked whether it runs, so that the user's part does not."""
+"""Exit code of a hook that was only probed, so that the user's part does not run."""
 
 HINTED = "yolo-fs/hinted"
-"""Below the common git directory: when a person was last told of the grammar of subjects."""
+"""File in the common git directory: when a person last got the hint on the subject grammar."""
 REFUSED = 75
-"""Exit code of our module for a refusal: any other is a failure of ours, which lets git go on."""
+"""Exit code of our module for a refusal: any other is our own failure, and git goes on."""
 
 _WITH_INPUT = ("pre-push", "post-rewrite")
-"""Hooks that git tells something on stdin, which the user's part must hear as well."""
+"""Hooks that get input on stdin, which the user's part must receive as well."""
 
 _CALL = """\
 # Kept by 'yolo-fs hooks install', taken out by 'yolo-fs hooks uninstall'. What stands \

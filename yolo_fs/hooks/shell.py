@@ -1,11 +1,11 @@
-"""Reads a shell command line into the simple commands that it runs, as far as its text decides
-them. Pure.
+"""Parses a shell command line into the simple commands that it runs, as far as possible. Pure.
 
 Quotes, expansions, redirections and here-documents are read as a POSIX shell or bash reads them.
-What only running the command would tell, such as the output of `$(…)`, becomes `UNKNOWN`.
+What only execution would show, such as the output of `$(…)`, becomes `UNKNOWN`.
 
-No parser library does it: tree-sitter-bash 0.25 takes for errors what bash runs, such as `a=1 > b`,
-`rm a <> b`, `cat<<E>f` or two here-documents of one command, and those have to be judged as well.
+No parser library is used: tree-sitter-bash 0.25 reports errors for commands that bash runs, such as
+`a=1 > b`, `rm a <> b`, `cat<<E>f` or two here-documents of one command, and those have to be judged
+as well.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from itertools import product
 from typing import NamedTuple
 
 UNKNOWN = "…"
-"""Stands in a word for text that only running the command would tell."""
+"""Stands in a word for text that only execution would show."""
 
 _MOST_WORDS = 64
 """Words that one spelling such as `{1..9}` may expand to; more are unknown."""
 
-# Characters with a meaning for the shell, while a word is read: quoting takes the meaning away.
+# Marks for characters with a meaning for the shell while a word is read; quoting removes that
+# meaning.
 _STAR, _QUESTION, _BRACKET, _OPEN, _COMMA, _CLOSE = map(chr, range(0xE000, 0xE006))
 _MARKS = {"*": _STAR, "?": _QUESTION, "[": _BRACKET, "{": _OPEN, ",": _COMMA, "}": _CLOSE}
 _GLOBS = str.maketrans({char: _MARKS[char] for char in "*?["})
@@ -41,7 +42,7 @@ _DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)"
 _LITERAL = re.compile(r"[^\s;&|()<>\\'\"$`*?\[{,}]+")
 _IN_QUOTES = re.compile(r'[^"\\$`]+')
 _UNESCAPED = {"\n": "", **{char: char for char in '"\\$`'}}
-"""What a backslash within double quotes and the next character mean; other backslashes stay."""
+"""Meaning of a backslash before each character in double quotes; other backslashes stay."""
 _C_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'?", re.DOTALL)
 _C_ESCAPE = re.compile(
     rb"\\(?:(?P<octal>[0-7]{1,3})|x(?P<hex>[0-9A-Fa-f]{1,2})|x\{(?P<braced>[0-9A-Fa-f]*)\}?"
@@ -81,19 +82,20 @@ _FORGETS = frozenset({"read", "mapfile", "readarray", "unset", "getopts"})
 
 
 class TooMuchError(Exception):
-    """The words of a command come to more than is read."""
+    """The words of a command exceed the limit."""
 
 
 class Allowance:
-    """How much the words of a command, and of all texts within it, may still come to: a text can
-    double its variables as often as it likes.
+    """Remaining budget for the words of a command and of all texts within it.
+
+    Without a limit, a text could double its variables any number of times.
     """
 
     def __init__(self, chars: int):
         self.chars = chars
 
     def take(self, chars: int) -> None:
-        """Take some of it.
+        """Use up some of the budget.
 
         Raises:
             TooMuchError: there is not so much left.
@@ -107,16 +109,16 @@ class Word(NamedTuple):
     """One word of a command after its expansions."""
 
     marked: str
-    """Its text, in which characters with a meaning for the shell are marks of ours."""
+    """Its text, with marks of ours for characters that have a meaning for the shell."""
 
     @property
     def text(self) -> str:
-        """The word as the program receives it, its patterns not replaced by names of files."""
+        """The word as the program receives it, with its patterns not expanded."""
         return self.marked.translate(_PLAIN)
 
     @property
     def is_pattern(self) -> bool:
-        """Whether the shell replaces it by the names of files that match."""
+        """Whether the shell replaces it by the names of matching files."""
         return _MAGIC.search(self.marked) is not None
 
     @property
@@ -127,13 +129,13 @@ class Word(NamedTuple):
 
 @dataclass(slots=True)
 class SimpleCommand:
-    """One program that is run, with what it is given."""
+    """One program that is run, and its input."""
 
     words: tuple[Word, ...]
     redirections: tuple[tuple[str, Word], ...]
-    """Operators such as `>>`, and the file that each names."""
+    """Operators such as `>>`, each with its file."""
     folder: str
-    """Where it runs; empty for where the command line begins."""
+    """Its working directory; empty for that of the command line."""
     is_piped: bool
     """Whether it reads the output of another program."""
     text_in: str | None = None
@@ -143,7 +145,7 @@ class SimpleCommand:
 def simple_commands(
     text: str, variables: Mapping[str, str], allowance: Allowance | None = None
 ) -> list[SimpleCommand]:
-    """Return what a command line runs, in order; `$(…)` before the command that uses its output.
+    """Return the commands of a line in order; `$(…)` comes before the command that uses it.
 
     Raises:
         TooMuchError: its words come to more than is allowed.
@@ -173,7 +175,7 @@ class _Parts:
 
 
 class _Reader:
-    """Reads a text from left to right, and keeps what its variables hold meanwhile."""
+    """Reads a text from left to right, and tracks the values of its variables."""
 
     def __init__(self, text: str, variables: Mapping[str, str], allowance: Allowance):
         self.commands: list[SimpleCommand] = []
@@ -213,11 +215,11 @@ class _Reader:
         return self._at < len(self._text)
 
     def _find(self, sign: str) -> int:
-        """Return where a sign is next, -1 for nowhere; no part of the text is searched twice."""
-        found = self._found.get(sign, 0)
-        if 0 <= found < self._at or sign not in self._found:
-            found = self._found[sign] = self._text.find(sign, self._at)
-        return found
+        """Return the next position of a sign, -1 if there is none; no text is searched twice."""
+        position = self._found.get(sign, 0)
+        if 0 <= position < self._at or sign not in self._found:
+            position = self._found[sign] = self._text.find(sign, self._at)
+        return position
 
     def _read_parentheses(self) -> None:
         if self._text.startswith("((", self._at) and (end := self._find("))")) >= 0:  # arithmetic
@@ -291,12 +293,12 @@ class _Reader:
         self._at = min(self._at, len(self._text))
 
     def _finish(self, parts: _Parts, is_piped: bool) -> None:
-        words = self._without_syntax(parts.words)
+        words = self._strip_keywords(parts.words)
         given = 0
         while given < len(words) and _ASSIGNMENT.fullmatch(words[given].marked):
             given += 1
         if given == len(words):
-            self._assign(words)
+            self._assign_variables(words)
         words = words[given:]
         folder = self._folder()
         self._allowance.take(len(folder))
@@ -311,8 +313,8 @@ class _Reader:
         self._documents += parts.documents
         self.commands.append(command)
 
-    def _without_syntax(self, words: list[Word]) -> list[Word]:
-        """Return a command without keywords before it; the variable of a `for` takes its values."""
+    def _strip_keywords(self, words: list[Word]) -> list[Word]:
+        """Return a command without leading keywords; the variable of a `for` takes its values."""
         given = 0
         while given < len(words) and words[given].text in _KEYWORDS:
             given += 1
@@ -324,24 +326,24 @@ class _Reader:
             case ["case" | "for" | "select", *_]:
                 return []
             case ["function", *_]:
-                return self._without_syntax(words[2:])
+                return self._strip_keywords(words[2:])
         return words
 
     def _run_builtin(self, words: Sequence[Word]) -> None:
-        """Do to variables and the folder what a builtin would."""
+        """Apply the effect of a builtin to variables and folder."""
         verb = words[0].text if words else ""
         operands = [word for word in words[1:] if not re.match(r"-.", word.text)]
         if verb in _DECLARES:
-            self._assign(operands)
+            self._assign_variables(operands)
         elif verb in _FORGETS:
             for word in operands:
                 self._variables[word.text] = [UNKNOWN]
         elif verb == "popd":
-            self._enter(UNKNOWN)
+            self._enter_folder(UNKNOWN)
         elif verb in ("cd", "pushd"):
-            self._enter(operands[0].marked if operands else self._value("HOME")[0])
+            self._enter_folder(operands[0].marked if operands else self._value("HOME")[0])
 
-    def _assign(self, words: Sequence[Word]) -> None:
+    def _assign_variables(self, words: Sequence[Word]) -> None:
         for word in words:
             if assignment := _ASSIGNMENT.fullmatch(word.marked):
                 name, added, value = assignment.groups()
@@ -349,7 +351,7 @@ class _Reader:
                 self._allowance.take(len(before))
                 self._variables[name] = [before + value]
 
-    def _enter(self, folder: str) -> None:
+    def _enter_folder(self, folder: str) -> None:
         here, before = self._folder(), self._variables.get("OLDPWD", [UNKNOWN])[0]
         self._variables["OLDPWD"] = [here]
         self._variables["PWD"] = [before if folder == "-" else posixpath.join(here, folder)]
@@ -386,12 +388,12 @@ class _Reader:
         if _is_too_many(pieces):
             return [Word(UNKNOWN)]
         texts = ("".join(texts) for texts in product(*pieces))
-        words = [Word(text) for whole in texts for text in _braces_expanded(whole)]
+        words = [Word(text) for whole in texts for text in _expand_braces(whole)]
         self._allowance.take(sum(len(word.marked) for word in words))
         return words
 
     def _read_piece(self) -> list[str]:
-        """Read the next piece of a word; return what it may be."""
+        """Read the next piece of a word; return its possible values."""
         text, at = self._text, self._at
         if literal := _LITERAL.match(text, at):
             self._at = literal.end()
@@ -442,7 +444,7 @@ class _Reader:
         return ["".join(texts) for texts in product(*pieces)]
 
     def _read_dollar(self) -> list[str]:
-        """Read what an unquoted dollar begins; its value is split, and its patterns match files."""
+        """Read an expansion after a plain dollar; its value is split, its patterns match files."""
         if self._text.startswith("'", self._at):
             return [self._read_escapes()]
         if self._text.startswith('"', self._at):
@@ -458,11 +460,11 @@ class _Reader:
         assert quoted is not None
         self._at = quoted.end()
         text = _C_ESCAPE.sub(_unescape, quoted[1].encode(errors="surrogatepass"))
-        # What a C string is ends at its first NUL, and so does the shell's word.
+        # A C string ends at its first NUL, and so does the shell's word.
         return text.partition(b"\0")[0].decode(errors="replace")
 
     def _read_parameter(self) -> list[str]:
-        """Read what follows a dollar; return the values that it may have."""
+        """Read what follows a dollar; return its possible values."""
         text = self._text
         if text.startswith("((", self._at):
             end = self._find("))")
@@ -494,12 +496,12 @@ class _Reader:
     def _output_of(self, command: str) -> list[str]:
         if command.strip() == "pwd":
             return self._value("PWD")
-        said = _SAYS.fullmatch(command)
-        return [said[1]] if said else [UNKNOWN]
+        match = _SAYS.fullmatch(command)
+        return [match[1]] if match else [UNKNOWN]
 
 
 def _from(here: str, folder: str) -> str:
-    """Return how a folder is spelled from another."""
+    """Return the path of a folder relative to another."""
     if folder.startswith("/"):
         return folder
     if UNKNOWN in folder or UNKNOWN in here or here.startswith("/"):
@@ -521,12 +523,12 @@ def _unescape(escape: re.Match[bytes]) -> bytes:
     if kind in ("octal", "hex", "braced"):
         return bytes([code & 0xFF])
     if code > sys.maxunicode:
-        return _beyond_unicode(code)
+        return _encode_beyond_unicode(code)
     return chr(code).encode(errors="surrogatepass")
 
 
-def _beyond_unicode(code: int) -> bytes:
-    """Return the bytes that bash writes for a number that is no character: as UTF-8 once had it."""
+def _encode_beyond_unicode(code: int) -> bytes:
+    """Return the bytes that bash writes for a number beyond Unicode: UTF-8 in its original form."""
     for count, first, limit in ((3, 0xF0, 1 << 21), (4, 0xF8, 1 << 26), (5, 0xFC, 1 << 31)):
         if code < limit:
             rest = [0x80 | code >> 6 * at & 0x3F for at in reversed(range(count))]
@@ -535,7 +537,7 @@ def _beyond_unicode(code: int) -> bytes:
 
 
 def _is_too_many(pieces: Sequence[Sequence[str]]) -> bool:
-    """Return whether the pieces of a word may be put together in too many ways."""
+    """Return whether the pieces of a word have too many combinations."""
     count = 1
     for texts in pieces:
         count *= len(texts)
@@ -544,8 +546,8 @@ def _is_too_many(pieces: Sequence[Sequence[str]]) -> bool:
     return False
 
 
-def _braces_expanded(text: str) -> list[str]:
-    """Return the words of `a{b,c}` or `a{1..3}`; braces that name no alternatives stay."""
+def _expand_braces(text: str) -> list[str]:
+    """Return the words of `a{b,c}` or `a{1..3}`; braces without alternatives stay."""
     if text.count(_OPEN) > _MOST_WORDS:
         return [UNKNOWN]
     done: list[str] = []

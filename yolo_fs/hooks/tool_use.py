@@ -1,6 +1,8 @@
-"""Who asks what, with all that its answer may need; may this tool run: refuses what would be
-written or read against the rules, says what to do instead, and keeps first what a command would
-destroy; and after it ran, is what it wrote right.
+"""Judges the use of tools: whether a tool may run, and whether what it wrote is right.
+
+Before the tool runs, reads and writes against the rules are refused, with what to do instead, and
+content that a command would destroy is kept. A request holds who asks, what, and all that the
+answer needs.
 """
 
 from __future__ import annotations
@@ -44,33 +46,33 @@ if TYPE_CHECKING:
     from yolo_fs.checking.validate import CheckedFile, Validator
 
 _MOST_MATCHES = 1_000
-"""Files that one pattern is replaced by; the rest is like them."""
+"""Files that one pattern expands to at most; the rest is like them."""
 _MOST_NAMED = 5 * _MOST_MATCHES
-"""Files that one command may name, by patterns too, to be judged in time on a loaded machine."""
+"""Files that one command may name, with its patterns expanded, to be judged in time."""
 
 
 class HookRequest:
     """One question of a host, asked in one repository."""
 
-    def __init__(self, repository: Repository, said: HookInput):
+    def __init__(self, repository: Repository, hook_input: HookInput):
         self.repository = repository
-        self.said = said
+        self.said = hook_input
         self.settings, self.fault = load_in_force(repository.root)
-        self.access = Access(repository, self.settings, start=said.cwd)
-        self.role = said.agent.rpartition(":")[2] or active_agent(repository.root)
-        """Who asks, as the host says, else the planning tree."""
+        self.access = Access(repository, self.settings, start=hook_input.cwd)
+        self.role = hook_input.agent.rpartition(":")[2] or active_agent(repository.root)
+        """The asking agent: named by the host, or else by the planning tree."""
         self.actor = self._find_actor()
-        """None for somebody whom we do not know."""
+        """None for an unknown agent."""
 
     def _find_actor(self) -> Actor | None:
-        """Return who asks; None for somebody unknown."""
+        """Return the asking actor; None if it is unknown."""
         try:
             return self.access.actor(self.role) if self.role else None
         except YoloError:
             return None
 
     def paths(self, touch: Touch) -> Iterator[str]:
-        """Yield the files meant, relative to the repository, patterns replaced by what matches."""
+        """Yield the files of a touch, relative to the repository, with patterns expanded."""
         spelled = [touch.path]
         if (
             above := f"{UNKNOWN}/{PLANNING_ROOT}/"
@@ -89,7 +91,7 @@ class HookRequest:
         for path in spelled:
             relative = self.relative(path)
             if relative is not None and touch.is_deep:
-                yield from self._planned_below(relative)
+                yield from self._planning_files_below(relative)
             if relative is not None and touch.name_in_folder and os.path.isdir(self.full(relative)):
                 relative = self.relative(f"{path}/{touch.name_in_folder}")
             if relative is not None and not (
@@ -97,7 +99,7 @@ class HookRequest:
             ):
                 yield relative
 
-    def _planned_below(self, folder: str) -> Iterator[str]:
+    def _planning_files_below(self, folder: str) -> Iterator[str]:
         """Yield the files of the planning tree that lie in a part of it."""
         if f"{folder}/".startswith(f"{PLANNING_ROOT}/"):
             below = iglob("**", root_dir=self.full(folder), recursive=True, include_hidden=True)
@@ -108,7 +110,7 @@ class HookRequest:
         return os.path.join(self.repository.root, path)
 
     def relative(self, path: str) -> str | None:
-        """Return where a path leads, below the repository; a planning tree elsewhere counts."""
+        """Return a resolved path relative to the repository; a planning tree elsewhere counts."""
         root = os.path.realpath(self.repository.root)
         try:
             full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
@@ -123,30 +125,36 @@ class HookRequest:
 _WROTE = "wrote"
 
 
-def note_written(asked: HookRequest, paths: Sequence[str]) -> None:
-    """Record that this agent wrote some artifacts, so that nobody else is held up for them."""
-    said = asked.said
-    line = {"event": _WROTE, "agent": said.agent, "id": said.instance or said.agent, "session": "",
-            "said": {"paths": list(paths)}}  # fmt: skip
+def note_written(request: HookRequest, paths: Sequence[str]) -> None:
+    """Record that this agent wrote some artifacts, so that no other agent is held up for them."""
+    hook_input = request.said
+    line = {
+        "event": _WROTE,
+        "agent": hook_input.agent,
+        "id": hook_input.instance or hook_input.agent,
+        "session": "",
+        "said": {"paths": list(paths)},
+    }
     if line["id"]:
-        append(asked.repository.own_dir, line)
+        append(request.repository.own_dir, line)
 
 
-def paths_written(asked: HookRequest, own_dir: str = "") -> frozenset[str]:
-    """Return the artifacts that this agent wrote, as far as its host has told, in its work tree or
-    in the one that keeps our files in `own_dir`.
+def paths_written(request: HookRequest, own_dir: str = "") -> frozenset[str]:
+    """Return the artifacts that this agent wrote, as far as its host has reported them.
+
+    `own_dir`: our folder of another work tree; empty for that of the request.
     """
-    whose = asked.said.instance or asked.said.agent
-    journal = AgentJournal(own_dir or asked.repository.own_dir, asked.settings.limits)
+    whose = request.said.instance or request.said.agent
+    journal = AgentJournal(own_dir or request.repository.own_dir, request.settings.limits)
     signs = journal.read(datetime.now(UTC))
-    own = (one for one in signs.seen if one.event == _WROTE and one.id == whose)
-    return frozenset(path for one in own for path in texts(one.said.get("paths")))
+    own = (sign for sign in signs.seen if sign.event == _WROTE and sign.id == whose)
+    return frozenset(path for sign in own for path in texts(sign.said.get("paths")))
 
 
 ENDANGERED = "endangered"
-"""Why it is kept, as 'kept' shows it."""
+"""Reason for keeping it, as 'kept' shows it."""
 PATIENCE_S = 5.0
-"""How long a hook waits for another process that keeps."""
+"""How long a hook waits for another process that keeps contents, seconds."""
 _MOST_FILES = 20_000
 _FEW = 5
 
@@ -159,29 +167,29 @@ class _Found:
     files: dict[str, Leaf] = field(default_factory=dict)
     size_bytes: int = 0
     secret: list[str] = field(default_factory=list)
-    """Paths that look like they hold a credential: they are named, not kept."""
+    """Paths that may hold a credential: they are named, not kept."""
     left: list[str] = field(default_factory=list)
-    """Paths for which there is no room, or that cannot be read."""
+    """Paths that do not fit, or that cannot be read."""
 
 
-def keep_first(asked: HookRequest) -> str:
-    """Keep what commands of a question may destroy, as one entry; return what the agent is told."""
-    destructions = asked.said.destructions
+def keep_first(request: HookRequest) -> str:
+    """Keep what the commands may destroy, as one entry; return the message for the agent."""
+    destructions = request.said.destructions
     if not destructions:
         return ""
     named = " and ".join(dict.fromkeys(safe(each.what, 80) for each in destructions))
-    policy = asked.settings.policy
-    found = _Found()
+    policy = request.settings.policy
+    endangered = _Found()
     try:
         for each in destructions:
-            _find(asked, each, frozenset(policy.secrets_allowed), found)
-        if not found.seen:
+            _find(request, each, frozenset(policy.secrets_allowed), endangered)
+        if not endangered.seen:
             return ""
         keeper = Keeper(
-            asked.repository, secrets_allowed=policy.secrets_allowed, patience_s=PATIENCE_S
+            request.repository, secrets_allowed=policy.secrets_allowed, patience_s=PATIENCE_S
         )
-        cause = KeptCause((ENDANGERED,), named, asked.said.agent or asked.said.host)
-        entry = keeper.keep_files(found.files, cause) if found.files else None
+        cause = KeptCause((ENDANGERED,), named, request.said.agent or request.said.host)
+        entry = keeper.keep_files(endangered.files, cause) if endangered.files else None
     except (YoloError, OSError) as error:
         why = safe(str(error), 200)
         return f"What `{named}` destroys could not be kept ({why}); it is not stopped."
@@ -191,81 +199,87 @@ def keep_first(asked: HookRequest) -> str:
         lines.append(
             f"Kept before `{named}`: {count}. "
             f"'yolo-fs kept restore {entry.number}' brings them back as they were"
-            f"{'' if asked.actor is None else '; your user runs it'}."
+            f"{'' if request.actor is None else '; your user runs it'}."
         )
-    elif found.files:
+    elif endangered.files:
         lines.append(f"What `{named}` destroys is kept already: 'yolo-fs kept' lists it.")
-    if found.secret:
-        lines.append(f"Not kept, since it looks like a credential: {_listed(found.secret)}.")
-    if found.left:
+    if endangered.secret:
+        lines.append(f"Not kept, since it looks like a credential: {_listed(endangered.secret)}.")
+    if endangered.left:
         why = "is too large, unreadable or a repository of its own"
-        lines.append(f"Not kept, since it {why}: {_listed(found.left)}.")
+        lines.append(f"Not kept, since it {why}: {_listed(endangered.left)}.")
     return "\n".join(lines)
 
 
-def _find(asked: HookRequest, command: Destruction, allowed: frozenset[str], found: _Found) -> None:
+def _find(
+    request: HookRequest, command: Destruction, allowed: frozenset[str], endangered: _Found
+) -> None:
     """Add what a command may destroy."""
-    repository = asked.repository
-    places = list(_places(asked, command))
+    repository = request.repository
+    places = list(_places(request, command))
     if command.paths and not places:
         return
     for path in _uncommitted(repository, command, places):
-        if path in found.seen:
+        if path in endangered.seen:
             continue
-        found.seen.add(path)
+        endangered.seen.add(path)
         row = sealed(Target(path))
         if row is not None and row.names:
-            found.secret.append(path)
+            endangered.secret.append(path)
             continue
         leaf = read_leaf(repository.root, path)
         if isinstance(leaf, Finding):
             if leaf.reason is not Reason.FILE_MISSING:
-                found.left.append(path)
+                endangered.left.append(path)
             continue
         if find_secrets(leaf.data, path, allowed):
-            found.secret.append(path)
-        elif found.size_bytes + len(leaf.data) > MOST_BYTES or len(found.files) == _MOST_FILES:
-            found.left.append(path)
+            endangered.secret.append(path)
+        elif (
+            endangered.size_bytes + len(leaf.data) > MOST_BYTES
+            or len(endangered.files) == _MOST_FILES
+        ):
+            endangered.left.append(path)
         else:
-            found.files[path] = leaf
-            found.size_bytes += len(leaf.data)
+            endangered.files[path] = leaf
+            endangered.size_bytes += len(leaf.data)
 
 
-def _places(asked: HookRequest, command: Destruction) -> Iterator[str]:
+def _places(request: HookRequest, command: Destruction) -> Iterator[str]:
     """Yield the paths that a command names, relative to the repository; all where unknown."""
     for path in command.paths:
         if UNKNOWN in path or path.startswith(":"):
             yield "."
             continue
-        relative = _own_place(asked, path)
+        relative = _unfollowed_place_of(request, path)
         while relative and any(char in relative for char in "*?["):
             relative = os.path.dirname(relative) or "."
         if relative is not None and not relative.startswith("../"):
             yield relative
 
 
-def _own_place(asked: HookRequest, path: str) -> str | None:
-    """Return where a path itself is, relative to the repository: a link that is removed is not
-    what it leads to.
+def _unfollowed_place_of(request: HookRequest, path: str) -> str | None:
+    """Return the place of a path itself, relative to the repository.
+
+    Its last component is not followed: removing a link does not remove its target.
     """
     folder, name = os.path.split(path.rstrip("/"))
-    above = asked.relative(folder or os.curdir) if name.strip(".") and name != "~" else None
+    above = request.relative(folder or os.curdir) if name.strip(".") and name != "~" else None
     if above is None or above.startswith("../"):
-        return asked.relative(path)
+        return request.relative(path)
     return os.path.normpath(f"{above}/{name}")
 
 
 def _uncommitted(
     repository: Repository, command: Destruction, places: Iterable[str]
 ) -> Iterator[str]:
-    """Yield paths whose content no commit has."""
+    """Yield paths whose content is in no commit."""
     within = ("--", *(place for place in places if place != ".")) if "." not in places else ()
     if command.tracked:
         tip = repository.head().tip
-        asked = (
+        arguments = (
             ("diff-index", "--name-only", "--no-renames", "-z", tip) if tip else ("ls-files", "-z")
         )
-        yield from _names(repository, *asked, *within)
+        yield from _names(repository, *arguments, *within)
     if command.untracked:
         yield from _names(repository, "ls-files", "-z", "--others", "--exclude-standard", *within)
 
@@ -280,35 +294,35 @@ def _listed(paths: list[str]) -> str:
 
 
 class Guard:
-    """Judges each file that one use of a tool would touch."""
+    """Judges each file that one tool call would touch."""
 
-    def __init__(self, asked: HookRequest):
-        self._asked = asked
-        self._ignored = _Ignored(asked.repository)
+    def __init__(self, request: HookRequest):
+        self._asked = request
+        self._ignored = _Ignored(request.repository)
 
     def answer(self) -> HookAnswer:
-        """Refuse what would be written or read against the rules, with why and what to do."""
+        """Refuse writes and reads against the rules, with the reason and what to do."""
         if self._asked.said.unchecked:
             from yolo_fs.hooks.githooks import is_installed
 
             if is_installed(self._asked.repository):
                 return HookAnswer(refusal=_skipped(self._asked.said.unchecked[0]))
         if (
-            refusal := self._not_theirs_to_tell()
-            or self._in_anothers_name()
-            or self._not_an_agents()
+            refusal := self._refuse_message()
+            or self._refuse_impersonation()
+            or self._refuse_reserved_verb()
         ):
             return HookAnswer(refusal=refusal)
         try:
-            if refusal := self._touching():
+            if refusal := self._refuse_touches():
                 return HookAnswer(refusal=refusal)
         finally:
             self._ignored.close()
         kept = keep_first(self._asked) if self._asked.settings.policy.safety_net else ""
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         handoffs.note_accepted(datetime.now(UTC))
-        told = filter(None, (*self._asked.said.undecided, self._asked.said.excess))
-        undecided = "; ".join(safe(what) for what in told)
+        doubts = filter(None, (*self._asked.said.undecided, self._asked.said.excess))
+        undecided = "; ".join(safe(what) for what in doubts)
         if not undecided:
             return HookAnswer(context=kept)
         return HookAnswer(
@@ -317,19 +331,19 @@ class Guard:
             "The daemon and 'yolo-fs verify' check what it leaves behind.",
         )
 
-    def _touching(self) -> str:
+    def _refuse_touches(self) -> str:
         """Return why one of the files may not be touched like this; each is judged once."""
         is_known = self._asked.actor is not None
         if is_known and self._asked.said.excess:
-            return _too_much(self._asked.said.excess)
-        handed = self._handed()
+            return _refuse_excess(self._asked.said.excess)
+        handed = self._make_edit_check()
         judged: set[tuple[str, Effect, bool]] = set()
         named = 0
         for touch in self._asked.said.touches:
             for path in self._asked.paths(touch):
                 named += 1
                 if is_known and named > _MOST_NAMED:
-                    return _too_much(f"its patterns name more than {_MOST_NAMED:,} files")
+                    return _refuse_excess(f"its patterns name more than {_MOST_NAMED:,} files")
                 if (way := (path, touch.effect, touch.is_certain)) in judged:
                     continue
                 judged.add(way)
@@ -346,14 +360,14 @@ class Guard:
                 f"{safe(path)} holds the planning tree or the repository itself.\n"
                 "Instead: name the files that are to be removed."
             )
-        if touch.writes and (row := self._guarded(touch, path)):
+        if touch.writes and (row := self._find_guarded_row(touch, path)):
             return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
         actor, full = self._asked.actor, self._asked.full(path)
         is_served = self._asked.said.is_served
         if actor is None and not is_served:
             return ""
         if not touch.is_certain:
-            return self._sealed_somewhere(actor, touch) if actor else ""
+            return self._refuse_sealed_read(actor, touch) if actor else ""
         if not _is_inside(path):
             return ""
         if touch.effect is Effect.READ:
@@ -366,10 +380,10 @@ class Guard:
             given = None
         else:
             given = self._asked.access.write(actor, full)
-        return _said_no(given) if given and not given.allowed else ""
+        return _format_refusal(given) if given and not given.allowed else ""
 
-    def _sealed_somewhere(self, actor: Actor, touch: Touch) -> str:
-        """Refuse to read a credential of this repository in a folder that only a run would tell."""
+    def _refuse_sealed_read(self, actor: Actor, touch: Touch) -> str:
+        """Refuse to read a credential of this repository in a folder known only at run time."""
         name = touch.path.rpartition(UNKNOWN)[2]
         path = name.removeprefix("/cwd" if touch.path.startswith("/proc/") else "").removeprefix(
             "/"
@@ -377,9 +391,9 @@ class Guard:
         if touch.writes or path == name or not os.path.isfile(self._asked.full(path)):
             return ""
         given = self._asked.access.read(actor, self._asked.full(path))
-        return _said_no(given) if sealed(Target(path)) and not given.allowed else ""
+        return _format_refusal(given) if sealed(Target(path)) and not given.allowed else ""
 
-    def _not_theirs_to_tell(self) -> str:
+    def _refuse_message(self) -> str:
         """Refuse a message to an agent that this one may not write to."""
         actor, name = self._asked.actor, self._asked.said.recipient
         if actor is None or not name:
@@ -388,15 +402,18 @@ class Guard:
             given = self._asked.access.contact(actor, name, self._asked.said.message)
         except YoloError:  # one of the host's own
             return ""
-        return "" if given.allowed else _said_no(given)
+        return "" if given.allowed else _format_refusal(given)
 
-    def _in_anothers_name(self) -> str:
-        """Refuse a tool or a verb that is to act for another agent than the one that uses it."""
-        said, actor = self._asked.said, self._asked.actor
+    def _refuse_impersonation(self) -> str:
+        """Refuse a tool or a verb that acts in the name of another agent."""
+        hook_input, actor = self._asked.said, self._asked.actor
         if actor is None:
             return ""
-        asked = [(said.speaks_for, said.asks_us), *((use.speaks_for, True) for use in said.own)]
-        for name, asks_us in asked:
+        speakers = [
+            (hook_input.speaks_for, hook_input.asks_us),
+            *((use.speaks_for, True) for use in hook_input.own),
+        ]
+        for name, asks_us in speakers:
             try:
                 is_own = not name or self._asked.access.actor(name) == actor
             except YoloError:  # nobody's name, which only our own tools would take for one
@@ -408,8 +425,8 @@ class Guard:
                 )
         return ""
 
-    def _not_an_agents(self) -> str:
-        """Refuse a verb of ours that a person decides about, or another department."""
+    def _refuse_reserved_verb(self) -> str:
+        """Refuse a verb of ours that is for a person to decide, or for another department."""
         actor = self._asked.actor
         for use in self._asked.said.own if actor else ():
             if use.whose is Whose.PERSON:
@@ -446,16 +463,16 @@ class Guard:
         is_removed = touch.effect is Effect.REMOVE and row is not None and not row.names
         return (row is None or is_removed) and self._ignored.has(path)
 
-    def _guarded(self, touch: Touch, path: str) -> Guarded | None:
-        """Return the row of a file that only a command writes, or of the first in a lost folder."""
+    def _find_guarded_row(self, touch: Touch, path: str) -> Guarded | None:
+        """Return the row of a file that only a command writes, or of the first one removed."""
         row = self._asked.access.guarded(path)
         if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
-            for name in _names_below(self._asked.full(path)):
+            for name in _file_names_below(self._asked.full(path)):
                 row = row or self._asked.access.guarded(f"{PLANNING_ROOT}/{name}")
         return row
 
-    def _handed(self) -> Callable[[str], str]:
-        """Return what says of a path why nothing may be edited now; the handoff is read once."""
+    def _make_edit_check(self) -> Callable[[str], str]:
+        """Return a function that tells why a path may not be edited; the handoff is read once."""
         handoffs = DirectiveHandoffs(self._asked.repository, self._asked.settings)
         receiver = directive_role(self._asked.role)
 
@@ -484,7 +501,7 @@ def _skipped(command: str) -> str:
     )
 
 
-def _said_no(given: AccessDecision) -> str:
+def _format_refusal(given: AccessDecision) -> str:
     ask = (
         f"\nInstead: ask {', then '.join(given.ask)}"
         if given.ask
@@ -535,7 +552,7 @@ class _Ignored:
         return bool(pattern) and not pattern.startswith(b"!")
 
 
-def _too_much(why: str) -> str:
+def _refuse_excess(why: str) -> str:
     return (
         f"This command is more than can be judged in time: {why}.\n"
         "Instead: split it into several commands; a long text goes into a file with the tool that "
@@ -547,40 +564,40 @@ def _is_inside(path: str) -> bool:
     return not path.startswith("../")
 
 
-def _names_below(folder: str) -> Iterator[str]:
+def _file_names_below(folder: str) -> Iterator[str]:
     for _, _, names in os.walk(folder):
         yield from names
 
 
-def _after_tool(asked: HookRequest) -> HookAnswer:
-    """Judge the artifacts that were just written, and tell every fault with its repair."""
-    root = asked.repository.root
-    writes = (touch for touch in asked.said.touches if touch.writes and touch.is_certain)
-    paths = [path for touch in writes for path in asked.paths(touch)]
+def _check_after_tool(request: HookRequest) -> HookAnswer:
+    """Check the artifacts that were just written, and report every fault with its repair."""
+    root = request.repository.root
+    writes = (touch for touch in request.said.touches if touch.writes and touch.is_certain)
+    paths = [path for touch in writes for path in request.paths(touch)]
     there = [path for path in dict.fromkeys(paths) if os.path.isfile(os.path.join(root, path))]
     ours = list(filter(_is_judged, there))
-    elsewhere = "\n".join(str(found) for path in there if (found := misplaced(path)))
+    elsewhere = "\n".join(str(misplacement) for path in there if (misplacement := misplaced(path)))
     if not ours:
         return HookAnswer(context=elsewhere)
-    note_written(asked, ours)
+    note_written(request, ours)
     from yolo_fs.checking.validate import Validator
 
     validator = Validator(root)
     try:
-        judged = [one for one in validator.paths(ours) if one.findings]
-        wrong = [_faults(validator, root, one) for one in judged if errors(one.findings)]
+        judged = [file for file in validator.paths(ours) if file.findings]
+        wrong = [_faults(validator, root, file) for file in judged if errors(file.findings)]
     finally:
         validator.close()
     if wrong:
         return HookAnswer(refusal="\n".join((*wrong, *filter(None, (elsewhere,)))))
-    told = (str(finding) for one in judged for finding in one.findings)
-    return HookAnswer(context="\n".join((*told, *filter(None, (elsewhere,)))))
+    messages = (str(finding) for file in judged for finding in file.findings)
+    return HookAnswer(context="\n".join((*messages, *filter(None, (elsewhere,)))))
 
 
-def _after_failure(asked: HookRequest) -> HookAnswer:
-    """Tell the same of a command that failed after it had written; a host is told, not refused."""
-    told = _after_tool(asked)
-    return HookAnswer(context=told.refusal or told.context)
+def _check_after_failure(request: HookRequest) -> HookAnswer:
+    """Report the same for a command that failed after writing; the host is told, not refused."""
+    answer = _check_after_tool(request)
+    return HookAnswer(context=answer.refusal or answer.context)
 
 
 def _is_judged(path: str) -> bool:
@@ -592,7 +609,7 @@ def _faults(validator: Validator, root: str, judged: CheckedFile) -> str:
     from yolo_fs.artifacts.repair import diff, mended
     from yolo_fs.checking.fix import correction_of, fixable_of
 
-    said = "\n".join(f"- {finding}" for finding in judged.findings)
+    faults = "\n".join(f"- {finding}" for finding in judged.findings)
     correction = correction_of(os.path.join(root, judged.path))
     fresh = mended(judged.data, judged.kind, correction) if judged.kind else None
     repair = ""
@@ -601,27 +618,27 @@ def _faults(validator: Validator, root: str, judged: CheckedFile) -> str:
         shown = safe_lines(diff(judged.data, fresh, judged.path))
         mends = fixable_of(validator, (judged,), of_tree=False).sentence
         repair = f"\nThis much can be put right mechanically, by `{command}`:\n{shown}\n{mends}"
-    return f"{safe(judged.path)} is not valid and will not be committed:\n{said}{repair}"
+    return f"{safe(judged.path)} is not valid and will not be committed:\n{faults}{repair}"
 
 
 _ANSWERS: Mapping[str, Callable[[HookRequest], HookAnswer]] = {
     "pre-tool-use": lambda asked: Guard(asked).answer(),
-    "post-tool-use": _after_tool,
-    "post-tool-use-failure": _after_failure,
+    "post-tool-use": _check_after_tool,
+    "post-tool-use-failure": _check_after_failure,
 }
 
 
-def answer(said: HookInput) -> HookAnswer:
-    """Answer whether a tool may run, or how well it has.
+def answer(hook_input: HookInput) -> HookAnswer:
+    """Answer whether a tool may run, or whether what it did is right.
 
     Raises:
         YoloError: the environment is wrong; the host goes on as if it had not asked.
     """
-    with Repository(said.root or said.cwd) as repository:
-        asked = HookRequest(repository, said)
-        answered = _ANSWERS[said.event](asked)
-    if asked.fault is None:
+    with Repository(hook_input.root or hook_input.cwd) as repository:
+        request = HookRequest(repository, hook_input)
+        answered = _ANSWERS[hook_input.event](request)
+    if request.fault is None:
         return answered
-    why = f"{asked.fault.reason.value}: {safe(asked.fault.message, 500)}"
+    why = f"{request.fault.reason.value}: {safe(request.fault.message, 500)}"
     note = f"yolo-fs hook: {why}; what was in force before holds"
     return answered._replace(note="\n".join(filter(None, (answered.note, note))))

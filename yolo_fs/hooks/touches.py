@@ -1,7 +1,6 @@
-"""Which files a shell command or a patch reads and changes, and what its text leaves undecided.
-Pure.
+"""Files that a shell command or a patch reads and changes, as far as its text tells. Pure.
 
-A shell can hide anything. This finds what agents write in good faith and says what it cannot
+A shell can hide anything. This finds what agents write in good faith and reports what it cannot
 decide; the daemon and `verify` judge what a command leaves behind.
 """
 
@@ -29,15 +28,16 @@ from yolo_fs.protocol.verbs import ALWAYS, OWN_VERB_BY_NAME, PROGRAM_NAMES, Whos
 
 
 class Effect(StrEnum):
-    """What happens to a file."""
+    """Effect on a file."""
 
     READ = "read"
     WRITE = "write"
     REMOVE = "remove"
-    """It goes, and what lies below it where it is a folder."""
+    """It is removed, with everything below it if it is a folder."""
     ALTER = "alter"
-    """Its mode, time or layout changes, or a folder is made: forbidden only for files that a
-    command keeps."""
+    """Its mode, time or layout changes, or a folder is made.
+    This is forbidden only for files that a command maintains.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +45,22 @@ class Touch:
     """One file that is read or changed."""
 
     path: str
-    """As spelled, relative to where the command begins; may hold `UNKNOWN`."""
+    """As spelled, relative to where the command starts; may contain `UNKNOWN`."""
     effect: Effect
     is_pattern: bool = False
     """Whether `path` is a pattern of `glob`."""
     name_in_folder: str = ""
-    """Name of the file that is meant where `path` turns out to be a folder, as the target of `cp`
-    may."""
+    """Name of the file if `path` turns out to be a folder, as with `cp`."""
     must_exist: bool = False
-    """Whether it is a file only if there is one: `git checkout x` may name a branch."""
+    """Whether it only counts if there is such a file: `git checkout x` may name a branch."""
     or_below_root: bool = False
-    """Whether it may as well be meant relative to the root."""
+    """Whether it may also be relative to the root."""
     is_deep: bool = False
-    """Whether all that lies below a folder is meant as well."""
+    """Whether everything below a folder is included."""
 
     @property
     def writes(self) -> bool:
-        """Whether more than reading happens."""
+        """Whether it does more than read."""
         return self.effect is not Effect.READ
 
     @property
@@ -72,61 +71,61 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Destruction:
-    """A command that may destroy what no commit has."""
+    """A command that may destroy uncommitted content."""
 
     what: str
     """The command, for messages."""
     paths: tuple[str, ...] = ()
     """What it names, relative to where the command begins; empty for the whole work tree."""
     tracked: bool = True
-    """Whether it takes back changes of files that git knows."""
+    """Whether it discards changes of tracked files."""
     untracked: bool = False
-    """Whether it removes files that git does not know."""
+    """Whether it removes untracked files."""
 
     def below(self, folder: str) -> Destruction:
-        """Return it as it is seen from the folder above."""
+        """Return it with paths relative to the folder above."""
         return replace(self, paths=tuple(posixpath.join(folder, path) for path in self.paths))
 
 
 @dataclass(frozen=True, slots=True)
 class OwnUse:
-    """A command of ours that is not for every agent."""
+    """A command of ours that not every agent may use."""
 
     what: str
     """The command, for messages."""
     whose: Whose
     department: str = ""
-    """Which one it names."""
+    """The department that it names."""
     roles: tuple[Role, ...] = ()
-    """Whose act it is, where that is some roles'."""
+    """Roles that may use it, if it is restricted to some."""
     speaks_for: str = ""
-    """The agent that is to act by it, where it names one."""
+    """The agent in whose name it acts, if it names one."""
 
 
 class CommandReading(NamedTuple):
-    """What the text of a command tells."""
+    """What can be read from the text of a command."""
 
     touches: tuple[Touch, ...] = ()
     undecided: tuple[str, ...] = ()
-    """Parts of the command whose effect only running it would show."""
+    """Parts of the command whose effect only execution would show."""
     unchecked: tuple[str, ...] = ()
-    """Commands of git that tell it to skip the hooks of the repository."""
+    """git commands that skip the hooks of the repository."""
     destructions: tuple[Destruction, ...] = ()
-    """Commands that may destroy what no commit has."""
+    """Commands that may destroy uncommitted content."""
     own: tuple[OwnUse, ...] = ()
-    """Commands of ours that are not for every agent."""
+    """Commands of ours that not every agent may use."""
     excess: str = ""
-    """Why it is more than can be judged in time; empty for a command of ordinary length."""
+    """Why it is too large to be judged in time; empty for an ordinary command."""
 
 
 MOST_CHARS = 64 * 1024
-"""Characters of a command that is judged for certain."""
+"""Longest command that is judged completely, characters."""
 MOST_TOUCHES = 1_000
-"""Files of a command that is judged for certain, each in one way."""
+"""Most files of a command that is judged completely; each kind of access counts."""
 _MOST_EXPANDED = 1 << 20
-"""Characters that the words of such a command may come to, and of all that it runs."""
+"""Characters that the words of such a command, and of all that it runs, may expand to."""
 _COSTS = 32
-"""What one thing that is seen costs besides its characters."""
+"""What one item costs besides its characters."""
 
 
 _NAMES_SPEAKER = re.compile(r"\bYOLO_FS_(?:AGENT|ROLE)=[\"']?([\w:-]{1,80})")
@@ -134,34 +133,34 @@ _NAMES_SPEAKER = re.compile(r"\bYOLO_FS_(?:AGENT|ROLE)=[\"']?([\w:-]{1,80})")
 
 
 def read_command(command: str, variables: Mapping[str, str] | None = None) -> CommandReading:
-    """Return what a command, or a patch, touches. `variables`: of the shell, as far as known."""
+    """Return what a command, or a patch, touches. `variables`: known variables of the shell."""
     named = (path.rstrip(" \t\r") for path in _PATCHED.findall(command))
     patched = [Touch(path, Effect.WRITE) for path in named if path]
     if command.lstrip().startswith("*** Begin Patch"):
         touched = tuple(dict.fromkeys(patched))
-        return CommandReading(touched, excess=_excess(touches=len(touched)))
+        return CommandReading(touched, excess=_describe_excess(touches=len(touched)))
     seen, excess = _read_text(command, dict(variables or {}))
     if "GIT_CONFIG_" in command and "core.hookspath" in command.lower():
         seen.append(_Unchecked("git with core.hooksPath in its environment"))
-    for said in _NAMES_SPEAKER.finditer(command):
-        seen.append(OwnUse(said[0], Whose.ANYBODY, speaks_for=said[1]))
+    for match in _NAMES_SPEAKER.finditer(command):
+        seen.append(OwnUse(match[0], Whose.ANYBODY, speaks_for=match[1]))
     touches = list(dict.fromkeys((*patched, *(each for each in seen if isinstance(each, Touch)))))
-    excess = excess or _excess(len(command), len(touches))
+    excess = excess or _describe_excess(len(command), len(touches))
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
     unchecked = [part.what for part in seen if isinstance(part, _Unchecked)]
     destructions = tuple(part for part in seen if isinstance(part, Destruction))
     own = tuple(part for part in seen if isinstance(part, OwnUse))
-    told = tuple(dict.fromkeys(undecided))
-    return CommandReading(tuple(touches), told, tuple(unchecked), destructions, own, excess)
+    doubts = tuple(dict.fromkeys(undecided))
+    return CommandReading(tuple(touches), doubts, tuple(unchecked), destructions, own, excess)
 
 
 def _read_text(command: str, variables: Mapping[str, str]) -> tuple[list[_OneSeen], str]:
-    """Return what is seen, and why that is not all."""
+    """Return what was found, and why that is incomplete."""
     allowance = Allowance(max(_MOST_EXPANDED, 16 * len(command)))
     seen: list[_OneSeen] = []
     try:
-        for each in _of_text(command, _Look(variables, allowance)):
+        for each in _examine_text(command, _Look(variables, allowance)):
             seen.append(each)
             allowance.take(len(each.path) if isinstance(each, Touch) else len(each.what))
             allowance.take(_COSTS)
@@ -172,7 +171,7 @@ def _read_text(command: str, variables: Mapping[str, str]) -> tuple[list[_OneSee
     return seen, ""
 
 
-def _excess(chars: int = 0, touches: int = 0) -> str:
+def _describe_excess(chars: int = 0, touches: int = 0) -> str:
     if chars > MOST_CHARS:
         return f"it has {chars:,} characters, and at most {MOST_CHARS:,} are read"
     if touches > MOST_TOUCHES:
@@ -196,16 +195,16 @@ _Seen = Iterator[_OneSeen]
 
 
 class _Look(NamedTuple):
-    """What is known where a text is read."""
+    """Context in which a text is read."""
 
     variables: Mapping[str, str]
     allowance: Allowance
     depth: int = 0
-    """Shells around it."""
+    """Number of shells around it."""
 
 
 _MOST_NESTED = 4
-"""Shells within shells that are looked into."""
+"""Depth to which nested shells are examined."""
 _PATCHED = re.compile(
     r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): ([^\n]+)$", re.MULTILINE
 )
@@ -235,10 +234,10 @@ _CODE_RUNS = re.compile(
 )
 
 
-def _of_text(text: str, look: _Look) -> _Seen:
+def _examine_text(text: str, look: _Look) -> _Seen:
     for command in simple_commands(text, look.variables, look.allowance):
         inner = look._replace(variables={**look.variables, "PWD": command.folder})
-        for seen in chain(_redirected(command), _of_program(command, inner)):
+        for seen in chain(_examine_redirections(command), _examine_program(command, inner)):
             if isinstance(seen, Touch):
                 seen = replace(seen, path=posixpath.join(command.folder, seen.path))
             elif isinstance(seen, Destruction):
@@ -246,41 +245,41 @@ def _of_text(text: str, look: _Look) -> _Seen:
             yield seen
 
 
-def _redirected(command: SimpleCommand) -> Iterator[Touch]:
+def _examine_redirections(command: SimpleCommand) -> Iterator[Touch]:
     for operator, word in command.redirections:
         yield from _touch(word, Effect.WRITE if ">" in operator else Effect.READ)
 
 
-def _of_program(command: SimpleCommand, look: _Look) -> _Seen:
+def _examine_program(command: SimpleCommand, look: _Look) -> _Seen:
     if (text := _split_by_env(command)) is not None:
-        yield from _of_shell(_Program("eval", (Word(text),), command), look)
+        yield from _examine_shell(_Program("eval", (Word(text),), command), look)
         return
     program = _Program.of(command)
     if program is None:
         return
     if program.name in _SHELLS or program.name in _RUN_TEXT:
-        yield from _of_shell(program, look)
+        yield from _examine_shell(program, look)
     elif _INTERPRETERS.fullmatch(program.name):
-        yield from _of_interpreter(program)
+        yield from _examine_interpreter(program)
     elif program.name in ("find", "fd"):
-        yield from _of_find(program, look)
+        yield from _examine_find(program, look)
     elif UNKNOWN in program.name:
         yield _Undecided(program.line)
-        yield from _of_others(program)
+        yield from _examine_unknown_program(program)
     else:
-        yield from _PROGRAMS.get(program.name, _of_others)(program)
+        yield from _PROGRAMS.get(program.name, _examine_unknown_program)(program)
 
 
 def _split_by_env(command: SimpleCommand) -> str | None:
-    """Return what `env -S TEXT` runs, None where nothing does."""
+    """Return what `env -S TEXT` runs; None if there is none."""
     names = [posixpath.basename(word.text) for word in command.words]
     if "env" not in names:
         return None
     for at in range(names.index("env") + 1, len(names)):
         word = command.words[at].text
-        if found := _SPLITS.match(word):
+        if match := _SPLITS.match(word):
             rest = [each.text for each in command.words[at + 1 :]]
-            return " ".join((word[found.end() :], *rest))
+            return " ".join((word[match.end() :], *rest))
         if not word.startswith("-") and not re.match(r"\w+=", word):
             return None
     return None
@@ -290,7 +289,7 @@ _SPLITS = re.compile(r"-[iv0]*S|--split-string=?")
 
 
 class _Program(NamedTuple):
-    """A program and its arguments, without what only runs it, such as `sudo` or `xargs`."""
+    """A program and its arguments, without wrappers such as `sudo` or `xargs`."""
 
     name: str
     arguments: tuple[Word, ...]
@@ -319,11 +318,11 @@ class _Program(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The program as it is run, for messages."""
+        """The command line of the program, for messages."""
         return " ".join((self.name, *(word.text for word in self.arguments)))[:80]
 
     def has(self, *options: str) -> bool:
-        """Whether one of the options is given, short ones in a group too."""
+        """Whether one of the options is given; short ones may be in a group."""
         for word in self.arguments:
             text = word.text
             for option in options:
@@ -364,17 +363,17 @@ class _Program(NamedTuple):
 
 
 class _Runner(NamedTuple):
-    """A program that runs the one named behind it."""
+    """A program that runs another one, named in its arguments."""
 
     valued: str = ""
     """Its options that take a value."""
     skips: int = 0
-    """How many operands of its own it takes first."""
+    """Number of its own operands before that program."""
     words: str = ""
-    """The subcommands that run a program; empty when it has none."""
+    """The subcommands that run a program; empty when it has no subcommands."""
 
     def behind(self, words: Sequence[Word], at: int) -> int:
-        """Return where the program that it runs is named, given where its own arguments begin."""
+        """Return the index of the program that it runs; `at`: where its own arguments begin."""
         if self.words and (at >= len(words) or words[at].text not in self.words.split()):
             return len(words)
         at += 1 if self.words else 0
@@ -392,12 +391,12 @@ class _Runner(NamedTuple):
         return at
 
 
-def _by_name(groups: Mapping[str, _Row]) -> dict[str, _Row]:
-    """Return a table whose keys are lists of names as one of single names."""
+def _key_by_name(groups: Mapping[str, _Row]) -> dict[str, _Row]:
+    """Return a table with single names as keys, from one with lists of names."""
     return {name: row for names, row in groups.items() for name in names.split()}
 
 
-_RUNNERS = _by_name(
+_RUNNERS = _key_by_name(
     {
         "sudo": _Runner("-u -g -p -h -C -D"),
         "env": _Runner("-u -C"),
@@ -423,7 +422,7 @@ _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
 _RUN_TEXT = frozenset(("eval", "trap", "watch", "su", "script", "entr"))
 _INTERPRETERS = re.compile(r"(?:python|pypy)[0-9.]*|node|perl|ruby|deno|bun|php|lua|tsx|ts-node")
 
-_VALUED = _by_name(
+_VALUED = _key_by_name(
     {
         "touch": "-d -t -r --date --reference",
         "truncate": "-s -r --size",
@@ -448,7 +447,7 @@ _VALUED = _by_name(
         "git": "-C -c --git-dir --work-tree --namespace",
     }
 )
-"""Options whose next word is their value, for the programs where it would be taken for a file."""
+"""Options whose next word is a value, where it would otherwise be taken for a file."""
 
 _WITHOUT_FILES = """
     echo printf ls stat test [ file du df tree basename dirname realpath readlink pwd which type
@@ -457,7 +456,7 @@ _WITHOUT_FILES = """
     apt-get apt systemctl alias command ping psql
     redis-cli expr bc history
 """
-"""Programs that read the content of none of their arguments, or run elsewhere."""
+"""Programs that read the content of no argument, or run elsewhere."""
 _READS_NOTHING = frozenset(
     f"{_WITHOUT_FILES} rm rmdir unlink mkdir chmod chown touch mv ln".split()
 )
@@ -466,7 +465,7 @@ _READS_NOTHING = frozenset(
 def _touch(
     word: Word, effect: Effect, name_in_folder: str = "", must_exist: bool = False
 ) -> Iterator[Touch]:
-    """Yield the file that a word names; addresses, versions and the like name none."""
+    """Yield the file that a word names; addresses, versions and the like are no files."""
     text = word.text
     is_remote = "://" in text or re.match(r"[\w.@-]+:(?!\\)", text)
     is_device = re.match(r"/dev/(?!shm/)", posixpath.normpath(text))  # shm holds files
@@ -508,7 +507,7 @@ def _alters(program: _Program) -> _Seen:
 
 
 def _alters_rest(program: _Program) -> _Seen:
-    """The first operand is a mode or an owner, unless an option is one, as in `chmod -x`."""
+    """Yield the operands after the mode or the owner, which an option may replace: `chmod -x`."""
     mode = _MODE_AS_OPTION.get(program.name, "--reference")
     before = [word.text for word in takewhile(lambda word: word.text != "--", program.arguments)]
     is_given = any(re.fullmatch(mode, text.partition("=")[0]) for text in before)
@@ -519,7 +518,7 @@ _MODE_AS_OPTION = {
     "chmod": r"-[Rcfv]*[rwxXstugoa,+0-7].*|--reference",
     "chattr": r"-[RVf]*[^RVfvp-].*",
 }
-"""Options that take the place of the operand."""
+"""Options that replace the first operand."""
 
 
 def _touches_nothing(_: _Program) -> _Seen:
@@ -550,7 +549,7 @@ def _copies(program: _Program) -> _Seen:
 
 
 def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]:
-    """Yield what a link makes readable; a symbolic one is spelled from where it lies."""
+    """Yield what a link makes readable; a symbolic one is relative to its own place."""
     for source in sources:
         yield from _touch(source, Effect.READ)
         for target in targets:
@@ -559,18 +558,18 @@ def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]
                     yield from _touch(Word(posixpath.join(folder, source.text)), Effect.READ)
 
 
-def _of_make(program: _Program) -> _Seen:
+def _examine_make(program: _Program) -> _Seen:
     yield from _touch_all(program.values("-f", "--file", "--makefile"), Effect.READ)
 
 
-def _of_dd(program: _Program) -> _Seen:
+def _examine_dd(program: _Program) -> _Seen:
     for word in program.arguments:
         name, _, value = word.marked.partition("=")
         if name in ("if", "of"):
             yield from _touch(Word(value), Effect.WRITE if name == "of" else Effect.READ)
 
 
-def _of_grep(program: _Program) -> _Seen:
+def _examine_grep(program: _Program) -> _Seen:
     operands = program.operands()
     has_pattern = program.has("-e", "-f", "--regexp", "--file", "--files")
     is_deep = program.name in ("rg", "ag", "ack") or program.has("-r", "-R", "--recursive")
@@ -580,7 +579,7 @@ def _of_grep(program: _Program) -> _Seen:
     yield from _touch_all(program.values("--file"), Effect.READ)
 
 
-def _of_sed(program: _Program) -> _Seen:
+def _examine_sed(program: _Program) -> _Seen:
     operands, scripts = program.operands(), program.values("-e", "--expression")
     if not scripts and not program.has("-f", "--file"):
         scripts, operands = operands[:1], operands[1:]
@@ -590,7 +589,7 @@ def _of_sed(program: _Program) -> _Seen:
         yield from (Touch(path, Effect.WRITE) for path in _SCRIPT_WRITES.findall(script.text))
 
 
-def _of_awk(program: _Program) -> _Seen:
+def _examine_awk(program: _Program) -> _Seen:
     operands = program.operands()
     if not program.has("-f"):
         for script in operands[:1]:
@@ -602,7 +601,7 @@ def _of_awk(program: _Program) -> _Seen:
     yield from _touch_all(operands, effect)
 
 
-def _of_jq(program: _Program) -> _Seen:
+def _examine_jq(program: _Program) -> _Seen:
     operands = program.operands()
     effect = (
         Effect.WRITE if program.name == "yq" and program.has("-i", "--inplace") else Effect.READ
@@ -611,15 +610,15 @@ def _of_jq(program: _Program) -> _Seen:
     yield from _touch_all(operands[skipped:], effect)
 
 
-def _of_patch(program: _Program) -> _Seen:
+def _examine_patch(program: _Program) -> _Seen:
     yield from _touch_all(program.operands()[:1], Effect.WRITE)
     yield _Undecided(program.line)
 
 
 def _unpacks(program: _Program) -> _Seen:
     operands, archive = program.operands(), program.values("-f", "--file")
-    if program.name == "tar" and not program.has("--create") and not _tar_mode(program, "c"):
-        if not (program.has("--list") or _tar_mode(program, "t")):
+    if program.name == "tar" and not program.has("--create") and not _has_tar_mode(program, "c"):
+        if not (program.has("--list") or _has_tar_mode(program, "t")):
             yield _Undecided(program.line)
         return
     if program.name == "unzip" and not program.has("-l"):
@@ -636,12 +635,12 @@ def _unpacks(program: _Program) -> _Seen:
         yield from _touch_deep(word for word in operands if word not in bundled)
 
 
-def _tar_mode(program: _Program, mode: str) -> bool:
+def _has_tar_mode(program: _Program, mode: str) -> bool:
     modes = [word.text.removeprefix("-") for word in program.arguments[:1]]
     return any(mode in word and word.isascii() and word.isalpha() for word in modes)
 
 
-def _of_docker(program: _Program) -> _Seen:
+def _examine_docker(program: _Program) -> _Seen:
     if program.has("--volume", "--mount") or any(
         word.text.startswith("-v") for word in program.arguments
     ):
@@ -673,9 +672,9 @@ def _of_git(program: _Program) -> _Seen:
         )
 
 
-def _named_by(program: _Program) -> tuple[str, ...]:
-    """Return the paths that a command of git names; `.` where it names some in a way of its own."""
-    paths = _behind_dashes(program)
+def _paths_named_by(program: _Program) -> tuple[str, ...]:
+    """Return the paths that a git command names; `.` if it names them in an unusual way."""
+    paths = _words_behind_dashes(program)
     words = program.operands() if paths is None else paths
     return tuple(word.text for word in words)
 
@@ -687,11 +686,13 @@ def _reset_destroys(program: _Program) -> Destruction | None:
 def _clean_destroys(program: _Program) -> Destruction | None:
     if program.has("-n", "--dry-run"):
         return None
-    return Destruction(program.line, _named_by(program) or (".",), tracked=False, untracked=True)
+    return Destruction(
+        program.line, _paths_named_by(program) or (".",), tracked=False, untracked=True
+    )
 
 
 def _checkout_destroys(program: _Program) -> Destruction | None:
-    if (paths := _behind_dashes(program)) is not None:
+    if (paths := _words_behind_dashes(program)) is not None:
         return Destruction(program.line, tuple(word.text for word in paths))
     if program.has("-f", "--force", "--merge", "-m", "--discard-changes"):
         return Destruction(program.line)
@@ -704,7 +705,7 @@ def _checkout_destroys(program: _Program) -> Destruction | None:
 def _restore_destroys(program: _Program) -> Destruction | None:
     if program.has("--staged", "-S") and not program.has("--worktree", "-W"):
         return None
-    return Destruction(program.line, _named_by(program))
+    return Destruction(program.line, _paths_named_by(program))
 
 
 def _stash_destroys(program: _Program) -> Destruction | None:
@@ -718,10 +719,10 @@ def _stash_destroys(program: _Program) -> Destruction | None:
 
 def _rm_destroys(program: _Program) -> Destruction | None:
     is_sure = program.has("-f", "--force") and not program.has("--cached", "-n", "--dry-run")
-    return Destruction(program.line, _named_by(program)) if is_sure else None
+    return Destruction(program.line, _paths_named_by(program)) if is_sure else None
 
 
-_GIT_DESTROYS = _by_name(
+_GIT_DESTROYS = _key_by_name(
     {
         "rm": _rm_destroys,
         "reset": _reset_destroys,
@@ -752,61 +753,63 @@ def _skips_hooks(program: _Program) -> bool:
 
 
 _NO_VERIFY = ("--no-verify", "--no-verif", "--no-veri")
-"""Git takes an option that is cut short."""
+"""git accepts abbreviated options."""
 
 
 def _moves_hooks(program: _Program) -> bool:
-    """Return whether git is told for good that its hooks are elsewhere."""
+    """Return whether the command permanently changes where git looks for its hooks."""
     names = [word.text.lower() for word in program.operands()]
     return program.name == "git config" and "core.hookspath" in names[:-1]
 
 
-def _pathspecs(words: Sequence[Word], effect: Effect, must_exist: bool = False) -> Iterator[Touch]:
+def _touch_pathspecs(
+    words: Sequence[Word], effect: Effect, must_exist: bool = False
+) -> Iterator[Touch]:
     for word in words:
         spec = Word(_PATHSPEC_MAGIC.sub("", word.marked, count=1))
         if not word.text.startswith((":!", ":^", ":(exclude)")):
             yield from _touch(spec, effect, must_exist=must_exist)
 
 
-def _behind_dashes(program: _Program) -> list[Word] | None:
+def _words_behind_dashes(program: _Program) -> list[Word] | None:
     texts = [word.text for word in program.arguments]
     return list(program.arguments[texts.index("--") + 1 :]) if "--" in texts else None
 
 
-def _git_checkout(program: _Program) -> _Seen:
-    paths = _behind_dashes(program)
+def _examine_git_checkout(program: _Program) -> _Seen:
+    paths = _words_behind_dashes(program)
     if paths is not None:
-        yield from _pathspecs(paths, Effect.WRITE)
+        yield from _touch_pathspecs(paths, Effect.WRITE)
         return
     if program.has("-b", "-B", "--orphan", "--detach", "-t", "--track"):
         return
     first, *others = program.operands() or [Word("")]
-    yield from _pathspecs(others, Effect.WRITE)
+    yield from _touch_pathspecs(others, Effect.WRITE)
     is_no_branch = re.search(r"(?:^|/)\.", first.text) is not None
-    yield from _pathspecs([first], Effect.WRITE, must_exist=not is_no_branch)
+    yield from _touch_pathspecs([first], Effect.WRITE, must_exist=not is_no_branch)
 
 
-def _git_restore(program: _Program) -> _Seen:
+def _examine_git_restore(program: _Program) -> _Seen:
     if program.has("--worktree", "-W") or not program.has("--staged", "-S"):
         sources = {value.marked for value in program.values("-s", "--source")}
-        operands = _behind_dashes(program) or program.operands()
-        yield from _pathspecs(
+        operands = _words_behind_dashes(program) or program.operands()
+        yield from _touch_pathspecs(
             [word for word in operands if word.marked not in sources], Effect.WRITE
         )
 
 
-def _git_rm(program: _Program) -> _Seen:
+def _examine_git_rm(program: _Program) -> _Seen:
     effect = Effect.ALTER if program.has("--cached") else Effect.REMOVE
-    yield from _pathspecs(program.operands(), effect)
+    yield from _touch_pathspecs(program.operands(), effect)
 
 
-def _git_mv(program: _Program) -> _Seen:
+def _examine_git_mv(program: _Program) -> _Seen:
     yield from _copies(_Program("mv", program.arguments, program.command))
 
 
-def _git_clean(program: _Program) -> _Seen:
+def _examine_git_clean(program: _Program) -> _Seen:
     if not program.has("-n", "--dry-run"):
-        yield from _pathspecs(program.operands(), Effect.REMOVE)
+        yield from _touch_pathspecs(program.operands(), Effect.REMOVE)
         yield _Undecided(f"{program.name}, which removes what is in no commit")
 
 
@@ -817,16 +820,16 @@ def _git_shows(program: _Program) -> _Seen:
             yield from _touch(Word(word.marked.partition(":")[2]), Effect.READ)
     if program.name == "git log" and not program.has("-p", "-u", "--patch", "-L", "-c", "--cc"):
         return
-    behind = _behind_dashes(program)
+    behind = _words_behind_dashes(program)
     operands = program.operands()[1:] if program.name == "git grep" else program.operands()
     for seen in program.values("-L"):
         yield from _touch(Word(seen.marked.rpartition(":")[2]), Effect.READ, must_exist=True)
     paths = behind if behind is not None else operands
-    for touch in _pathspecs(paths, Effect.READ, must_exist=program.name != "git grep"):
+    for touch in _touch_pathspecs(paths, Effect.READ, must_exist=program.name != "git grep"):
         yield replace(touch, is_deep=program.name == "git grep")
 
 
-def _git_archive(program: _Program) -> _Seen:
+def _examine_git_archive(program: _Program) -> _Seen:
     yield from _touch_deep(program.operands()[1:])
     yield from _touch_all(program.values("-o", "--output"), Effect.WRITE)
 
@@ -839,7 +842,7 @@ def _git_reads(program: _Program) -> _Seen:
 
 
 def _git_overwrites(program: _Program) -> _Seen:
-    """The work tree changes in ways that depend on what a commit or a patch holds."""
+    """The work tree changes depending on the content of a commit or a patch."""
     if program.name == "git reset" and not program.has("--hard", "--merge", "--keep"):
         return
     if (
@@ -851,27 +854,27 @@ def _git_overwrites(program: _Program) -> _Seen:
     yield _Undecided(program.line)
 
 
-_GIT_VERBS = _by_name(
+_GIT_VERBS = _key_by_name(
     {
-        "checkout": _git_checkout,
-        "restore": _git_restore,
-        "rm": _git_rm,
-        "mv": _git_mv,
-        "clean": _git_clean,
+        "checkout": _examine_git_checkout,
+        "restore": _examine_git_restore,
+        "rm": _examine_git_rm,
+        "mv": _examine_git_mv,
+        "clean": _examine_git_clean,
         "show diff blame cat-file grep log whatchanged difftool format-patch": _git_shows,
-        "archive": _git_archive,
+        "archive": _examine_git_archive,
         "config hash-object": _git_reads,
         "reset stash apply am checkout-index read-tree": _git_overwrites,
     }
 )
 
 
-def _of_others(program: _Program) -> _Seen:
-    """A program that we do not know: what it is given is read, and written if an option says so."""
+def _examine_unknown_program(program: _Program) -> _Seen:
+    """An unknown program: its arguments are read, and written if an option says so."""
     writes = program.has("--write", "--fix", "--in-place", "--inplace")
     for word in program.arguments:
-        if found := _FROM_FILE.search(word.marked):  # as in `curl -F field=@FILE;type=text/plain`
-            yield from _touch(Word(found[1]), Effect.READ)
+        if match := _FROM_FILE.search(word.marked):  # as in `curl -F field=@FILE;type=text/plain`
+            yield from _touch(Word(match[1]), Effect.READ)
     for word in program.operands():
         is_path = "." in word.text or "/" in word.text
         if is_path and not re.search(r"\s", word.text):
@@ -886,7 +889,7 @@ def _of_others(program: _Program) -> _Seen:
             yield from _touch(word, Effect.WRITE)
 
 
-def _of_ours(program: _Program) -> _Seen:
+def _examine_own_verb(program: _Program) -> _Seen:
     """A verb of ours: what it reads and writes for whoever types it, and whose it is."""
     texts = [word.text for word in program.arguments[:_MOST_NAMES]]
     names = (" ".join(texts[:count]) for count in range(len(texts), 0, -1))
@@ -894,10 +897,10 @@ def _of_ours(program: _Program) -> _Seen:
     if row is None:
         if UNKNOWN in "".join(texts):
             yield _Undecided(program.line)
-        yield from _of_others(program)
+        yield from _examine_unknown_program(program)
         return
     behind = program.arguments[row.name.count(" ") + 1 :]
-    given = _Program("yolo-fs", tuple(_without_flags(word) for word in behind), program.command)
+    given = _Program("yolo-fs", tuple(_strip_flags(word) for word in behind), program.command)
     is_meant = not row.only_with or given.has(*row.only_with)
     if row.whose is not Whose.ANYBODY and is_meant and not given.has(*row.never_with):
         department = next((word.text for word in given.operands()), "")
@@ -923,18 +926,18 @@ _MOST_NAMES = 3
 """Words of the longest name of a verb."""
 
 
-def _without_flags(word: Word) -> Word:
+def _strip_flags(word: Word) -> Word:
     """Return `-oFILE` for `-qoFILE`."""
     return Word(re.sub(r"^-[qv]+(?=[oC])", "-", word.marked))
 
 
 _FROM_FILE = re.compile(r"^(?:-[A-Za-z]|[^@]*=)?[@<]([^;]+)")
-_OUTPUT_BY_O = _by_name(
+_OUTPUT_BY_O = _key_by_name(
     {"curl sort gcc g++ cc clang go rustc ld dot pandoc mmdc": "-o", "wget": "-O"}
 )
 """The option that names the output, where it is no `--output`."""
 
-_PROGRAMS = _by_name(
+_PROGRAMS = _key_by_name(
     {
         _WITHOUT_FILES: _touches_nothing,
         "tee touch truncate sponge ed ex vi vim nvim nano emacs code": _writes,
@@ -944,23 +947,23 @@ _PROGRAMS = _by_name(
         "setfacl": _alters,
         "chmod chown chgrp chattr": _alters_rest,
         "cp mv ln install rsync link scp": _copies,
-        "dd": _of_dd,
-        "patch": _of_patch,
+        "dd": _examine_dd,
+        "patch": _examine_patch,
         "tar zip unzip": _unpacks,
-        "grep egrep fgrep rg ag ack": _of_grep,
-        "sed": _of_sed,
-        "awk gawk mawk": _of_awk,
-        "jq yq": _of_jq,
+        "grep egrep fgrep rg ag ack": _examine_grep,
+        "sed": _examine_sed,
+        "awk gawk mawk": _examine_awk,
+        "jq yq": _examine_jq,
         "git": _of_git,
-        "yolo-fs": _of_ours,
-        "make gmake": _of_make,
-        "docker podman": _of_docker,
+        "yolo-fs": _examine_own_verb,
+        "make gmake": _examine_make,
+        "docker podman": _examine_docker,
     }
 )
 
 
-def _of_shell(program: _Program, look: _Look) -> _Seen:
-    """Read the text that a shell is given; what it gets from a file or a pipe is undecided."""
+def _examine_shell(program: _Program, look: _Look) -> _Seen:
+    """Read the text given to a shell; input from a file or a pipe is undecided."""
     texts = [word.text for word in program.arguments if re.search(r"[\s;&|>]", word.text)]
     if program.name == "eval":
         texts = [" ".join(word.text for word in program.arguments)]
@@ -970,16 +973,16 @@ def _of_shell(program: _Program, look: _Look) -> _Seen:
         if UNKNOWN in text or look.depth == _MOST_NESTED:
             yield _Undecided(program.line)
         if look.depth < _MOST_NESTED:
-            yield from _of_text(text, look._replace(depth=look.depth + 1))
+            yield from _examine_text(text, look._replace(depth=look.depth + 1))
     if program.name in _SHELLS and not texts and not program.has("--version", "-n"):
         yield _Undecided(program.line)
 
 
-def _of_interpreter(program: _Program) -> _Seen:
-    """Look into the code that an interpreter is given; a script is not opened."""
+def _examine_interpreter(program: _Program) -> _Seen:
+    """Examine the code given to an interpreter; a script is not opened."""
     name = program.name
-    if (ours := _ours_by(program)) is not None:
-        yield from _of_ours(ours)
+    if (ours := _find_own_program(program)) is not None:
+        yield from _examine_own_verb(ours)
         return
     in_place = name == "perl" and any(
         re.match(r"-[a-z]*i", word.text) for word in program.arguments
@@ -998,7 +1001,7 @@ def _of_interpreter(program: _Program) -> _Seen:
     if in_place:
         yield from _touch_all(operands, Effect.WRITE)
     elif program.has("-m"):
-        yield from _of_others(program)
+        yield from _examine_unknown_program(program)
     elif name in ("perl", "ruby") and any(_IS_FILTER.match(w.text) for w in program.arguments):
         yield from _touch_all(operands, Effect.READ)
     elif codes:
@@ -1007,8 +1010,8 @@ def _of_interpreter(program: _Program) -> _Seen:
         yield _Undecided(program.line)
 
 
-def _ours_by(program: _Program) -> _Program | None:
-    """Return our own program, where an interpreter is given that: by module, or by path."""
+def _find_own_program(program: _Program) -> _Program | None:
+    """Return our own program if the interpreter runs it, by module or by path."""
     for at, word in enumerate(program.arguments):
         named = posixpath.basename(word.text.removeprefix("-m"))
         if named in PROGRAM_NAMES:
@@ -1019,13 +1022,13 @@ def _ours_by(program: _Program) -> _Program | None:
 
 
 _IS_FILTER = re.compile(r"-[a-zA-Z0-9]*[pn]")
-"""Options by which an interpreter reads the files that it is given."""
+"""Options by which an interpreter reads the files in its arguments."""
 
 
 def _of_code(program: _Program, code: str) -> _Seen:
     writes, runs = _CODE_WRITES.search(code) is not None, _CODE_RUNS.search(code) is not None
     paths = _CODE_PATH.findall(code)
-    literals = (found[1] for found in _CODE_LITERAL.findall(code))
+    literals = (literal[1] for literal in _CODE_LITERAL.findall(code))
     yield from (Touch(path, Effect.READ, must_exist=True) for path in literals if "." in path)
     folders = dict.fromkeys(path for path in paths if _CODE_FOLDER.search(path))
     names = dict.fromkeys(path for path in paths if "/" not in path and path not in folders)
@@ -1036,7 +1039,7 @@ def _of_code(program: _Program, code: str) -> _Seen:
         yield _Undecided(program.line)
 
 
-def _of_find(program: _Program, look: _Look) -> _Seen:
+def _examine_find(program: _Program, look: _Look) -> _Seen:
     """`find` with `-delete` or `-exec`: files of the planning tree that may match are judged."""
     texts = [word.text for word in program.arguments]
     actions = [at for at, text in enumerate(texts) if text in _FIND_RUNS]
@@ -1058,7 +1061,7 @@ def _of_find(program: _Program, look: _Look) -> _Seen:
         inner = replace(program.command, words=words, redirections=())
         run = _Program.of(inner)
         reads = reads or (run is not None and run.name not in _READS_NOTHING)
-        for seen in _of_program(inner, look):
+        for seen in _examine_program(inner, look):
             if isinstance(seen, Touch) and not seen.is_certain:
                 removes_or_writes = removes_or_writes or seen.writes
             else:
@@ -1066,25 +1069,25 @@ def _of_find(program: _Program, look: _Look) -> _Seen:
     if reads:
         for root in roots or [Word(".")]:
             for name in names or [Word("*")]:
-                if is_bare and _planning_below(root.text) != root.text:
+                if is_bare and _planning_tree_below(root.text) != root.text:
                     continue
                 for between in ("", "*", "*/*"):
                     path = posixpath.join(root.text, between, name.text)
                     yield Touch(path, Effect.READ, is_pattern=True)
-                path = posixpath.join(_planning_below(root.text), "**", name.text)
+                path = posixpath.join(_planning_tree_below(root.text), "**", name.text)
                 yield Touch(path, Effect.READ, is_pattern=True)
     if removes_or_writes:
-        found = (
-            posixpath.join(_planning_below(root.text), "**", name.text)
+        patterns = (
+            posixpath.join(_planning_tree_below(root.text), "**", name.text)
             for root in roots or [Word(".")]
             for name in names or [Word("*")]
         )
-        yield from (Touch(pattern, Effect.ALTER, is_pattern=True) for pattern in found)
+        yield from (Touch(pattern, Effect.ALTER, is_pattern=True) for pattern in patterns)
         yield _Undecided(program.line)
 
 
 _FIND_RUNS = ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X")
 
 
-def _planning_below(root: str) -> str:
+def _planning_tree_below(root: str) -> str:
     return root if ".yolo-planning" in root else posixpath.join(root, ".yolo-planning")

@@ -1,7 +1,7 @@
-"""The daemon in the background: a detached `run`, found again through its lock, or a service of the
-user's session: a systemd unit or a launchd job, as text and as a file.
+"""The background daemon: a detached `run`, found through its lock, or a service.
 
-Never enables or starts a service: that is one command, which is told. See docs/dev/faults.md#f41
+A service is a systemd unit or a launchd job of the user's session, as text and as a file. This
+never enables or starts a service: it reports the one command that does. See docs/dev/faults.md#f41
 and #f42.
 """
 
@@ -30,20 +30,20 @@ from yolo_fs.system.store import environment, move, open_regular, write_text
 from yolo_fs.workspace import HEALTH, load, lock_path, log_path
 
 LOG_BYTES = 1 << 20
-"""A log larger than this is set aside when a daemon starts."""
+"""Bytes; a larger log is rotated when a daemon starts."""
 LOGS_KEPT = 5
-"""Logs in all: the one that is written to and four older ones."""
+"""Logs in all: the current one and four older ones."""
 LOCK_PATIENCE_S = 10.0
-"""How long a daemon may take from its start to its lock; a loaded machine needs a second."""
+"""Time from a daemon's start to its lock, seconds; a loaded machine needs one."""
 POLL_S = 0.02
 FOLLOW_S = 0.2
 _TAIL_BYTES = 1 << 20
 _OF_A_SERVICE = ("NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS")
-"""What systemd tells the one process that it has started."""
+"""Variables that systemd sets for the process that it has started."""
 
 
 class Launched(NamedTuple):
-    """A daemon that was started and has not said yet that it is ready."""
+    """A started daemon that has not reported that it is ready."""
 
     process: subprocess.Popen[bytes]
     log_start: int
@@ -51,15 +51,15 @@ class Launched(NamedTuple):
 
 
 def running(repository: Repository) -> Holder | None:
-    """Return who watches this work tree, or None."""
+    """Return the daemon that watches this work tree, or None."""
     return holder(lock_path(repository))
 
 
 def launch(repository: Repository) -> Launched:
-    """Start a daemon of its own session, with nothing of ours but the log.
+    """Start a daemon in a session of its own; it inherits nothing but the log.
 
-    No double fork: whoever supervises us can still see it, and it is nobody's controlling process
-    anyway. A service manager that hears of this process does not hear of that one.
+    No double fork: our supervisor can still see it, and it is nobody's controlling process anyway.
+    It does not get a service manager's variables, which are for this process alone.
     """
     load(repository.root)  # a broken configuration is told here, not in a log
     repository.make_own_dir()
@@ -67,7 +67,7 @@ def launch(repository: Repository) -> Launched:
     with environment(log_path(repository)):
         log = open_regular(log_path(repository), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
-        # -P: what lies in the user's repository must not be imported instead of us.
+        # -P: files in the user's repository must not be imported instead of us.
         command = _command(repository.root)
         process = subprocess.Popen(
             command,
@@ -87,25 +87,23 @@ def wait_locked(repository: Repository, launched: Launched) -> bool:
     """Wait until the launched daemon holds its lock, so that `stop` finds it; False if it ended."""
 
     def holds() -> bool:
-        found = running(repository)
-        return found is not None and found.pid == launched.process.pid
+        holder = running(repository)
+        return holder is not None and holder.pid == launched.process.pid
 
     _wait(lambda: launched.process.poll() is not None or holds(), LOCK_PATIENCE_S)
     return launched.process.poll() is None
 
 
 def wait_ready(repository: Repository, pid: int, timeout_s: float) -> bool:
-    """Wait until the daemon that holds the lock has done its first scan; False when it ended
-    instead.
+    """Wait until the daemon with the lock has done its first scan; return False if it ended.
 
     Raises:
         YoloError: DEADLINE_PASSED; the daemon goes on.
-
     """
 
     def has_ended() -> bool:
-        found = running(repository)
-        return found is None or found.pid != pid
+        holder = running(repository)
+        return holder is None or holder.pid != pid
 
     if not _wait(lambda: _is_ready(repository, pid) or has_ended(), timeout_s):
         raise YoloError(
@@ -119,8 +117,8 @@ def wait_ready(repository: Repository, pid: int, timeout_s: float) -> bool:
 
 def _is_ready(repository: Repository, pid: int) -> bool:
     match HEALTH.read(repository):
-        case {"pid": int(found), "running": True}:
-            return found == pid
+        case {"pid": int(recorded_pid), "running": True}:
+            return recorded_pid == pid
     return False
 
 
@@ -136,59 +134,58 @@ def stop(repository: Repository, timeout_s: float) -> int:
     Raises:
         YoloError: NOT_RUNNING; DEADLINE_PASSED, when it still ends.
     """
-    found = running(repository)
-    if found is None:
+    holder = running(repository)
+    if holder is None:
         raise YoloError(
             Reason.NOT_RUNNING, hint="Start it with 'yolo-fs start'.", exit_code=Exit.NOT_HERE
         )
-    _signal(found)
-    if not _wait(lambda: running(repository) != found, timeout_s):
+    _signal(holder)
+    if not _wait(lambda: running(repository) != holder, timeout_s):
         raise YoloError(
             Reason.DEADLINE_PASSED,
-            f"process {found.pid} still finishes the work in hand after {timeout_s:g} s",
+            f"process {holder.pid} still finishes the work in hand after {timeout_s:g} s",
             hint="Wait, or run 'yolo-fs stop' again, which ends it at once.",
             exit_code=Exit.TRY_AGAIN,
         )
-    return found.pid
+    return holder.pid
 
 
 def wait_for_heirs(repository: Repository, timeout_s: float = 10.0) -> Holder | None:
-    """Return who watches this work tree, after a daemon that was killed has lost its last git
-    child.
+    """Return the daemon of this work tree, once the last git child of a killed one has ended.
 
     Such a child keeps the lock until it ends (F02), and a start at that moment would be refused.
     """
-    found = running(repository)
-    if found and found.pid and not (found.is_elsewhere or found.is_alive()):
-        _wait(lambda: running(repository) != found, timeout_s)
+    holder = running(repository)
+    if holder and holder.pid and not (holder.is_elsewhere or holder.is_alive()):
+        _wait(lambda: running(repository) != holder, timeout_s)
         return running(repository)
-    return found
+    return holder
 
 
-def _signal(found: Holder) -> None:
-    """Send TERM to the very process that holds the lock, never to one that got its number."""
-    if not found.pid:
+def _signal(holder: Holder) -> None:
+    """Send TERM to the process that holds the lock, never to one that reuses its pid."""
+    if not holder.pid:
         raise YoloError(
             Reason.NOT_RUNNING,
             "something holds the daemon's lock and does not say who it is",
             hint="Find it with 'fuser' or 'lsof' on .git/yolo-fs/daemon.lock.",
             exit_code=Exit.NOT_HERE,
         )
-    if found.is_elsewhere:
+    if holder.is_elsewhere:
         raise YoloError(
             Reason.ALREADY_RUNNING,
-            f"the daemon is {found}, which cannot be reached from here",
+            f"the daemon is {holder}, which cannot be reached from here",
             hint="Stop it there.",
             exit_code=Exit.NOT_HERE,
         )
     with suppress(ProcessLookupError):
         if not IS_LINUX or not hasattr(os, "pidfd_open"):
-            if found.is_alive():
-                os.kill(found.pid, signal.SIGTERM)
+            if holder.is_alive():
+                os.kill(holder.pid, signal.SIGTERM)
             return
-        process = os.pidfd_open(found.pid)
+        process = os.pidfd_open(holder.pid)
         try:
-            if found.is_alive():  # asked again now that the descriptor pins the process
+            if holder.is_alive():  # asked again now that the descriptor pins the process
                 signal.pidfd_send_signal(process, signal.SIGTERM)
         finally:
             os.close(process)
@@ -204,7 +201,7 @@ def _wait(is_done: Callable[[], bool], timeout_s: float) -> bool:
 
 
 def rotate(path: str) -> None:
-    """Set a large log aside: `daemon.log.1` is the newest of the old ones."""
+    """Rotate a large log: `daemon.log.1` is the newest of the old ones."""
     with suppress(FileNotFoundError):
         if os.stat(path, follow_symlinks=False).st_size < LOG_BYTES:
             return
@@ -224,11 +221,11 @@ def follow(path: str, count: int) -> Iterator[str]:
     """Yield the last lines of the log and each further one, also across a rotation; never ends."""
     lines, position = _tail(path, count)
     yield from lines
-    identity = _inode(path)
+    identity = _inode_of(path)
     rest = b""
     while True:
-        if _inode(path) != identity:
-            identity, position = _inode(path), 0
+        if _inode_of(path) != identity:
+            identity, position = _inode_of(path), 0
         data = _from(path, position)
         position += len(data)
         *whole, rest = (rest + data).split(b"\n")
@@ -238,7 +235,7 @@ def follow(path: str, count: int) -> Iterator[str]:
 
 
 def _tail(path: str, count: int) -> tuple[list[str], int]:
-    """Return the last whole lines and where the line after them begins."""
+    """Return the last whole lines, and the offset of the line after them."""
     with suppress(FileNotFoundError):
         size = os.stat(path).st_size
         start = max(0, size - _TAIL_BYTES)
@@ -260,7 +257,7 @@ def _from(path: str, position: int) -> bytes:
         raise
 
 
-def _inode(path: str) -> int:
+def _inode_of(path: str) -> int:
     try:
         return os.stat(path).st_ino
     except FileNotFoundError:
@@ -272,7 +269,7 @@ _HASH_DIGITS = 8
 
 
 class System(StrEnum):
-    """Who supervises services."""
+    """Supervisor of services."""
 
     SYSTEMD = "systemd"
     LAUNCHD = "launchd"
@@ -288,16 +285,16 @@ class Unit:
     """A service file."""
 
     name: str
-    """What the supervisor calls it."""
+    """Its name for the supervisor."""
     path: str
     """Where the supervisor looks for it."""
     text: str
     enable: str
     """The command that starts it now and at each login."""
     disable: str
-    """The command that ends it for good."""
+    """The command that stops it permanently."""
     enabled_mark: str = ""
-    """A file that exists while the supervisor has it enabled; empty where none tells."""
+    """A file that exists while the service is enabled; empty if there is none."""
 
     JSON_KEYS: ClassVar = {key: key for key in ("name", "path", "enable", "disable")}
 
@@ -308,12 +305,12 @@ def can_be_served(root: str) -> bool:
 
 
 def unit_for(root: str, log: str, system: System) -> Unit:
-    """Return the service that watches the work tree `root`; launchd, which keeps no journal, writes
-    to `log`.
+    """Return the service that watches the work tree `root`.
+
+    launchd keeps no journal, so it writes to `log`.
 
     Raises:
         YoloError: BAD_NAME, for a path that a service file cannot hold.
-
     """
     if not can_be_served(root):
         raise YoloError(
@@ -321,7 +318,7 @@ def unit_for(root: str, log: str, system: System) -> Unit:
             f"{safe(root)} holds characters that no service file can hold",
             exit_code=Exit.NOT_HERE,
         )
-    return _systemd(root) if system is System.SYSTEMD else _launchd(root, log)
+    return _make_systemd_unit(root) if system is System.SYSTEMD else _make_launchd_unit(root, log)
 
 
 def _name(root: str) -> str:
@@ -330,8 +327,9 @@ def _name(root: str) -> str:
 
 
 def _command(root: str) -> list[str]:
-    """Return what runs the daemon: file names are UTF-8 for it, whatever the locale says, as they
-    are for git.
+    """Return the command line of the daemon.
+
+    It reads file names as UTF-8, whatever the locale says, as git does.
     """
     return [sys.executable, "-X", "utf8", "-P", "-m", "yolo_fs", "run", "-C", root]
 
@@ -360,7 +358,7 @@ WantedBy=default.target
 """
 
 
-def _systemd(root: str) -> Unit:
+def _make_systemd_unit(root: str) -> Unit:
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     folder = os.path.join(home, "systemd", "user")
     name = f"yolo-fs-{_name(root)}.service"
@@ -380,13 +378,13 @@ def _systemd(root: str) -> Unit:
 
 
 def _quoted(word: str) -> str:
-    """Return the word as `ExecStart=` reads it: specifiers, variables, quotes are plain text."""
+    """Quote a word for `ExecStart=`: specifiers, variables and quotes become plain text."""
     for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("$", "$$")):
         word = word.replace(char, escaped)
     return f'"{word}"'
 
 
-def _launchd(root: str, log: str) -> Unit:
+def _make_launchd_unit(root: str, log: str) -> Unit:
     name = f"dev.yolo-fs.{_name(root)}"
     path = os.path.join(os.path.expanduser("~/Library/LaunchAgents"), f"{name}.plist")
     job = {

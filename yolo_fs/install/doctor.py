@@ -1,5 +1,4 @@
-"""What is wrong with a repository or its daemon, and what would mend it. A mend is reversible or it
-is not offered.
+"""Diagnoses a repository and its daemon, and offers repairs, but only reversible ones.
 
 See docs/dev/faults.md#f04, #f05, #f11, #f24 and #f46.
 """
@@ -49,15 +48,15 @@ _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 """So that each probe is the same object, however often it is made."""
 _PATIENCE_S = 5.0
 OLD_LOCK_S = 300.0
-"""Age from which a foreign lock is worth a word. See docs/dev/faults.md#f24."""
+"""Age from which a foreign lock is reported, seconds. See docs/dev/faults.md#f24."""
 
 
 class Symptom(NamedTuple):
-    """One thing that is not as it should be."""
+    """One fault that was found."""
 
     finding: Finding
     mend: Callable[[], object] | None = None
-    """Does away with it; None when only a person can."""
+    """Repairs it; None when only a person can."""
     mending: str = ""
     """What `mend` would do."""
 
@@ -66,7 +65,7 @@ Look = Callable[[Repository], Iterator[Symptom]]
 
 
 def examine_repository(repository: Repository) -> Iterator[Symptom]:
-    """Yield every symptom, in the order in which to mend them; a look that fails is one."""
+    """Yield every symptom in the order of repair; a check that fails is a symptom, too."""
     for look in LOOKS:
         try:
             yield from look(repository)
@@ -74,25 +73,25 @@ def examine_repository(repository: Repository) -> Iterator[Symptom]:
             yield Symptom(error.as_finding())
 
 
-def _git_version(repository: Repository) -> Iterator[Symptom]:
+def _check_git_version(repository: Repository) -> Iterator[Symptom]:
     try:
         repository.git.refuse_old()
     except YoloError as error:
         yield Symptom(error.as_finding())
 
 
-def _safety(repository: Repository) -> Iterator[Symptom]:
+def _check_safety(repository: Repository) -> Iterator[Symptom]:
     try:
         repository.refuse_unsafe()
     except YoloError as error:
         yield Symptom(error.as_finding())
 
 
-def _file_system(repository: Repository) -> Iterator[Symptom]:
+def _check_file_system(repository: Repository) -> Iterator[Symptom]:
     type_ = filesystem_type(repository.git_dir)
     if type_ in NETWORK_FILESYSTEMS:
         hint = "Keep one daemon only, on one machine; commits stay safe, locks may not."
-        yield _symptom(
+        yield _build_symptom(
             Reason.NETWORK_FILESYSTEM,
             f"the repository lies on {type_}",
             "a local file system",
@@ -100,16 +99,16 @@ def _file_system(repository: Repository) -> Iterator[Symptom]:
         )
 
 
-def _planning_tree(repository: Repository) -> Iterator[Symptom]:
+def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
     if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
-        yield _symptom(
+        yield _build_symptom(
             Reason.NOT_INITIALISED, "", f"a folder {PLANNING_ROOT}", "Run 'yolo-fs init'."
         )
         return
     if os.path.islink(os.path.join(repository.root, PLANNING_ROOT)):
         message = "it is a symbolic link, which nobody follows: nothing below it is committed"
         hint = "Put a folder of its own in its place."
-        yield _symptom(Reason.NOT_REGULAR, message, "a real folder", hint, PLANNING_ROOT)
+        yield _build_symptom(Reason.NOT_REGULAR, message, "a real folder", hint, PLANNING_ROOT)
         return
     rules = PathRules(repository)
     sample = f"{PLANNING_ROOT}/phases/01-sample/critique.jsonl"
@@ -117,7 +116,7 @@ def _planning_tree(repository: Repository) -> Iterator[Symptom]:
     rules.close()
     if reason is Reason.GITIGNORED:
         hint = "Take the line out of .gitignore, or set commit_ignored in your own configuration."
-        yield _symptom(
+        yield _build_symptom(
             reason,
             "artifacts will be held",
             "a planning tree that git does not ignore",
@@ -126,7 +125,7 @@ def _planning_tree(repository: Repository) -> Iterator[Symptom]:
         )
     elif reason:
         hint = f"Keep {PLANNING_ROOT} out of that attribute."
-        yield _symptom(
+        yield _build_symptom(
             reason, "artifacts will be held", "no filter on the planning tree", hint, PLANNING_ROOT
         )
 
@@ -136,10 +135,10 @@ def _configuration(repository: Repository) -> Iterator[Symptom]:
         load(repository.root)
     except YoloError as error:
         yield Symptom(Finding(error.reason, CONFIG, message=error.message, hint=error.hint))
-    yield from _settings_of_the_command(repository)
+    yield from _check_command_settings(repository)
 
 
-def _settings_of_the_command(_repository: Repository) -> Iterator[Symptom]:
+def _check_command_settings(_repository: Repository) -> Iterator[Symptom]:
     for finding in load_command().findings:
         yield Symptom(finding)
 
@@ -154,12 +153,14 @@ def _branch(repository: Repository) -> Iterator[Symptom]:
             if good
             else "The reflog names no readable commit."
         )
-        yield _symptom(obstacle, head.branch, "a branch that names a commit", known)
+        yield _build_symptom(obstacle, head.branch, "a branch that names a commit", known)
     elif obstacle and obstacle is not Reason.INDEX_LOCKED:
-        yield _symptom(obstacle, "artifacts are held until it is over", "", "", level=Level.WARNING)
+        yield _build_symptom(
+            obstacle, "artifacts are held until it is over", "", "", level=Level.WARNING
+        )
 
 
-def _locks(repository: Repository) -> Iterator[Symptom]:
+def _check_locks(repository: Repository) -> Iterator[Symptom]:
     branches = RefUpdater(repository)
     for path in branches.own_stale_locks():
         yield Symptom(
@@ -167,14 +168,14 @@ def _locks(repository: Repository) -> Iterator[Symptom]:
             branches.clear_own_stale_locks,
             "remove the lock, which is provably ours",
         )
-    for path, reason in _foreign_locks(repository):
+    for path, reason in _find_foreign_locks(repository):
         age_s = time.time() - os.lstat(path).st_mtime
         if age_s > OLD_LOCK_S:
             hint = "If no git command runs here any more, remove that file by hand."
-            yield _symptom(reason, f"held for {age_s:.0f} s by somebody else", "", hint, path)
+            yield _build_symptom(reason, f"held for {age_s:.0f} s by somebody else", "", hint, path)
 
 
-def _foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
+def _find_foreign_locks(repository: Repository) -> Iterator[tuple[str, Reason]]:
     head = repository.head()
     places = [
         (f"{repository.git_dir}/index.lock", Reason.INDEX_LOCKED),
@@ -200,7 +201,7 @@ def _index(repository: Repository) -> Iterator[Symptom]:
         )
 
 
-def _leftovers(repository: Repository) -> Iterator[Symptom]:
+def _check_leftovers(repository: Repository) -> Iterator[Symptom]:
     if os.path.isdir(repository.own_dir) and any(
         ".yolo-tmp." in name for name in os.listdir(repository.own_dir)
     ):
@@ -215,12 +216,12 @@ def _leftovers(repository: Repository) -> Iterator[Symptom]:
         )
 
 
-def _own_files(repository: Repository) -> Iterator[Symptom]:
+def _check_own_files(repository: Repository) -> Iterator[Symptom]:
     yield from _damaged(repository, lambda _name: True)
 
 
-def _durable_files(repository: Repository) -> Iterator[Symptom]:
-    """Yield no damage of the index, which follows from git and keeps nobody waiting."""
+def _check_durable_files(repository: Repository) -> Iterator[Symptom]:
+    """Yield damaged files of ours, except the index: it is rebuilt from git and blocks nothing."""
     yield from _damaged(repository, lambda name: not name.startswith(INDEX))
 
 
@@ -246,24 +247,28 @@ def _team(repository: Repository) -> Iterator[Symptom]:
     named = repository.git.run("remote", ok=(0, 1)).out.decode("utf-8", "replace").split("\n")
     if seen.lane and seen.lane.remote not in named and not re.search(r"[/:]", seen.lane.remote):
         hint = "'yolo-fs team join REMOTE' names another one, 'yolo-fs team leave' ends it."
-        yield _symptom(
+        yield _build_symptom(
             Reason.REMOTE_AWAY, f"no remote is called {safe(seen.lane.remote)}", "", hint
         )
     elif seen.lane and seen.lane.reason:
         hint = "Work goes on here; 'yolo-fs team status' shows what waits to be published."
-        yield _symptom(seen.lane.reason, seen.lane.what, "", hint, level=Level.WARNING)
+        yield _build_symptom(seen.lane.reason, seen.lane.what, "", hint, level=Level.WARNING)
     for each in seen.waiting:
         if each.reason and each.reason not in (Reason.NOT_RUNNING, Reason.REMOTE_AWAY):
             hint = "'yolo-fs team status' tells more."
-            said = f"it waits for the team: {each.waits_for}"
-            yield _symptom(each.reason, said, each.what, hint, each.path, level=Level.WARNING)
+            message = f"it waits for the team: {each.waits_for}"
+            yield _build_symptom(
+                each.reason, message, each.what, hint, each.path, level=Level.WARNING
+            )
 
 
 def _claims(repository: Repository) -> Iterator[Symptom]:
     settings = load(repository.root)
     team = Team(repository, settings)
     claims = Claims(repository, team.tasks_done(repository.head().tip)).standings()
-    yield from map(Symptom, left_claims(repository, settings, [one.claim for one in claims]))
+    yield from map(
+        Symptom, left_claims(repository, settings, [standing.claim for standing in claims])
+    )
 
 
 def _merge_driver(repository: Repository) -> Iterator[Symptom]:
@@ -273,40 +278,44 @@ def _merge_driver(repository: Repository) -> Iterator[Symptom]:
 
 def _daemon(repository: Repository) -> Iterator[Symptom]:
     if health(repository).pid is None:
-        yield _symptom(
+        yield _build_symptom(
             Reason.NOT_RUNNING, "", "", "Start it with 'yolo-fs start'.", level=Level.WARNING
         )
-    yield from _daemon_at_work(repository)
+    yield from _check_running_daemon(repository)
 
 
-def _standstill(repository: Repository) -> Iterator[Symptom]:
-    found = health(repository)
+def _check_standstill(repository: Repository) -> Iterator[Symptom]:
+    daemon_health = health(repository)
     limit_s = late_s(load(repository.root).policy)
-    if found.scanned_s_ago is not None and found.scanned_s_ago > limit_s:
-        message = f"the daemon, process {found.pid}, has not looked for over {limit_s:.0f} s"
+    if daemon_health.scanned_s_ago is not None and daemon_health.scanned_s_ago > limit_s:
+        message = (
+            f"the daemon, process {daemon_health.pid}, has not looked for over {limit_s:.0f} s"
+        )
         hint = "If nobody has stopped it on purpose, 'yolo-fs restart' starts another one."
-        yield _symptom(Reason.DEADLINE_PASSED, message, "", hint)
+        yield _build_symptom(Reason.DEADLINE_PASSED, message, "", hint)
 
 
-def _daemon_at_work(repository: Repository) -> Iterator[Symptom]:
-    found = health(repository)
-    yield from _standstill(repository)
-    if found.degraded:
-        degraded = found.degraded
-        yield _symptom(degraded.reason, degraded.detail, "", degraded.hint, level=Level.WARNING)
-    for trouble in found.troubles:
+def _check_running_daemon(repository: Repository) -> Iterator[Symptom]:
+    daemon_health = health(repository)
+    yield from _check_standstill(repository)
+    if daemon_health.degraded:
+        degraded = daemon_health.degraded
+        yield _build_symptom(
+            degraded.reason, degraded.detail, "", degraded.hint, level=Level.WARNING
+        )
+    for trouble in daemon_health.troubles:
         hint = f"It is tried again by itself; 'yolo-fs events --type {trouble.event}' tells more."
         message = f"the daemon's duty {trouble.duty!r} fails: {trouble.what}"
-        yield _symptom(trouble.reason, message, "", hint)
+        yield _build_symptom(trouble.reason, message, "", hint)
 
 
 def _hooks(repository: Repository) -> Iterator[Symptom]:
-    """Yield what can be seen to keep our git hooks from running, where they were installed."""
+    """Yield the visible faults that keep our git hooks from running, where they were installed."""
     if _were_hooks_installed(repository):
         yield from map(Symptom, examine_hooks(repository, asks=False))
 
 
-def _hooks_asked(repository: Repository) -> Iterator[Symptom]:
+def _check_hooks_fully(repository: Repository) -> Iterator[Symptom]:
     if _were_hooks_installed(repository):
         yield from map(Symptom, examine_hooks(repository))
 
@@ -320,31 +329,32 @@ def _hosts(repository: Repository) -> Iterator[Symptom]:
     yield from map(Symptom, examine_hosts(repository, repository.root))
 
 
-def _storage(repository: Repository) -> Iterator[Symptom]:
+def _check_storage(repository: Repository) -> Iterator[Symptom]:
     for folder in (repository.own_dir, f"{repository.common_dir}/objects", repository.git_dir):
         if os.path.isdir(folder) and not os.access(folder, os.W_OK | os.X_OK):
             message, hint = "it cannot be written to", "Give its owner the right to write there."
-            yield _symptom(Reason.STORAGE_FAILED, message, "", hint, folder)
+            yield _build_symptom(Reason.STORAGE_FAILED, message, "", hint, folder)
     free = os.statvfs(repository.common_dir)
     if free.f_bavail * free.f_frsize < _LEAST_BYTES:
-        yield _symptom(
+        yield _build_symptom(
             Reason.NO_SPACE, "the disk of the repository is full", "", "Make room on that disk."
         )
 
 
 def _clock(repository: Repository) -> Iterator[Symptom]:
-    """Yield that the newest commit is from the future: what is newer than a verdict, and what has
-    waited too long, is told by times.
+    """Yield a newest commit that is from the future.
+
+    What is newer than a verdict, and what has waited too long, is decided by times.
     """
     tip = repository.head().tip
     if tip is None:
         return
-    said = repository.git.run("log", "-1", "--format=%ct", tip).out.strip()
-    ahead_s = int(said) - time.time() if said.isdigit() else 0.0
+    timestamp = repository.git.run("log", "-1", "--format=%ct", tip).out.strip()
+    ahead_s = int(timestamp) - time.time() if timestamp.isdigit() else 0.0
     if ahead_s > _SKEW_S:
         message = f"the newest commit is {ahead_s:.0f} s ahead of this machine's clock"
         hint = "Set the clock of the machine that is wrong; nothing waits meanwhile."
-        yield _symptom(Reason.STATE_CONFLICT, message, "", hint, level=Level.WARNING)
+        yield _build_symptom(Reason.STATE_CONFLICT, message, "", hint, level=Level.WARNING)
 
 
 def _commit(repository: Repository) -> Iterator[Symptom]:
@@ -364,59 +374,61 @@ def _commit(repository: Repository) -> Iterator[Symptom]:
 
 
 LOOKS: tuple[Look, ...] = (
-    _git_version,
-    _safety,
-    _file_system,
-    _planning_tree,
+    _check_git_version,
+    _check_safety,
+    _check_file_system,
+    _check_planning_tree,
     _configuration,
     _branch,
-    _locks,
+    _check_locks,
     _index,
-    _leftovers,
-    _own_files,
+    _check_leftovers,
+    _check_own_files,
     _names,
     _team,
     _merge_driver,
     _claims,
-    _storage,
+    _check_storage,
     _clock,
-    _hooks_asked,
+    _check_hooks_fully,
     _commit,
     _daemon,
 )
 HEALTH: tuple[Look, ...] = (
-    _planning_tree,
-    _storage,
-    _settings_of_the_command,
-    _locks,
-    _durable_files,
+    _check_planning_tree,
+    _check_storage,
+    _check_command_settings,
+    _check_locks,
+    _check_durable_files,
     _hooks,
     _hosts,
     _merge_driver,
     _claims,
-    _daemon_at_work,
+    _check_running_daemon,
 )
-"""What keeps an artifact uncommitted, a hook unrun or a person unasked until somebody mends it; an
-obstacle such as a merge, and what the team waits for, each surface shows by itself."""
+"""Checks for what blocks a commit, a hook or a notification until it is repaired.
+An obstacle such as a merge, and what the team waits for, are shown by each surface itself.
+"""
 
 
 def standing_troubles(repository: Repository, looks: Iterable[Look] = HEALTH) -> Iterator[Finding]:
-    """Yield, as warnings, what doctor finds that stands in somebody's way until it is mended; a
-    look that fails is one, however many looks fail by the same.
+    """Yield doctor's findings that block something until they are repaired, as warnings.
+
+    A check that fails is a finding, too; the same failure is reported once.
     """
-    told = set[Finding]()
+    reported_findings = set[Finding]()
     for look in looks:
         try:
-            found = [symptom.finding for symptom in look(repository)]
+            findings = [symptom.finding for symptom in look(repository)]
         except YoloError as error:
-            found = [error.as_finding()]
-        for finding in found:
-            if finding not in told:
-                told.add(finding)
+            findings = [error.as_finding()]
+        for finding in findings:
+            if finding not in reported_findings:
+                reported_findings.add(finding)
                 yield replace(finding, level=Level.WARNING)
 
 
-def _symptom(
+def _build_symptom(
     reason: Reason,
     message: str,
     expected: str,

@@ -1,6 +1,6 @@
 """What `init` does: a plan of values, then its execution.
 
-Never overwrites, and a second time does nothing.
+It never overwrites, and a second run does nothing.
 
 See docs/dev/faults.md#f33 and #f62.
 """
@@ -36,7 +36,7 @@ from yolo_fs.workspace import CONFIG, user_config_path
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """A file that is not there yet."""
+    """A file to create."""
 
     path: str
     """POSIX path relative to the repository."""
@@ -45,7 +45,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class AddLines:
-    """Lines that one of our own files lacks."""
+    """Lines that are missing in one of our own files."""
 
     path: str
     lines: tuple[str, ...]
@@ -55,7 +55,7 @@ class AddLines:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Something stands there already and stays as it is."""
+    """Something that exists and stays as it is."""
 
     path: str
 
@@ -84,8 +84,9 @@ _KEEPER = ".gitkeep"
 
 
 def plan(root: str, departments: Sequence[Dept] = (), team: str = "") -> tuple[Deed, ...]:
-    """Return what makes the work tree `root` ready; changes nothing. `team`: a size of the company
-    by its name, empty for what the configuration says by default.
+    """Return what prepares the work tree `root`; changes nothing.
+
+    `team`: a size of the company by its name, empty for the configuration's default.
 
     Raises:
         YoloError: NOT_REGULAR, when a link or a file stands where a folder of ours must be.
@@ -119,12 +120,12 @@ def _lines(root: str, name: str, lines: tuple[str, ...]) -> Deed:
 
 
 def _is_there(root: str, path: str) -> bool:
-    found = stamp_of(root, path)
-    if isinstance(found, Stamp):
+    outcome = stamp_of(root, path)
+    if isinstance(outcome, Stamp):
         return True
-    if found.reason is Reason.FILE_MISSING:
+    if outcome.reason is Reason.FILE_MISSING:
         return False
-    raise _refused(found)
+    raise _refused(outcome)
 
 
 def _refused(finding: Finding) -> YoloError:
@@ -150,12 +151,12 @@ def _text(lines: Sequence[str]) -> bytes:
 
 def template() -> dict[str, bytes]:
     """Return the files that a new planning tree gets: path below it → content."""
-    folder = _template_folder()
+    folder = _find_template_folder()
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
-def _template_folder() -> Path:
+def _find_template_folder() -> Path:
     """Return the template of the wheel, or the checkout's own in an editable install."""
     package = Path(yolo_fs.__file__).parent
     for folder in (package / "_template", package.parent / ".yolo-planning-template"):
@@ -170,12 +171,12 @@ def _template_folder() -> Path:
 
 
 def workflow_of(departments: Sequence[Dept]) -> str:
-    """Return how departments are dispatched: side by side as soon as there are several."""
+    """Return how departments are dispatched: in parallel if there are several."""
     return PARALLEL if set(departments) - {DEFAULT_DEPARTMENT} else BACKEND_ONLY
 
 
 def _chosen(name: str, data: bytes, departments: Sequence[Dept], team: str) -> bytes:
-    """Return the file with departments and team put in, if it is the configuration.
+    """Return the file; if it is the configuration, with departments and team filled in.
 
     Backend always takes part.
     """
@@ -193,7 +194,7 @@ def _chosen(name: str, data: bytes, departments: Sequence[Dept], team: str) -> b
 
 
 def carry_out(root: str, deeds: Sequence[Deed]) -> tuple[Deed, ...]:
-    """Do what was planned and return what was done; what appeared meanwhile is kept."""
+    """Carry out the plan; return what was done. A file that appeared meanwhile is kept."""
     return tuple(_done(root, deed) for deed in deeds)
 
 
@@ -204,7 +205,7 @@ def _done(root: str, deed: Deed) -> Deed:
         if isinstance(deed, AddLines):
             _append(root, deed)
             return deed
-        return deed if _created(root, deed.path, deed.data) else Keep(deed.path)
+        return deed if _create_file(root, deed.path, deed.data) else Keep(deed.path)
     except RefusedError as refusal:
         raise _refused(Finding(refusal.reason, deed.path, message=refusal.detail)) from None
     except OSError as error:
@@ -218,7 +219,7 @@ def _done(root: str, deed: Deed) -> Deed:
         ) from error
 
 
-def _created(root: str, name: str, data: bytes) -> bool:
+def _create_file(root: str, name: str, data: bytes) -> bool:
     path = os.path.join(root, name)
     make_folders(os.path.dirname(path), root=root)
     try:
@@ -246,9 +247,9 @@ def _append(root: str, deed: AddLines) -> None:
 
 
 def obstacles(repository: Repository, *, commit_ignored: bool) -> tuple[Finding, ...]:
-    """Return the user's own rules of git under which artifacts would be held, with the way out."""
-    ignored = () if commit_ignored else tuple(_ignoring(repository))
-    return (*ignored, *_rewriting(repository))
+    """Return the user's own git rules that would hold artifacts, each with a way out."""
+    ignored = () if commit_ignored else tuple(_check_ignore_rules(repository))
+    return (*ignored, *_check_git_attributes(repository))
 
 
 def example_paths() -> tuple[str, ...]:
@@ -261,10 +262,10 @@ def example_paths() -> tuple[str, ...]:
     )
 
 
-def _ignoring(repository: Repository) -> Iterator[Finding]:
-    """Yield each ignore rule that hits an artifact, once."""
+def _check_ignore_rules(repository: Repository) -> Iterator[Finding]:
+    """Yield each ignore rule that matches an artifact, once."""
     hit: dict[_Rule, list[str]] = {}
-    for path, rule in _ignore_rules(repository, example_paths()):
+    for path, rule in _match_ignores(repository, example_paths()):
         hit.setdefault(rule, []).append(path)
     for rule, paths in hit.items():
         yield Finding(
@@ -280,7 +281,7 @@ def _ignoring(repository: Repository) -> Iterator[Finding]:
 
 
 _OF_OURS = ("info/exclude", f"{PLANNING_ROOT}/.gitignore")
-"""Where lines of ours are that only keep state files out of sight."""
+"""Files in which our own rules only hide state files."""
 
 
 class _Rule(NamedTuple):
@@ -289,9 +290,9 @@ class _Rule(NamedTuple):
     pattern: str
 
 
-def _ignore_rules(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, _Rule]]:
+def _match_ignores(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, _Rule]]:
     # check-ignore refuses literal pathspecs, which the runner asks of git everywhere else.
-    asked = repository.git.converse(
+    conversation = repository.git.converse(
         "check-ignore",
         "--no-index",
         "--stdin",
@@ -302,16 +303,16 @@ def _ignore_rules(repository: Repository, paths: Sequence[str]) -> Iterator[tupl
     )
     try:
         for path in paths:
-            asked.ask(os.fsencode(path) + b"\0")
-            source, line, pattern, _ = (os.fsdecode(asked.until(b"\0")) for _ in range(4))
+            conversation.ask(os.fsencode(path) + b"\0")
+            source, line, pattern, _ = (os.fsdecode(conversation.until(b"\0")) for _ in range(4))
             is_ours = pattern in (*HIDDEN, *IGNORED_STATES) and source.endswith(_OF_OURS)
             if pattern and not is_ours and not pattern.startswith("!"):
                 yield path, _Rule(source, int(line), pattern)
     finally:
-        asked.close()
+        conversation.close()
 
 
-def _rewriting(repository: Repository) -> Iterator[Finding]:
+def _check_git_attributes(repository: Repository) -> Iterator[Finding]:
     rules = PathRules(repository, commit_ignored=True)
     try:
         hit = [path for path in example_paths() if rules.reason_to_hold(path, in_head=False)]

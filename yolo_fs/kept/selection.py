@@ -1,4 +1,4 @@
-"""What is kept of contents that the branch does not have, and which of it goes first. Pure."""
+"""Which contents that the branch does not have are kept, and which are dropped first. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.reasons import safe
 
 VERSIONS = 20
-"""Of one path, the newest stay."""
+"""Number of versions kept of one path: the newest."""
 MOST_BYTES = 64 << 20
-"""In all, the newest stay."""
+"""Total size of what is kept: the newest entries."""
 _PATHS_NAMED = 100
 _FACTS_BYTES = 8 << 20
 _ENTRY_BYTES = 1024
-"""What an entry costs beside its contents."""
+"""What an entry costs besides its contents, bytes."""
 
 
 class KeptCause(NamedTuple):
@@ -33,26 +33,26 @@ class KeptCause(NamedTuple):
 
 
 class KeptEntry(NamedTuple):
-    """What was kept at one moment: one content, or all that a command would have destroyed."""
+    """Contents kept at one moment: one content, or all that a command would have destroyed."""
 
     number: int
-    """From 1, growing."""
+    """From 1, increasing."""
     at: str
     """Moment, such as `2026-02-19T08:00:00Z`."""
     paths: tuple[str, ...]
-    """The first of them, where they are many."""
+    """Its paths; only the first ones if there are many."""
     files: int
-    """How many contents are kept; 0 when they look like credentials and are only named."""
+    """Number of contents; 0 when they look like credentials and are only named."""
     size_bytes: int
     cause: KeptCause
     tree: str
     """Id of the tree that holds the contents at their paths."""
     dropped: int = 0
-    """How many entries had been dropped for lack of room when this one was made."""
+    """Number of entries dropped for lack of room when this one was made."""
 
     @property
     def message(self) -> str:
-        """The message of its commit; everything foreign stands in one line of ASCII."""
+        """The message of its commit; foreign text is reduced to one line of ASCII."""
         facts = {**self._asdict(), "cause": self.cause._asdict()}
         del facts["tree"]
         facts["paths"] = self.paths[:_PATHS_NAMED]
@@ -62,7 +62,7 @@ class KeptEntry(NamedTuple):
 
 
 def entry_of(tree: str, message: str) -> KeptEntry | None:
-    """Return what a commit's tree and message keep, or None when it is none of ours."""
+    """Parse a commit's tree and message into an entry; None when it is none of ours."""
     try:
         facts: dict[str, Any] = parse(message.rstrip("\n").rpartition("\n")[2], _FACTS_BYTES)
         cause = KeptCause(**facts.pop("cause") | {})
@@ -74,18 +74,18 @@ def entry_of(tree: str, message: str) -> KeptEntry | None:
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     numbers = (entry.number, entry.files, entry.size_bytes, entry.dropped)
-    is_sound = all(type(one) is int and one >= 0 for one in numbers) and bool(paths)
+    is_sound = all(type(number) is int and number >= 0 for number in numbers) and bool(paths)
     return entry if is_sound and isinstance(entry.at, str) else None
 
 
 @lru_cache(maxsize=4_096)
 def draft_of(paths: tuple[str, ...], cause: KeptCause) -> KeptEntry:
-    """Return a draft of an entry; the thousands that are alike share what they say."""
+    """Return a draft of an entry; thousands of equal ones share their data."""
     return KeptEntry(0, "", paths, 0, 0, cause, "")
 
 
 def within_bounds(entries: Sequence[KeptEntry]) -> tuple[KeptEntry, ...]:
-    """Return the entries that stay, oldest first: few versions of a path, and a size of all."""
+    """Return the entries that stay, oldest first: limited per path, and in total size."""
     versions: Counter[str] = Counter()
     room = MOST_BYTES
     stay: list[KeptEntry] = []

@@ -1,8 +1,8 @@
-"""Keeps contents that the branch does not have in `refs/yolo-fs/kept/WORK_TREE`, a chain of one
-commit per entry, and writes them back without losing what stands there now.
+"""Keeps contents that the branch does not have in `refs/yolo-fs/kept/WORK_TREE`.
 
-The branch, the index and the work tree take no part in keeping, no reflog is written, and what
-looks like a credential is only named. See docs/kept.md.
+The ref is a chain of one commit per entry. Contents are restored without losing what is there now.
+Keeping does not involve the branch, the index or the work tree, writes no reflog, and only names
+what looks like a credential. See docs/kept.md.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ REF = "refs/yolo-fs/kept/"
 """Followed by `main`, or by `worktrees/` and the id of a linked work tree."""
 
 _MOST_FILES = 100_000
-"""Names of one entry: a tree whose folders are all the same one is endless."""
+"""Names in one entry at most: a tree whose folders are all the same one is endless."""
 _IDLE_ENTRIES = 64
-"""So many entries beyond the bounds may wait until the chain is written anew without them."""
+"""Entries beyond the limits that may wait until the chain is rewritten without them."""
 
 
 class Unkept(NamedTuple):
@@ -58,20 +58,20 @@ class Unkept(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A file or a link, as far as a tree of git can hold it."""
+    """A file or a link, as a git tree can store it."""
 
     data: bytes
-    """What the file holds, or where the link leads."""
+    """Content of the file, or target of the link."""
     mode: str = FILE
 
 
 def read_leaf(root: Root, path: str) -> Leaf | Finding:
-    """Return the file or the link at a path, which is not followed, or what is in its place."""
-    found = read(root, path, MOST_BYTES)
-    if isinstance(found, Content):
-        return Leaf(found.data, EXECUTABLE if found.is_executable else FILE)
-    target = link_target(root, path) if found.reason is Reason.NOT_REGULAR else None
-    return found if target is None else Leaf(target, LINK)
+    """Return the file or the link at a path, not followed, or a finding about what is there."""
+    outcome = read(root, path, MOST_BYTES)
+    if isinstance(outcome, Content):
+        return Leaf(outcome.data, EXECUTABLE if outcome.is_executable else FILE)
+    target = link_target(root, path) if outcome.reason is Reason.NOT_REGULAR else None
+    return outcome if target is None else Leaf(target, LINK)
 
 
 def turn(repository: Repository, patience_s: float) -> AbstractContextManager[None]:
@@ -85,7 +85,7 @@ def turn(repository: Repository, patience_s: float) -> AbstractContextManager[No
 
 
 class Keeper:
-    """Keeps contents of one work tree. Daemon, hooks and commands may keep at the same time."""
+    """Keeps contents of one work tree. Daemon, hooks and commands may do so concurrently."""
 
     def __init__(
         self,
@@ -94,18 +94,19 @@ class Keeper:
         secrets_allowed: Sequence[str] = (),
         patience_s: float = 10.0,
     ):
-        """Keep in this repository; `patience_s`: the longest wait for another that keeps."""
+        """`patience_s`: longest wait for another process that keeps, seconds."""
         self._repository = repository
         self._secrets_allowed = frozenset(secrets_allowed)
         self._patience_s = patience_s
         self.ref = REF + _name_of(repository)
         self._tip: str | None = None
         self._chain: tuple[KeptEntry, ...] = ()
-        """What the tip was read as: everything that is stored, oldest first."""
+        """All stored entries as read from the tip, oldest first."""
 
     def keep(self, contents: Sequence[Unkept]) -> tuple[KeptEntry, ...]:
-        """Keep each content as an entry of its own, and return the new entries; what is kept
-        already is none.
+        """Keep each content as an entry of its own, and return the new entries.
+
+        A content that is kept already gets none.
 
         Raises:
             YoloError: LOCK_TIMEOUT, NO_SPACE, STORAGE_FAILED, GIT_FAILED.
@@ -114,7 +115,7 @@ class Keeper:
         return self._append([draft for draft in drafts if draft]) if drafts else ()
 
     def keep_files(self, files: Mapping[str, Leaf], cause: KeptCause) -> KeptEntry | None:
-        """Keep files and links as one entry; None when all of it is there. Raises as `keep`."""
+        """Keep files and links as one entry; None when all are kept already. Raises as `keep`."""
         draft = self._draft(files, cause)
         return next(iter(self._append([draft])), None) if draft else None
 
@@ -135,22 +136,22 @@ class Keeper:
         raise YoloError(Reason.UNKNOWN_REFERENCE, message, hint=hint)
 
     def contents(self, entry: KeptEntry) -> Iterator[tuple[str, Leaf]]:
-        """Yield the path of each content of an entry, and the content.
+        """Yield path and content of each file of an entry.
 
-        The repository may come from anybody, so the tree is judged as a whole first.
+        The repository may come from anybody, so the tree is checked as a whole first.
 
         Raises:
             YoloError: PATH_ESCAPES, NOT_REGULAR, STATE_CONFLICT, OUT_OF_RANGE for a tree that no
                 work tree could have had; OBJECT_MISSING, FILE_TOO_LARGE.
         """
         for path, (mode, blob) in _judged(self._repository.trees.entries(entry.tree)).items():
-            found = self._repository.objects.read(blob)
-            if found is None or found.kind != "blob":
+            git_object = self._repository.objects.read(blob)
+            if git_object is None or git_object.kind != "blob":
                 raise self._repository.objects.unread(f"blob {blob}", blob)
-            yield path, Leaf(found.body, mode)
+            yield path, Leaf(git_object.body, mode)
 
     def prune(self, older: timedelta) -> int:
-        """Drop entries that are older, and what is beyond the bounds; return how many went."""
+        """Drop entries that are older, and those beyond the limits; return how many."""
         with turn(self._repository, self._patience_s):
             chain = self._read()
             since = datetime.now(UTC) - older
@@ -202,7 +203,7 @@ class Keeper:
     def _extend(
         self, chain: tuple[KeptEntry, ...], fresh: list[KeptEntry], objects: Sequence[GitObject]
     ) -> None:
-        """Add entries to the chain; it is written anew once a good part of it is gone."""
+        """Add entries to the chain; rewrite it once a large part of it is obsolete."""
         stay = within_bounds((*chain, *fresh))
         idle = len(chain) + len(fresh) - len(stay)
         idle_bytes = sum(e.size_bytes for e in (*chain, *fresh)) - sum(e.size_bytes for e in stay)
@@ -250,44 +251,50 @@ class Keeper:
         return self._chain
 
     def _stored(self, tip: str) -> tuple[KeptEntry, ...]:
-        """Return what the chain holds, oldest first: whoever had the repository before may have
-        made it, so what its words take has the bound of what is kept.
+        """Return the entries of the chain, oldest first.
+
+        An earlier owner of the repository may have made it, so the total size of its messages is
+        limited like that of kept contents.
         """
         objects = self._repository.objects
         listed = self._repository.git.run("rev-list", "--end-of-options", tip, "--", ok=(0, 128))
-        found: list[KeptEntry] = []
+        entries: list[KeptEntry] = []
         room = MOST_BYTES
-        for one in objects.read_many(listed.out.decode().split()):
-            room -= len(one.body) if one else 0
+        for git_object in objects.read_many(listed.out.decode().split()):
+            room -= len(git_object.body) if git_object else 0
             if room < 0:
                 break
-            commit = read_commit_object(one.body) if one and one.kind == "commit" else None
+            commit = (
+                read_commit_object(git_object.body)
+                if git_object and git_object.kind == "commit"
+                else None
+            )
             if commit and (entry := entry_of(commit.tree, commit.message)):
-                found.append(entry)
-        return tuple(reversed(found))
+                entries.append(entry)
+        return tuple(reversed(entries))
 
 
 def _judged(entries: Iterable[tuple[list[str], TreeEntry]]) -> dict[str, TreeEntry]:
-    """Return the files and links of a tree: path → entry."""
+    """Return the files and links of a tree after checking it: path → entry."""
     seen: set[str] = set()
     leaves: dict[str, TreeEntry] = {}
     for parts, entry in entries:
         path = "/".join(parts)
         if len(seen) >= _MOST_FILES or len(parts) > MAX_FOLDERS:
-            raise _unfit(Reason.OUT_OF_RANGE, path, "fewer names, and fewer folders")
+            raise _error_for_unfit(Reason.OUT_OF_RANGE, path, "fewer names, and fewer folders")
         if "/" in parts[-1] or parts_to_write(path) is None:
-            raise _unfit(Reason.PATH_ESCAPES, path, "a name, and not `..` or `.git`")
+            raise _error_for_unfit(Reason.PATH_ESCAPES, path, "a name, and not `..` or `.git`")
         if path in seen:
-            raise _unfit(Reason.STATE_CONFLICT, path, "each name once")
+            raise _error_for_unfit(Reason.STATE_CONFLICT, path, "each name once")
         seen.add(path)
         if entry.mode in (FILE, EXECUTABLE, LINK):
             leaves[path] = entry
         elif entry.mode != FOLDER:
-            raise _unfit(Reason.NOT_REGULAR, path, "a file, a link or a folder")
+            raise _error_for_unfit(Reason.NOT_REGULAR, path, "a file, a link or a folder")
     return leaves
 
 
-def _unfit(reason: Reason, path: str, expected: str) -> YoloError:
+def _error_for_unfit(reason: Reason, path: str, expected: str) -> YoloError:
     return YoloError(
         reason,
         f"{safe(path, 300)}: expected {expected}; nothing of this entry is touched",
@@ -303,11 +310,11 @@ def _name_of(repository: Repository) -> str:
 
 
 class Restored(NamedTuple):
-    """What became of a wish to restore."""
+    """Result of a restore."""
 
     written: tuple[str, ...]
     kept_first: int | None
-    """Number of the entry that has what stood there before; None where nothing had to be kept."""
+    """Number of the entry with what was there before; None where nothing had to be kept."""
     findings: tuple[Finding, ...]
     """What could not be written, and why."""
 
@@ -317,8 +324,8 @@ def restore(
 ) -> Restored:
     """Write the contents of an entry to where they were, or to `target`, relative to `start`.
 
-    A target of several contents is a folder. Nothing is written in a git directory, through a link,
-    or where git would run it. Raises as `Keeper.contents` and `Keeper.keep`.
+    For several contents, the target is a folder. Nothing is written into a git directory, through a
+    link, or where git would run it. Raises as `Keeper.contents` and `Keeper.keep`.
     """
     contents = dict(keeper.contents(entry))
     if not contents:
@@ -341,7 +348,7 @@ def _restore_below(
     folder: str,
     contents: Mapping[str, Leaf],
 ) -> Restored:
-    """Write contents into a folder that lies below `top`, or is it."""
+    """Write contents into a folder that is `top` or lies below it."""
     _refuse_places(repository, folder, contents)
     findings, endangered, wanted = [], {}, {}
     for path, leaf in contents.items():
@@ -355,7 +362,7 @@ def _restore_below(
     kept = _keep_first(repository, keeper, folder, endangered)
     mask = os.umask(0o077)
     os.umask(mask)
-    # Links last: what is written before could otherwise be led by one that came with it.
+    # Links last: a link of the same entry could otherwise redirect later writes.
     for path, leaf in sorted(wanted.items(), key=lambda each: each[1].mode == LINK):
         full = os.path.join(folder, path)
         make_folders(os.path.dirname(full), root=top)
@@ -363,13 +370,13 @@ def _restore_below(
             link_atomic(full, leaf.data, root=top)
             continue
         mode = 0o777 if leaf.mode == EXECUTABLE else 0o666  # what git itself would give it
-        # Not synced: who loses power here has the entry still, and restores it again.
+        # Not synced: after a power loss the entry is still there to be restored again.
         write_atomic(full, leaf.data, root=top, durable=False, mode=mode & ~mask)
     return Restored(tuple(wanted), kept, tuple(findings))
 
 
 def _refuse_places(repository: Repository, folder: str, contents: Mapping[str, Leaf]) -> None:
-    """Refuse a git directory, whatever its name, and what git would run as a hook."""
+    """Refuse a git directory, whatever its name, and files that git would run as a hook."""
     hooks = os.path.realpath(repository.hooks_dir)
     is_husky = os.path.basename(hooks) == "_"  # its scripts run those in the folder above
     for path, leaf in contents.items():
@@ -387,7 +394,7 @@ def _refuse_places(repository: Repository, folder: str, contents: Mapping[str, L
 def _keep_first(
     repository: Repository, keeper: Keeper, root: str, endangered: Mapping[str, Leaf]
 ) -> int | None:
-    """Keep what is about to be replaced and is on no branch; refuse when it cannot be kept."""
+    """Keep what is about to be replaced and is on no branch; refuse if that fails."""
     tip = repository.head().tip if root == repository.root else None
     hash_object = repository.object_format.hash_object
     alone = {

@@ -1,4 +1,4 @@
-"""Rounds of review, repair and research: where each stands, who is next, how many are left.
+"""Rounds of review, repair and research: state of each loop, next agent, rounds left.
 
 Pure.
 """

@@ -1,7 +1,7 @@
-"""What is known of the team's loops, and how far one of them is.
+"""Facts about the team's loops, and the progress of one of them.
 
-A file that is written anew in each round says nothing of the rounds before; its versions in history
-do. See docs/dev/sources.md#document-002.
+A file that is rewritten in each round does not show the rounds before; its versions in history do.
+See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WITH_ROUNDS = frozenset({
     "qa-code", "po-qa-verdict", "integration-gate-result", "architecture", "scope-document",
     "security-audit", "decisions",
 })  # fmt: skip
-"""Kinds of artifacts whose past tells of rounds."""
+"""Kinds of artifacts whose history shows rounds."""
 
 _GOES_ON: Mapping[str, tuple[str, frozenset[str]] | None] = {
     "discovery": None,
@@ -33,11 +33,11 @@ _GOES_ON: Mapping[str, tuple[str, frozenset[str]] | None] = {
     "integration-gate-result": ("r", frozenset({"FAIL"})),
     "security-audit": ("r", frozenset({"FAIL"})),
 }
-"""Kind → the key and its values that keep a loop going; None: it goes on while it is there."""
+"""Kind → the key and its values that keep a loop going; None: the artifact's existence does."""
 
 
 def goes_on(filed: Filed) -> bool:
-    """Return whether an artifact keeps a loop going: what it asks for is not done yet."""
+    """Return whether an artifact keeps a loop going: what it asks for is still to be done."""
     if filed.place.artifact.kind not in _GOES_ON:
         return False
     asks = _GOES_ON[filed.place.artifact.kind]
@@ -60,16 +60,16 @@ ROUNDS_OF: Mapping[str, tuple[str, ...]] = {
         "plan",
     ),
 }
-"""Kind that keeps a loop going → kinds whose versions tell how far the loop is."""
+"""Kind that keeps a loop going → kinds whose versions show its progress."""
 
 _OF_FORMER = {
     kind: tuple(row.key for row in MEASURES if row.of == kind) for kind in ("plan", "summary")
 }
-"""Kinds of which there are many versions → the keys that anybody asks a former version for."""
+"""Kinds with many versions → the keys that are needed of a former version."""
 
 
 def of_former(kind: str, lines: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
-    """Return what the rules need of a version of an artifact: a long history has to fit."""
+    """Return what the rules need of a former version: a long history must fit into memory."""
     keys = _OF_FORMER.get(kind)
     return (
         lines
@@ -79,7 +79,7 @@ def of_former(kind: str, lines: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[
 
 
 class Loop(StrEnum):
-    """A thing that is done again until it is good, or until the limit."""
+    """Something that is repeated until it is good, or until the limit."""
 
     CODE_REVIEW = "code review"
     QA = "QA remediation"
@@ -94,11 +94,11 @@ class Loop(StrEnum):
 
 
 class Metrics(NamedTuple):
-    """The four points at which a code review is measured."""
+    """The four metrics of a code review."""
 
     cycle_count: int
     finding_severity_distribution: Mapping[str, int]
-    """Severity → findings, of all cycles."""
+    """Severity → number of findings, over all cycles."""
     time_per_cycle: tuple[int, ...]
     """Seconds from the summary, or from the review before, to each review."""
     escalation_triggered: bool
@@ -106,11 +106,11 @@ class Metrics(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoopProgress:
-    """How far one loop is."""
+    """Progress of one loop."""
 
     kind: Loop
     of: str
-    """The plan, task, department or question that it is about."""
+    """Its subject: a plan, task, department or question."""
     state: str
     round: int
     """Rounds so far."""
@@ -118,12 +118,12 @@ class LoopProgress:
     next: str = ""
     """Agent whose turn it is; empty when the loop is over."""
     what: str = ""
-    """What that agent does, as printed where the documents print it."""
+    """What that agent does, in the documents' words where they have any."""
     metrics: Metrics | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody has to do anything."""
+        """Whether no agent has to do anything."""
         return not self.next
 
     def __str__(self) -> str:
@@ -165,8 +165,9 @@ class LoopFacts:
             yield from self.history(filed)
 
     def decisions(self, kind: str, of: str) -> Iterator[tuple[str, int]]:
-        """Yield who took a decision on something, and where in history that was first committed;
-        last, where its past is not known.
+        """Yield the agent of each decision on something, and its place in history.
+
+        The place is that of the first commit with the decision; last, where its past is not known.
         """
         for line, order in self._decided():
             if (line.get("kind"), line.get("of")) == (kind, of):
@@ -198,8 +199,8 @@ class LoopFacts:
         and of one of its plans (of any, if empty).
         """
         return any(
-            one.order > order
-            and plan in ("", one.plan)
-            and (department is None or is_work_of(one, department, plans_of(self.phase)))
-            for one in self.work
+            work.order > order
+            and plan in ("", work.plan)
+            and (department is None or is_work_of(work, department, plans_of(self.phase)))
+            for work in self.work
         )

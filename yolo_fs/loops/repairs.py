@@ -1,6 +1,7 @@
-"""Work that is reviewed or has failed, and what follows: reviews of a plan, code review, QA
-remediation, the gates after a task and a plan, and the Product Owner's verdict. Pure; the one truth
-for the loop and for the step.
+"""Loops over work that is reviewed or has failed; used by loop and step alike. Pure.
+
+These are reviews of a plan, code review, QA remediation, the gates after a task and a plan, and the
+Product Owner's verdict.
 
 See docs/dev/sources.md#document-002.
 """
@@ -41,7 +42,7 @@ class Review(NamedTuple):
     verdict: str
     cycle: int
     findings: tuple[tuple[str, str], ...]
-    """(severity, issue) of each."""
+    """Severity and issue of each."""
     day: str
     at_s: int
     order: int
@@ -50,7 +51,7 @@ class Review(NamedTuple):
 
     @property
     def weight(self) -> Weight:
-        """How grave its findings are together."""
+        """Severity of its findings taken together."""
         grave = any(_SEVERITIES.get(severity) is Weight.MAJOR for severity, _ in self.findings)
         return Weight.MAJOR if grave or not self.findings else Weight.MINOR
 
@@ -63,13 +64,13 @@ class Review(NamedTuple):
 
 def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
     """Return the reviews of a plan in the order in which they were committed."""
-    found: list[Review] = []
+    reviews: list[Review] = []
     for version in facts.of("code-review", plan.department):
         for header, body in _blocks(version.lines, str(plan.id)):
             findings = tuple((str(line.get("sev")), str(line.get("issue"))) for line in body)
             cycle = header.get("cycle")
             number = cycle if isinstance(cycle, int) else 1
-            one = Review(
+            review = Review(
                 str(header.get("r")),
                 number,
                 findings,
@@ -78,20 +79,20 @@ def reviews_of(facts: LoopFacts, plan: Plan) -> list[Review]:
                 version.order,
                 version.position,
             )
-            if any(one.is_same(other) for other in found):
+            if any(review.is_same(other) for other in reviews):
                 continue
-            if found and _is_revised(facts, found[-1], one, plan):
-                found.pop()
-            found.append(one)
-    return found
+            if reviews and _is_revised(facts, reviews[-1], review, plan):
+                reviews.pop()
+            reviews.append(review)
+    return reviews
 
 
 def _is_revised(facts: LoopFacts, before: Review, after: Review, plan: Plan) -> bool:
-    """Return whether a review was only written anew: the same cycle, and no work in between."""
-    done = (one for one in facts.work if before.order < one.order < after.order)
+    """Return whether a review was only rewritten: the same cycle, and no work in between."""
+    done = (work for work in facts.work if before.order < work.order < after.order)
     plans = plans_of(facts.phase)
     between = any(
-        one.plan == str(plan.id) and is_work_of(one, plan.department, plans) for one in done
+        work.plan == str(plan.id) and is_work_of(work, plan.department, plans) for work in done
     )
     return before.cycle == after.cycle and before.order != after.order and not between
 
@@ -112,13 +113,13 @@ def _blocks(
 
 
 class ReviewStage(NamedTuple):
-    """How far the review of one plan is."""
+    """Stage of one plan's review."""
 
     state: str
     role: Role | None
     """Whose turn it is; None when it is over."""
     what: str
-    """What that role does, as printed."""
+    """What that role does, as printed in the document."""
 
 
 APPROVED = "approved"
@@ -130,7 +131,7 @@ AT_ARCHITECT = "escalated to the Architect"
 
 
 def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewStage:
-    """Return how far a plan's review is: minor findings ask for a fix, major ones for a review."""
+    """Return a review's stage: minor findings ask for a fix, major ones for a new review."""
     if not reviews:
         return ReviewStage("waits for its review", Role.SENIOR, _CLASSIFY.moves[0].text)
     last, name = reviews[-1], str(plan.id)
@@ -150,7 +151,7 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
     is_late = cycles_of(reviews) >= facts.phase.switches.config.review_loop.max_cycles
     if is_late and _is_accepted(facts, plan, last):
         return ReviewStage(ACCEPTED, None, _LEAD.moves[0].text)
-    if not cycles_left(facts, name, reviews) and (stage := _after_last_cycle(facts, name, last)):
+    if not cycles_left(facts, name, reviews) and (stage := _stage_after_cycles(facts, name, last)):
         return stage
     fix, again = _MAJOR.moves
     return (
@@ -161,27 +162,28 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
 
 
 def cycles_of(reviews: Sequence[Review]) -> int:
-    """Return how many cycles a plan was reviewed in."""
-    return max((len(reviews), *(one.cycle for one in reviews)))
+    """Return the number of review cycles of a plan."""
+    return max((len(reviews), *(review.cycle for review in reviews)))
 
 
 def cycles_left(facts: LoopFacts, plan: str, reviews: Sequence[Review]) -> int:
-    """Return how many more there may be: each resolved escalation of the Senior gives one."""
+    """Return how many cycles are left: each answered escalation of the Senior adds one."""
     most = facts.phase.switches.config.review_loop.max_cycles
     more = escalations_over(facts.phase, plan, Role.SENIOR)
     return max(0, most + more - cycles_of(reviews))
 
 
 def escalations_over(facts: PhaseFacts, of: str, origin: Role) -> int:
-    """Return how many escalations of a task or plan a role opened and was told how to go on."""
+    """Return how many escalations of a task or plan by a role have been answered."""
     return sum(
-        one.attempt - (one.is_open and not one.is_told)
-        for one in as_committed(facts)
-        if one.origin is origin and of in (str(one.id.task), str(one.id.task.plan))
+        escalation.attempt - (escalation.is_open and not escalation.is_told)
+        for escalation in as_committed(facts)
+        if escalation.origin is origin
+        and of in (str(escalation.id.task), str(escalation.id.task.plan))
     )
 
 
-def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
+def _stage_after_cycles(facts: LoopFacts, plan: str, last: Review) -> ReviewStage | None:
     """Return whose decision is awaited; None once the Architect has changed the design."""
     text = _LEAD.moves[0].text
     if not was_escalated(facts, plan, Role.ARCHITECT, last.at_s):
@@ -196,8 +198,9 @@ def _after_last_cycle(facts: LoopFacts, plan: str, last: Review) -> ReviewStage 
 
 
 def _is_accepted(facts: LoopFacts, plan: Plan, last: Review) -> bool:
-    """Return whether the Lead of the plan's department has accepted it as the last review found it:
-    by a record that says so, since no free text is read for words.
+    """Return whether the plan's Lead has accepted it as the last review found it.
+
+    Only a structured record counts: no free text is searched for words.
     """
     lead = name_in(Role.LEAD, plan.department)
     accepted = facts.decisions(ACCEPT, str(plan.id))
@@ -205,25 +208,26 @@ def _is_accepted(facts: LoopFacts, plan: Plan, last: Review) -> bool:
 
 
 def was_escalated(facts: LoopFacts, plan: str, to: Role, since_s: int = 0) -> bool:
-    """Return whether a Senior or a Lead escalated a plan up to a role, not before a moment; what a
-    Dev reports is a blocker of its task, and no failed review.
+    """Return whether a Senior or a Lead escalated a plan up to a role, not before `since_s`.
+
+    What a Dev reports is a blocker of its task, not a failed review.
     """
     return any(
-        str(one.id.task.plan) == plan
-        and one.origin is not Role.DEV
-        and (not (began := one.last_round[0].at) or began.timestamp() >= since_s)
-        and any(each.to is to for each in one.last_round)
-        for one in as_committed(facts.phase)
+        str(escalation.id.task.plan) == plan
+        and escalation.origin is not Role.DEV
+        and (not (began := escalation.last_round[0].at) or began.timestamp() >= since_s)
+        and any(each.to is to for each in escalation.last_round)
+        for escalation in as_committed(facts.phase)
     )
 
 
 def unfinished_reviews(
     facts: PhaseFacts, department: Dept | None
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield each plan whose last review in force is not over: the plan, the verdict, how far it is.
+    """Yield (plan, verdict, state) of each plan whose last review in force is not settled.
 
-    Every verdict line counts, not the first alone (docs/dev/sources.md#c21); a plan's last verdict
-    is the one in force. A plan that was withdrawn takes its review with it.
+    Every verdict line counts, not only the first (docs/dev/sources.md#c21). A plan's last verdict
+    is the one in force. Withdrawing a plan withdraws its review, too.
     """
     known = LoopFacts(facts, 0, facts.versions, facts.work)
     lines = [line for filed in facts.of_kind("code-review", department) for line in filed.lines]
@@ -245,24 +249,30 @@ def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
             (filed for filed in facts.phase.of_kind("summary") if filed.place.plan == plan.id), None
         )
         if reviews or summary:
-            begun_s = min((one.at_s for one in facts.history(summary)), default=0) if summary else 0
-            yield _review(facts, plan, reviews, begun_s)
+            begun_s = (
+                min((version.at_s for version in facts.history(summary)), default=0)
+                if summary
+                else 0
+            )
+            yield _progress_of_review(facts, plan, reviews, begun_s)
 
 
-def _review(facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int) -> LoopProgress:
+def _progress_of_review(
+    facts: LoopFacts, plan: Plan, reviews: list[Review], begun_s: int
+) -> LoopProgress:
     name = str(plan.id)
     stage = stage_of(facts, plan, reviews)
     triggered = stage.state in (ESCALATED, ACCEPTED, AT_ARCHITECT) or was_escalated(
         facts, name, Role.LEAD
     )
-    starts = [begun_s or (reviews[0].at_s if reviews else 0), *(one.at_s for one in reviews)]
+    starts = [begun_s or (reviews[0].at_s if reviews else 0), *(review.at_s for review in reviews)]
     metrics = Metrics(
         cycle_count=cycles_of(reviews),
         finding_severity_distribution=dict(
-            Counter(severity for one in reviews for severity, _ in one.findings)
+            Counter(severity for review in reviews for severity, _ in review.findings)
         ),
         time_per_cycle=tuple(
-            max(0, one.at_s - start) for one, start in zip(reviews, starts, strict=False)
+            max(0, review.at_s - start) for review, start in zip(reviews, starts, strict=False)
         ),
         escalation_triggered=triggered,
     )
@@ -283,37 +293,41 @@ def qa_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
     for department in facts.phase.switches.departments:
         runs = {kind: _runs(facts, kind, department) for kind in ("verification", "qa-code")}
         if any(runs.values()):
-            yield _remediation(facts, department, runs)
+            yield _progress_of_remediation(facts, department, runs)
 
 
 def _runs(facts: LoopFacts, kind: str, department: Dept) -> list[tuple[str, Version]]:
     """Return (result, version) of each verification of a kind."""
-    return [(str(one.lines[0].get("r")), one) for one in facts.of(kind, department) if one.lines]
+    return [
+        (str(version.lines[0].get("r")), version)
+        for version in facts.of(kind, department)
+        if version.lines
+    ]
 
 
-def _remediation(
+def _progress_of_remediation(
     facts: LoopFacts, department: Dept, runs: Mapping[str, list[tuple[str, Version]]]
 ) -> LoopProgress:
-    failing = [kind for kind, found in runs.items() if found and found[-1][0] == "FAIL"]
-    # The chain counts each verification for itself: what another one failed is its own.
+    failing = [kind for kind, history in runs.items() if history and history[-1][0] == "FAIL"]
+    # Failures are counted per kind of verification: those of one kind do not add to another's.
     count = max(sum(result == "FAIL" for result, _ in runs[kind]) for kind in failing or runs)
     plans = plans_of(facts.phase, department)
     most = _QA_MOST + sum(escalations_over(facts.phase, str(plan.id), Role.LEAD) for plan in plans)
     left = max(0, most - count)
     if not failing:
         return LoopProgress(Loop.QA, department.value, "passed", count, left)
-    latest = max((runs[kind][-1][1] for kind in failing), key=lambda one: one.order)
+    latest = max((runs[kind][-1][1] for kind in failing), key=lambda version: version.order)
     again = Role.QA_CODE if failing[0] == "qa-code" else Role.QA
-    state, role, what = _qa_state(facts, department, (count, most), latest, again)
+    state, role, what = _state_after_fail(facts, department, (count, most), latest, again)
     return LoopProgress(
         Loop.QA, department.value, state, count, left, name_in(role, department), what
     )
 
 
-def _qa_state(
+def _state_after_fail(
     facts: LoopFacts, department: Dept, rounds: tuple[int, int], fail: Version, again: Role
 ) -> tuple[str, Role, str]:
-    """Return whose turn it is after a FAIL; `rounds`: how many there were, and may be."""
+    """Return whose turn it is after a FAIL. `rounds`: rounds used, and rounds allowed."""
     first, *_, last = QA_REMEDIES
     if facts.is_worked_on(fail.order, department):
         return "to be verified again", again, first.moves[3].text
@@ -325,7 +339,7 @@ def _qa_state(
     if count > most:
         lead, architect = last.moves
         plans = plans_of(facts.phase, department)
-        if any(was_escalated(facts, str(one.id), Role.ARCHITECT, fail.at_s) for one in plans):
+        if any(was_escalated(facts, str(plan.id), Role.ARCHITECT, fail.at_s) for plan in plans):
             return last.occasion, Role.ARCHITECT, architect.text
         return last.occasion, Role.LEAD, lead.text
     chain = QA_REMEDIES[min(count, _QA_MOST) - 1]
@@ -344,11 +358,14 @@ _GATES = (
     (Loop.POST_TASK, "post-task", TASK_FAILURES),
     (Loop.POST_PLAN, "post-plan", int(LIMIT_BY_KEY["post_plan.max_remediations"].value) + 1),
 )
-"""Loop, level of the gate, and the failure at which it is used up."""
+"""Loop, level of the gate, and the number of the failure that exhausts it."""
 
 
 def gate_remediations(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Yield each task and plan whose gate failed: the Dev repairs it, past the limit the Senior."""
+    """Yield each task and plan whose gate failed.
+
+    The Dev repairs it; past the limit, the Senior does.
+    """
     departments = {str(plan.id): plan.department for plan in plans_of(facts.phase)}
     for kind, level, most in _GATES:
         runs: dict[str, list[str]] = {}
@@ -388,34 +405,36 @@ def _gate(
 
 
 PATCH_TASKS = 2
-"""Tasks that a patch may take."""
+"""Tasks that a patch may have at most."""
 
 
 class Routed(NamedTuple):
-    """Who takes up a verdict, and with what."""
+    """Who acts on a verdict, and with what."""
 
     agent: str
     inputs: tuple[str, ...]
 
 
 def route_of_verdict(facts: PhaseFacts) -> Routed | None:
-    """Return who takes up the last verdict; None while there is none, when it has to be given
-    again, and once what it approves is delivered.
+    """Return who acts on the last verdict.
+
+    None while there is none, while it has to be given again, and once what it approves is
+    delivered.
     """
     verdicts = facts.lines_of("po-qa-verdict")
-    said = [str(line.get("verdict")) for line in verdicts]
-    if not said:
+    decisions = [str(line.get("verdict")) for line in verdicts]
+    if not decisions:
         return None
-    if said[-1] == "approve":
+    if decisions[-1] == "approve":
         is_late = any(came_later(facts, "po-qa-verdict", None))
         return Routed("owner", _DELIVERED) if not is_late and owner_lacks(facts) else None
-    if said[-1] == "patch" and said.count("patch") <= _limit("delivery.max_patch_cycles"):
+    if decisions[-1] == "patch" and decisions.count("patch") <= _limit("delivery.max_patch_cycles"):
         task = f"patch_request: at most {PATCH_TASKS} tasks"
         return Routed(
             name_in(Role.SENIOR, str(verdicts[-1].get("target_dept"))),
             ("po-qa-verdict.jsonl", task),
         )
-    if said.count("major") <= _limit("delivery.max_major_cycles"):
+    if decisions.count("major") <= _limit("delivery.max_major_cycles"):
         items = texts(verdicts[-1].get("re_scope_items"))
         return Routed(
             "po",

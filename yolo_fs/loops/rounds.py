@@ -1,7 +1,7 @@
-"""Where each loop of a phase stands, who is next in it, how many rounds are left, and what whoever
-has to escalate a used-up one would say. Pure.
+"""Evaluates each loop of a phase. Pure.
 
-See docs/dev/sources.md#document-000 and #document-002.
+It tells who is next, how many rounds are left, and which escalation a used-up loop asks for. See
+docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
 _MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
 PATCH_FAILED = "patch failed"
 AFTER_REWORK = frozenset({"planned again", "patched", "re-worked", "integrated again"})
-"""States of a patch and of a re-scoping in which the steps of the departments lead on."""
+"""States of a patch or re-scoping in which the departments' own steps decide who acts next."""
 _FEEDBACK_MOST = int(LIMIT_BY_KEY["delivery.max_feedback_rounds"].value)
 
 
 def loops(facts: LoopFacts) -> tuple[LoopProgress, ...]:
     """Return every loop of a phase that has begun."""
-    return tuple(one for source in SOURCES for one in source(facts))
+    return tuple(loop for source in SOURCES for loop in source(facts))
 
 
-def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Clarification of the scope: each version of discovery.json is a round of questions."""
+def _progress_of_questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Yield the clarification of the scope: each version of discovery.json is one round."""
     config = facts.phase.switches.config.po
     rounds = list(facts.of("discovery"))
     is_approved = any(
@@ -53,7 +53,7 @@ def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
     after = (Role.ROADMAP, "plans the roadmap")
     if facts.phase.of_kind("roadmap-plan"):
         after = (Role.PO, "approves the scope")
-    sure = _confidence(rounds[-1].lines[0]) if rounds and rounds[-1].lines else 0.0
+    sure = _confidence_of(rounds[-1].lines[0]) if rounds and rounds[-1].lines else 0.0
     if is_approved:
         yield LoopProgress(Loop.QUESTIONARY, "scope", "scope approved", count, left)
     elif count and sure >= config.confidence_threshold:
@@ -67,14 +67,15 @@ def _questionary(facts: LoopFacts) -> Iterator[LoopProgress]:
         )
 
 
-def _confidence(line: Mapping[str, Any]) -> float:
-    found = next((line[key] for key in ("confidence", "scope_confidence") if key in line), 0)
-    return float(found) if isinstance(found, int | float) else 0.0
+def _confidence_of(line: Mapping[str, Any]) -> float:
+    confidence = next((line[key] for key in ("confidence", "scope_confidence") if key in line), 0)
+    return float(confidence) if isinstance(confidence, int | float) else 0.0
 
 
 def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Rounds of the Critic: over at the threshold of confidence, or after the last; findings that
-    name no round are no loop.
+    """Yield the Critic's rounds. They end at the confidence threshold or after the last round.
+
+    Findings that name no round form no loop.
     """
     config = facts.phase.switches.config.critique
     for filed in facts.phase.of_kind("critique") if config.enabled else ():
@@ -104,19 +105,21 @@ def _critique(facts: LoopFacts) -> Iterator[LoopProgress]:
 
 
 def _delivery(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Patch and major cycles, as the verdicts of the Product Owner tell them."""
+    """Yield the patch and major cycles, as the Product Owner's verdicts record them."""
     verdicts: list[tuple[Mapping[str, Any], int]] = []
     for version in facts.of("po-qa-verdict"):
         known = [line for line, _ in verdicts]
         verdicts += [(line, version.order) for line in version.lines if line not in known]
-    said = [str(line.get("verdict")) for line, _ in verdicts]
-    if patches := said.count("patch"):
-        yield _patch(facts, verdicts[-1], patches)
-    if majors := said.count("major"):
-        yield _major(facts, verdicts[-1], majors)
+    decisions = [str(line.get("verdict")) for line, _ in verdicts]
+    if patches := decisions.count("patch"):
+        yield _progress_of_patch(facts, verdicts[-1], patches)
+    if majors := decisions.count("major"):
+        yield _progress_of_major(facts, verdicts[-1], majors)
 
 
-def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) -> LoopProgress:
+def _progress_of_patch(
+    facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int
+) -> LoopProgress:
     line, order = last
     left = max(0, _PATCH_MOST - count)
     target = str(line.get("target_dept") or "")
@@ -129,19 +132,23 @@ def _patch(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
         return LoopProgress(Loop.PATCH, target, "patches used up", count, 0, Role.PO, what)
     if _has_integrated(facts, order, "FAIL"):
         return LoopProgress(Loop.PATCH, target, PATCH_FAILED, count, 0, Role.PO, what)
-    state, name, what = _patch_turn(
+    state, name, what = _turn_after_patch(
         facts, order, Dept(target) if target in set(Dept) else DEFAULT_DEPARTMENT
     )
     return LoopProgress(Loop.PATCH, target, state, count, left, name, what)
 
 
 def _has_integrated(facts: LoopFacts, order: int, result: str) -> bool:
-    """Return whether the integration gate was run after a moment, and ended so."""
-    runs = [one for one in facts.of("integration-gate-result") if one.order > order and one.lines]
+    """Return whether the integration gate ended with `result` after `order`."""
+    runs = [
+        version
+        for version in facts.of("integration-gate-result")
+        if version.order > order and version.lines
+    ]
     return bool(runs) and runs[-1].lines[-1].get("r") == result
 
 
-def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, str, str]:
+def _turn_after_patch(facts: LoopFacts, order: int, department: Dept) -> tuple[str, str, str]:
     if turn := _turn_after_work(facts, order, "patched", department):
         return turn
     if facts.is_after(order, "plan", department):
@@ -156,8 +163,9 @@ def _patch_turn(facts: LoopFacts, order: int, department: Dept) -> tuple[str, st
 def _turn_after_work(
     facts: LoopFacts, order: int, done: str, department: Dept | None = None
 ) -> tuple[str, str, str] | None:
-    """Return whose turn it is once source, of a department or of any, was committed after a
-    verdict; None before.
+    """Return whose turn it is once source was committed after a verdict; None before.
+
+    `department`: whose source counts; None for any.
     """
     if facts.is_after(order, "integration-gate-result"):
         return "integrated again", Role.PO, "gives its verdict"
@@ -171,7 +179,9 @@ def _turn_after_work(
     return done, Role.INTEGRATION_GATE, what
 
 
-def _major(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) -> LoopProgress:
+def _progress_of_major(
+    facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int
+) -> LoopProgress:
     line, order = last
     left = max(0, _MAJOR_MOST - count)
     if line.get("verdict") != "major":
@@ -182,13 +192,13 @@ def _major(facts: LoopFacts, last: tuple[Mapping[str, Any], int], count: int) ->
         return LoopProgress(
             Loop.MAJOR, "delivery", "re-scoping used up", count, 0, owner, "asks the user"
         )
-    return LoopProgress(Loop.MAJOR, "delivery", *_major_turn(facts, order, count, left))
+    return LoopProgress(Loop.MAJOR, "delivery", *_turn_after_major(facts, order, count, left))
 
 
-def _major_turn(
+def _turn_after_major(
     facts: LoopFacts, order: int, count: int, left: int
 ) -> tuple[str, int, int, str, str]:
-    """Return how far the work is scoped anew: by Questionary, PO, Lead and Dev in turn."""
+    """Return how far re-scoping is. Questionary, PO, Lead and Dev act in turn."""
     if turn := _turn_after_work(facts, order, "re-worked"):
         state, name, what = turn
         return state, count, left, name, what
@@ -203,12 +213,12 @@ _RE_SCOPING = (
     ("scope-document", "scoped again", Role.LEAD, "plans what was re-scoped"),
     ("discovery", "clarified again", Role.PO, "approves the scope"),
 )
-"""Kind that was written after the verdict → what that says, and whose turn it is; the last one
+"""(artifact kind written after the verdict, state, next role, what that role does). Latest kind
 first."""
 
 
-def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Rounds of the user's feedback, which the execution state counts."""
+def _progress_of_feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
+    """Yield the rounds of user feedback, as the execution state counts them."""
     steps = facts.phase.execution_state().get("steps")
     entry = steps.get("delivery") if isinstance(steps, dict) else None
     count = entry.get("feedback_rounds", 0) if isinstance(entry, dict) else 0
@@ -228,7 +238,10 @@ def _feedback(facts: LoopFacts) -> Iterator[LoopProgress]:
 
 
 def _research(facts: LoopFacts) -> Iterator[LoopProgress]:
-    """Each request: answered, served from the archive, under way, waiting for a Scout, given up."""
+    """Yield each research request with its state.
+
+    It is answered, served from the archive, under way, waiting for a Scout, or given up.
+    """
     config = facts.phase.switches.config.research_requests
     archive = {
         _question(line)
@@ -241,24 +254,24 @@ def _research(facts: LoopFacts) -> Iterator[LoopProgress]:
         ahead = 0
         for question, line in requests.items():
             asked_s = next(
-                one.at_s
-                for one in facts.history(filed)
-                if any(_question(x) == question for x in one.lines)
+                version.at_s
+                for version in facts.history(filed)
+                if any(_question(x) == question for x in version.lines)
             )
-            found = _request(facts, Dept(filed.place.department), line, facts.now_s - asked_s)
+            progress = _request(facts, Dept(filed.place.department), line, facts.now_s - asked_s)
             if question in answered:
-                found = LoopProgress(Loop.RESEARCH, str(line.get("q")), "answered", 1, 0)
+                progress = LoopProgress(Loop.RESEARCH, str(line.get("q")), "answered", 1, 0)
             elif question in archive:
                 what = "delivers the archived answer"
-                found = LoopProgress(
+                progress = LoopProgress(
                     Loop.RESEARCH, str(line.get("q")), "in the archive", 1, 0, Role.GO, what
                 )
-            elif found.next == Role.SCOUT and ahead >= config.max_concurrent_scouts:
-                found = LoopProgress(
-                    Loop.RESEARCH, found.of, "queued", 0, 1, Role.SCOUT, "when a Scout is free"
+            elif progress.next == Role.SCOUT and ahead >= config.max_concurrent_scouts:
+                progress = LoopProgress(
+                    Loop.RESEARCH, progress.of, "queued", 0, 1, Role.SCOUT, "when a Scout is free"
                 )
-            ahead += found.next == Role.SCOUT
-            yield found
+            ahead += progress.next == Role.SCOUT
+            yield progress
 
 
 def _request(
@@ -293,14 +306,14 @@ def _question(line: Mapping[str, Any]) -> str:
 
 
 SOURCES = (
-    _questionary,
+    _progress_of_questionary,
     _critique,
     code_reviews,
     qa_remediations,
     gate_remediations,
     _research,
     _delivery,
-    _feedback,
+    _progress_of_feedback,
 )
 """In the order of the workflow."""
 
@@ -311,22 +324,22 @@ _ESCALATES = {
     (Loop.POST_TASK, LIMIT_REACHED): Role.DEV,
     (Loop.POST_PLAN, LIMIT_REACHED): Role.DEV,
 }
-"""Loop and state in which it is used up → who escalates it."""
+"""(loop, state in which it is used up) → role that escalates it."""
 
 
 def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
-    """Yield the escalations that a phase's loops ask for and the committed log lacks."""
-    for one in (*code_reviews(facts), *qa_remediations(facts), *gate_remediations(facts)):
-        role = _ESCALATES.get((one.kind, one.state))
-        if role is None or (role is Role.LEAD and one.next.endswith(Role.ARCHITECT)):
+    """Yield the escalations that a phase's loops require and the committed log lacks."""
+    for loop in (*code_reviews(facts), *qa_remediations(facts), *gate_remediations(facts)):
+        role = _ESCALATES.get((loop.kind, loop.state))
+        if role is None or (role is Role.LEAD and loop.next.endswith(Role.ARCHITECT)):
             continue
-        if found := _task_of(facts, one, role):
-            plan, task = found
+        if target := _task_of(facts, loop, role):
+            plan, task = target
             yield EscalationRequest(
                 agent=name_in(role, plan.department),
-                reason=f"{_about(one)}{one.state}, no round is left",
-                boundary=one.what,
-                evidence=(f"{one.round} rounds, the last one failed",),
+                reason=f"{_about(loop)}{loop.state}, no round is left",
+                boundary=loop.what,
+                evidence=(f"{loop.round} rounds, the last one failed",),
                 recommendation="decide whether to accept it, to change the design, or to try "
                 "once more",
                 severity="blocking",
@@ -335,32 +348,34 @@ def exhausted(facts: LoopFacts) -> Iterator[EscalationRequest]:
 
 
 def settled(facts: LoopFacts) -> Iterator[tuple[EscalationProgress, LoopProgress]]:
-    """Yield the open escalations of loops that are over by now, each with its loop."""
-    over = [one for one in (*code_reviews(facts), *qa_remediations(facts)) if one.is_over]
-    for one in as_committed(facts.phase):
-        loop = loop_of(one, over) if one.is_open else None
+    """Yield each open escalation whose loop is over by now, with the loop."""
+    over = [
+        progress for progress in (*code_reviews(facts), *qa_remediations(facts)) if progress.is_over
+    ]
+    for escalation in as_committed(facts.phase):
+        loop = loop_of(escalation, over) if escalation.is_open else None
         if loop:
-            yield one, loop
+            yield escalation, loop
 
 
-def loop_of(one: EscalationProgress, loops: Iterable[LoopProgress]) -> LoopProgress | None:
-    """Return which loop an escalation of a Senior or a Lead is about; None for any other."""
-    said = one.last_round[0].reason
-    about = (loop for loop in loops if said.startswith(_about(loop)))
-    return next(about, None) if one.origin is not Role.DEV else None
+def loop_of(escalation: EscalationProgress, loops: Iterable[LoopProgress]) -> LoopProgress | None:
+    """Return the loop that a Senior's or Lead's escalation is about; None for any other."""
+    reason = escalation.last_round[0].reason
+    about = (loop for loop in loops if reason.startswith(_about(loop)))
+    return next(about, None) if escalation.origin is not Role.DEV else None
 
 
 def _about(loop: LoopProgress) -> str:
     return f"{loop.kind.value} {loop.of}: "
 
 
-def _task_of(facts: LoopFacts, one: LoopProgress, role: Role) -> tuple[Plan, str] | None:
-    """Return the plan of a loop, and the task to escalate; None while that role has one open."""
-    task, plan = TaskRef.parse(one.of), PlanId.parse(one.of)
+def _task_of(facts: LoopFacts, loop: LoopProgress, role: Role) -> tuple[Plan, str] | None:
+    """Return a loop's plan and the task to escalate; None while the role has an open escalation."""
+    task, plan = TaskRef.parse(loop.of), PlanId.parse(loop.of)
     plans = [
         each
         for each in plans_of(facts.phase)
-        if each.id in (plan, task.plan if task else None) or each.department == one.of
+        if each.id in (plan, task.plan if task else None) or each.department == loop.of
     ]
     ids = {each.id for each in plans}
     known = {
@@ -370,11 +385,15 @@ def _task_of(facts: LoopFacts, one: LoopProgress, role: Role) -> tuple[Plan, str
         return None
     every = ((each, f"{each.id}/{line.get('id')}") for each in plans for line in each.tasks)
     named = [(each, name) for each, name in every if task is None or str(task) == name]
-    free = [one for one in named if one[1] not in known or not known[one[1]].is_open]
-    return min(free, key=lambda named: _round_of(known.get(named[1]), one), default=None)
+    free = [
+        candidate
+        for candidate in named
+        if candidate[1] not in known or not known[candidate[1]].is_open
+    ]
+    return min(free, key=lambda named: _rank_task(known.get(named[1]), loop), default=None)
 
 
-def _round_of(known: EscalationProgress | None, loop: LoopProgress) -> int:
+def _rank_task(known: EscalationProgress | None, loop: LoopProgress) -> int:
     """Order tasks: first that of this loop, then those never escalated, then others."""
     if known is None:
         return 1

@@ -28,10 +28,10 @@ class ClientLine(NamedTuple):
     @property
     def id(self) -> _Id | None:
         """The id that a request has, if it can be found without understanding the rest."""
-        found = _id_in(self.data[:_HEAD])
-        if found is None and (end := _IN_TAIL.search(self.end)):
-            found = _as_id(end[1])
-        return found
+        request_id = _find_request_id(self.data[:_HEAD])
+        if request_id is None and (end := _IN_TAIL.search(self.end)):
+            request_id = _parse_request_id(end[1])
+        return request_id
 
     @property
     def end(self) -> bytes:
@@ -60,10 +60,10 @@ def read_line(stream: BinaryIO) -> ClientLine | None:
     return ClientLine(data, tail)
 
 
-def _id_in(data: bytes) -> _Id | None:
+def _find_request_id(data: bytes) -> _Id | None:
     at = _place_of_id(data)
     value = _VALUE.match(data, at) if at is not None else None
-    return _as_id(value[1]) if value else None
+    return _parse_request_id(value[1]) if value else None
 
 
 def _place_of_id(data: bytes) -> int | None:
@@ -82,9 +82,9 @@ def _place_of_id(data: bytes) -> int | None:
     return None
 
 
-def _as_id(value: bytes) -> _Id | None:
+def _parse_request_id(value: bytes) -> _Id | None:
     try:
-        found = json.loads(value)
+        request_id = json.loads(value)
     except ValueError:
         return None
-    return found if isinstance(found, int | str) else None
+    return request_id if isinstance(request_id, int | str) else None

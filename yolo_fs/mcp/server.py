@@ -112,7 +112,7 @@ class Server:
             instructions=INSTRUCTIONS,
             version=__version__,
             log_level="ERROR",
-            lifespan=self._alive,
+            lifespan=self._run_lifespan,
             subscriptions=self._bus,
             tools=[_tool(name, getattr(self._tools, name)) for name in PARAMETERS],
         )
@@ -120,7 +120,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until the client closes our stdin."""
-        with _taken_stdin() as stdin:
+        with _take_stdin() as stdin:
             anyio.run(self._serve, stdin)
 
     async def _serve(self, stdin: BinaryIO) -> None:
@@ -157,7 +157,7 @@ class Server:
                     self._board),
             LIST: ("Every artifact with its state: committed, pending, held or rejected.",
                    self._artifacts),
-            PROTOCOL: ("The names of the protocol's tables and kinds.", self._protocol),
+            PROTOCOL: ("The names of the protocol's tables and kinds.", self._describe_protocol),
             **{f"{PROTOCOL}/{name}": (f"Rows of the table {name!r}.", partial(_rows, name))
                for name in ROWS},
             f"{PROTOCOL}/kinds": ("Every kind that `validate_artifact` knows.", self._kinds),
@@ -188,7 +188,7 @@ class Server:
     def _artifacts(self) -> Any:
         return self._board()["candidates"]
 
-    def _protocol(self) -> Any:
+    def _describe_protocol(self) -> Any:
         return {
             "tables": sorted(ROWS),
             "kinds": f"{PROTOCOL}/kinds",
@@ -212,13 +212,13 @@ class Server:
                 f"not_an_artifact: {safe(place)} is none of the protocol's artifacts"
                 f"\nNext: {LIST} lists them."
             )
-        found = read(os.path.abspath(self._start), place, _MOST_BYTES)
-        if isinstance(found, Finding):
-            raise ToolRefusedError(f"{found.reason.value}: {found.message}")
-        return found.data.decode("utf-8", "replace")
+        outcome = read(os.path.abspath(self._start), place, _MOST_BYTES)
+        if isinstance(outcome, Finding):
+            raise ToolRefusedError(f"{outcome.reason.value}: {outcome.message}")
+        return outcome.data.decode("utf-8", "replace")
 
     @asynccontextmanager
-    async def _alive(self, _: object) -> AsyncIterator[None]:
+    async def _run_lifespan(self, _: object) -> AsyncIterator[None]:
         async with anyio.create_task_group() as group:
             group.start_soon(self._follow)
             yield None
@@ -355,7 +355,7 @@ class _Requests:
     async def __aiter__(self) -> AsyncIterator[str]:
         while (line := await anyio.to_thread.run_sync(read_line, self._stdin)) is not None:
             text = line.data.decode("utf-8", "replace")
-            fault = _fault_of(line, text)
+            fault = _find_line_fault(line, text)
             if fault is None:
                 yield text
             elif text.strip():
@@ -368,7 +368,7 @@ class _Requests:
         await self._send(SessionMessage(answer))
 
 
-def _fault_of(line: ClientLine, text: str) -> ErrorData | None:
+def _find_line_fault(line: ClientLine, text: str) -> ErrorData | None:
     """Return why a line is no message; None when it is one."""
     what = "expected one JSON-RPC 2.0 message as an object on one line"
     if line.tail:
@@ -385,7 +385,7 @@ def _fault_of(line: ClientLine, text: str) -> ErrorData | None:
 
 
 @contextmanager
-def _taken_stdin() -> Iterator[BinaryIO]:
+def _take_stdin() -> Iterator[BinaryIO]:
     """Give the client's end of stdin, which no child and no tool can read from meanwhile."""
     taken = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -406,13 +406,13 @@ def _tool(name: str, function: Callable[..., Any]) -> Tool:
     )
     text = inspect.cleandoc(function.__doc__ or "")
     tool = Tool.from_function(
-        _as_tool(function), name, description=text, annotations=hints, structured_output=True
+        _wrap_as_tool(function), name, description=text, annotations=hints, structured_output=True
     )
     tool.parameters = described(name, tool.parameters)
     return tool
 
 
-def _as_tool(function: Callable[..., ToolAnswer]) -> Callable[..., Any]:
+def _wrap_as_tool(function: Callable[..., ToolAnswer]) -> Callable[..., Any]:
     """Return the function as the library calls it: a model reads the words alone, once, and whoever
     asks by program the structure.
     """
@@ -444,10 +444,10 @@ def _written(function: Callable[[], Any]) -> str:
 
 def _stamp(path: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def _subject(event: Mapping[str, Any]) -> str:

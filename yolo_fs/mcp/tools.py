@@ -116,13 +116,13 @@ class Tools:
         Everything is computed from files and git, so it is true after a crash, a compaction or
         a change of session.
         """
-        from yolo_fs.phase.report import BUDGET, Asker, as_data, as_text, cut
+        from yolo_fs.phase.report import BUDGET, Audience, as_data, as_text, cut
         from yolo_fs.protocol.roster import department_said
         from yolo_fs.reports.resume import resume
 
-        name = bare_name(self._who(agent))
+        name = bare_name(self._resolve_asker(agent))
         Repository(self._start).close()  # a hook is silent where there is none; who asks is told
-        brief = cut(resume(self._start, Asker(name, department_said(name))), BUDGET, as_text)
+        brief = cut(resume(self._start, Audience(name, department_said(name))), BUDGET, as_text)
         return _answer(True, as_text(brief), data=dict(as_data(brief)))
 
     @told
@@ -134,7 +134,7 @@ class Tools:
         command is named, it carries the step out: a sign-off is the action sign-off of task.
         phase: its number, such as 1; empty for the one that is worked on.
         """
-        answer = self._replied("workflow.next_", phase=self._phase(phase))
+        answer = self._reply_as_command("workflow.next_", phase=self._phase(phase))
         turn = answer.data.get("next") or {}
         command = str(turn.get("example", ""))
         if not command:
@@ -163,7 +163,7 @@ class Tools:
         validator = Validator(self._start, kind_named(kind) if kind else None)
         try:
             files = self._checked(validator, path, text, agent)
-            return _of_files(validator, files, of_tree=not path, is_draft=bool(text))
+            return _answer_from_files(validator, files, of_tree=not path, is_draft=bool(text))
         finally:
             validator.close()
 
@@ -206,7 +206,7 @@ class Tools:
         subject: a path for read and write, a topic for decide, a tool for use, a role for
         contact, an occasion or role for escalate. agent: your role.
         """
-        return self._replied(
+        return self._reply_as_command(
             "may.may",
             role=self._named(agent), action=action, subject=(subject,), dept=None, plan="",
             work=None,
@@ -222,11 +222,11 @@ class Tools:
         """
         number = self._phase(phase)
         if not name:
-            return self._replied("gate.list_", phase=number)
+            return self._reply_as_command("gate.list_", phase=number)
         if wait_s > 0:
             limit = min(wait_s, 300.0)
-            return self._replied("gate.wait", names=(name,), phase=number, timeout=limit)
-        return self._replied("gate.why", name=name, phase=number)
+            return self._reply_as_command("gate.wait", names=(name,), phase=number, timeout=limit)
+        return self._reply_as_command("gate.why", name=name, phase=number)
 
     @told
     def handoff(
@@ -244,13 +244,13 @@ class Tools:
         session_id, task_file, directive_branch, required_reading.
         """
         if action == "emit":
-            return self._replied("handoff.emit_", **{**_NO_FIELDS, **_known(fields or {})})
+            return self._reply_as_command("handoff.emit_", **{**_NO_FIELDS, **_known(fields or {})})
         from yolo_fs.protocol.handoffs import DirectiveRole
 
-        receiver = bare_name(self._who(agent))
+        receiver = bare_name(self._resolve_asker(agent))
         known = receiver if receiver in set(DirectiveRole) else None
-        place = self._caller(self._who(agent)).readable(path) if path else None
-        return self._replied("handoff.check", path=place, receiver=known, because=None)
+        place = self._caller(self._resolve_asker(agent)).readable(path) if path else None
+        return self._reply_as_command("handoff.check", path=place, receiver=known, because=None)
 
     @told
     def escalate(
@@ -274,21 +274,23 @@ class Tools:
         decision, instructions. Each level speaks only to the one above and below; silence never
         decides. Do not work around a blocker: report it.
         """
-        given = {"agent": bare_name(self._who(agent)), "reason": reason}
+        given = {"agent": bare_name(self._resolve_asker(agent)), "reason": reason}
         seen = {"evidence": tuple(evidence or ()), "recommendation": recommendation}
         way = {"message_path": None, "to": ""}
         match action:
             case "list":
-                return self._replied("escalate.list_", phase="")
+                return self._reply_as_command("escalate.list_", phase="")
             case "open":
                 more = {"task": task, "boundary": "", "severity": None, "fails": False}
-                return self._replied("escalate.open_", **given, **seen, **way, **more)
+                return self._reply_as_command("escalate.open_", **given, **seen, **way, **more)
             case "raise":
                 choices = {"name": id, "options": tuple(options or ()), "boundary": ""}
-                return self._replied("escalate.raise_", **given, **seen, **way, **choices)
+                return self._reply_as_command("escalate.raise_", **given, **seen, **way, **choices)
             case "resolve":
                 items = {"name": id, "instructions": tuple(instructions or ()), "shown_by": ""}
-                return self._replied("escalate.resolve", **given, **way, **items, decision=decision)
+                return self._reply_as_command(
+                    "escalate.resolve", **given, **way, **items, decision=decision
+                )
 
     @told
     def task(
@@ -311,19 +313,19 @@ class Tools:
         who = self._named(agent) if action in _NAMED else ""
         match action:
             case "claims":
-                return self._replied("task.claims_")
+                return self._reply_as_command("task.claims_")
             case "claim":
                 wanted = tuple(map(self._caller(who).writable, files or ()))
-                return self._replied("task.claim", wanted=task, agent=who, files=wanted)
+                return self._reply_as_command("task.claim", wanted=task, agent=who, files=wanted)
             case "release":
-                return self._replied("task.release", wanted=task or None, agent=who)
+                return self._reply_as_command("task.release", wanted=task or None, agent=who)
             case "summary":
-                return self._replied("task.summary", plan=None, phase=None)
+                return self._reply_as_command("task.summary", plan=None, phase=None)
             case "sign-off":
                 more = {"number": phase, "agent": who, "dry_run": False}
-                return self._replied("phase.sign_off", **more)
+                return self._reply_as_command("phase.sign_off", **more)
 
-    def _who(self, agent: str) -> str:
+    def _resolve_asker(self, agent: str) -> str:
         """Return who asks: as the server was started, else as the caller says."""
         bare = bare_name(self._agent)
         if bare and agent and bare_name(agent) != bare:
@@ -335,7 +337,7 @@ class Tools:
         return self._agent or agent
 
     def _named(self, agent: str) -> str:
-        who = self._who(agent)
+        who = self._resolve_asker(agent)
         if not who:
             raise ToolRefusedError(
                 "missing_key: agent is empty\nNext: say who you are, such as dev-1."
@@ -360,7 +362,7 @@ class Tools:
         data = text.encode()
         if not path and text:
             return [validator.text(data)]
-        caller = self._caller(self._who(agent))
+        caller = self._caller(self._resolve_asker(agent))
         if not path:
             return caller.of_own(validator.tree())
         place = caller.readable(path)
@@ -376,13 +378,13 @@ class Tools:
     def _writer(self, agent: str) -> ArtifactWriter:
         from yolo_fs.mcp.writing import ArtifactWriter
 
-        return ArtifactWriter(self._start, self._who(agent))
+        return ArtifactWriter(self._start, self._resolve_asker(agent))
 
-    def _replied(self, command: str, **options: Any) -> ToolAnswer:
+    def _reply_as_command(self, command: str, **options: Any) -> ToolAnswer:
         """Answer as a command of ours does; `command`: its module and function, `gate.why`."""
         module, _, name = command.partition(".")
         verb = getattr(importlib.import_module(f"yolo_fs.cli.{module}"), name)
-        return _of_reply(reply_of(verb, self._asked, **options))
+        return _answer_from_reply(reply_of(verb, self._asked, **options))
 
 
 _LONGEST_EXAMPLE = 1_500
@@ -405,29 +407,29 @@ def _known(fields: Mapping[str, str]) -> Mapping[str, str]:
     return fields
 
 
-def _of_reply(reply: Reply) -> ToolAnswer:
+def _answer_from_reply(reply: Reply) -> ToolAnswer:
     data = to_json(reply.data)
     value = data if isinstance(data, dict) else {"items": data}
-    said = text_of(reply) or ("no" if reply.exit_code else "yes")
-    return _answer(not reply.exit_code, said, reply.findings, value)
+    text = text_of(reply) or ("no" if reply.exit_code else "yes")
+    return _answer(not reply.exit_code, text, reply.findings, value)
 
 
-def _of_files(
+def _answer_from_files(
     validator: Validator, files: Iterable[CheckedFile], *, of_tree: bool, is_draft: bool
 ) -> ToolAnswer:
     """`is_draft`: the text is no file yet, and no command can mend it."""
     from yolo_fs.checking.fix import fixable_of
 
-    found = list(files)
-    findings = [finding for file in found for finding in file.findings]
+    checked_files = list(files)
+    findings = [finding for file in checked_files for finding in file.findings]
     wrong = len(errors(findings))
     warned = counted(len(findings) - wrong, "warning")
-    text = f"{len(found)} checked, {counted(wrong, 'error')}, {warned}"
-    mends = fixable_of(validator, found, of_tree=of_tree)
+    text = f"{len(checked_files)} checked, {counted(wrong, 'error')}, {warned}"
+    mends = fixable_of(validator, checked_files, of_tree=of_tree)
     lines = [text]
     lines += [f"{each.path}:{each.line} corrected: {each.text}" for each in mends.lines]
     lines += [] if is_draft or not mends.fixable else [mends.sentence]
-    data = {"checked": len(found), "fixable": mends.fixable}
+    data = {"checked": len(checked_files), "fixable": mends.fixable}
     return _answer(not wrong, "\n".join(lines), findings, data)
 
 

@@ -49,16 +49,16 @@ class Caller:
 
     def _place(self, path: str, effect: Effect) -> str:
         with Repository(self._start) as repository:
-            said = HookInput("pre-tool-use", SERVED, self._start, self._agent)
-            target = HookRequest(repository, said).access.target(path)
+            hook_input = HookInput("pre-tool-use", SERVED, self._start, self._agent)
+            target = HookRequest(repository, hook_input).access.target(path)
             if target is None or path.startswith("~"):
                 raise ToolRefusedError(
                     f"{Reason.PATH_ESCAPES.value}: {safe(path)} lies outside of this repository"
                     "\nNext: name a file of it, relative to its root."
                 )
             full = os.path.join(repository.root, target.path)
-            asked = HookRequest(repository, said._replace(touches=(Touch(full, effect),)))
-            refusal = Guard(asked).answer().refusal
+            request = HookRequest(repository, hook_input._replace(touches=(Touch(full, effect),)))
+            refusal = Guard(request).answer().refusal
         if refusal:
             raise ToolRefusedError(f"{Reason.OUT_OF_LANE.value}: {refusal}")
         return target.path
@@ -66,16 +66,16 @@ class Caller:
     def of_own(self, files: Iterable[CheckedFile]) -> Iterator[CheckedFile]:
         """Yield checked files; of what the caller may not read no value is told."""
         with Repository(self._start) as repository:
-            asked = HookRequest(repository, HookInput("", SERVED, self._start, self._agent))
+            request = HookRequest(repository, HookInput("", SERVED, self._start, self._agent))
             for file in files:
-                if asked.access.read(asked.actor, file.path).allowed:
+                if request.access.read(request.actor, file.path).allowed:
                     yield file
                 else:
-                    found = tuple(map(_without_values, file.findings))
-                    yield file._replace(findings=found, data=b"")
+                    findings = tuple(map(_strip_values, file.findings))
+                    yield file._replace(findings=findings, data=b"")
 
 
-def _without_values(finding: Finding) -> Finding:
+def _strip_values(finding: Finding) -> Finding:
     return replace(finding, at="", message="", expected="", hint="")
 
 
@@ -112,9 +112,9 @@ class ArtifactWriter:
         if not os.path.lexists(full):  # opening it would make it
             self._judged(full, path, b"", line)
         with appending(full, root=root) as log:
-            number, found = self._judged(full, path, log.read(self._validator.max_bytes), line)
+            number, findings = self._judged(full, path, log.read(self._validator.max_bytes), line)
             log.add(line)
-        return number, found
+        return number, findings
 
     def _judged(
         self, full: str, path: str, before: bytes, line: bytes
@@ -139,12 +139,12 @@ class ArtifactWriter:
         (root, full), data = self._full(path), text.encode()
         self._refuse_secrets(path, data)
         judged = self._checked(full, path, data)
-        found = judged.findings
-        if errors(found):
+        findings = judged.findings
+        if errors(findings):
             corrected = self._corrected(full, judged)
-            raise ToolRefusedError(_refused(path, errors(found), corrected))
+            raise ToolRefusedError(_refused(path, errors(findings), corrected))
         write_atomic(full, data, root=root, mode=SHARED)
-        return found
+        return findings
 
     def _full(self, path: str) -> tuple[str, str]:
         """Return the work tree, and where an artifact lies in it that this agent may write."""

@@ -1,1 +1,1 @@
-"""What a person looks at in a repository: the present, any past moment, and the way between."""
+"""Views of a repository for people: the present, any past commit, and the timeline between."""

@@ -1,4 +1,4 @@
-"""An event of the journal as a sentence: who did what to which thing, with what it leads to."""
+"""A journal event as a sentence: who did what to what, and the artifact to open."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Happening(NamedTuple):
     """One line of what happened."""
 
     actor: str
-    """Agent, such as `fe-lead`, or `yolo-fs` for what follows by itself."""
+    """Agent, such as `fe-lead`; `yolo-fs` for automatic actions."""
     verb: str
     object: str
     why: str
     """Reason code, or what is missing; empty where the verb says all."""
     path: str
-    """The artifact that it leads to; empty for none."""
+    """Path of the artifact concerned; empty for none."""
     commit: str
 
 
@@ -44,12 +44,12 @@ _VERBS = {
     "daemon.started": "started",
     "daemon.stopped": "stopped",
 }
-"""Type of an event → its verb; whatever is not here is said by its own name."""
+"""Event type → verb. Other types are shown by their own name."""
 _AGENTS_OWN = ("agent.", "shutdown.")
 
 
 def happening(event: Mapping[str, Any]) -> Happening:
-    """Return an event of the journal in words; its texts are as untrusted as the event's."""
+    """Return a journal event in words. Its texts are as untrusted as the event's."""
     kind = str(event.get("type", "")).removeprefix(PREFIX)
     subject, data = str(event.get("subject") or ""), event.get("data")
     known: Mapping[str, Any] = data if isinstance(data, Mapping) else {}

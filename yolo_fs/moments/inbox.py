@@ -1,7 +1,8 @@
-"""What waits for a person, and for nobody else, in one list: terminal, page and agents' tools show
-it from here.
+"""Everything that waits for a person and for nobody else, as one list.
 
-What an agent can mend or decide is not in it.
+The terminal, the page and the agents' tools all show it from here.
+
+What an agent can repair or decide is not in it.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class InboxItem(NamedTuple):
     """Moment in UTC; empty where nothing tells it."""
     question: str
     options: tuple[str, ...]
-    """The answers that whoever asks has thought of; empty for an open question."""
+    """Proposed answers; empty for an open question."""
     command: str
-    """What settles it, or shows what has to be done."""
+    """Command that settles it, or shows what has to be done."""
     recommendation: str = ""
-    """What whoever asks would do; empty where nobody says."""
+    """What the asking agent recommends; empty for none."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the item as `inbox --json` shows it."""
@@ -75,12 +76,12 @@ _SETTLED_BY = {
     Reason.OBJECT_MISSING: "git fsck",
     Reason.INTERNAL_ERROR: "yolo-fs doctor",
 }
-"""What holds a file until a person acts, and the command that shows it. Whatever else holds one
-passes, or is an obstacle, which is one item however many files it holds."""
+"""Reason that holds a file until a person acts → command that shows the cause. Any other hold
+passes by itself, or is an obstacle: one item, however many files it holds."""
 
 
 def inbox(
-    found: Report,
+    report: Report,
     team: Board | None,
     machines: TeamOverview | None,
     escalations: Escalations,
@@ -92,78 +93,95 @@ def inbox(
     `health`: what stands in the way of yolo_fs itself; `runs`: those of the company, oldest first,
     as they are kept.
     """
-    phases = [one for one in team.phases if not one.is_complete] if team else []
+    phases = [phase for phase in team.phases if not phase.is_complete] if team else []
     items = [
-        *_daemon(found),
-        *_obstacle(found),
-        *(item for one in found.with_standing(CandidateState.HELD) for item in _held(found, one)),
-        *_escalations(found.root, team, escalations),
+        *_daemon(report),
+        *_items_for_obstacle(report),
+        *(
+            item
+            for candidate in report.with_standing(CandidateState.HELD)
+            for item in _held(report, candidate)
+        ),
+        *_escalations(report.root, team, escalations),
         *(item for phase in phases for item in _acts(phase)),
-        *_given_up(found.root, team, runs),
+        *_given_up(report.root, team, runs),
         *_conflicts(machines),
-        *map(_unhealthy, health),
+        *map(_item_for_health, health),
     ]
-    items.sort(key=lambda one: (_URGENCY.index(one.kind), one.since or "~", one.id))
+    items.sort(key=lambda item: (_URGENCY.index(item.kind), item.since or "~", item.id))
     return tuple(items)
 
 
-def _daemon(found: Report) -> Iterator[InboxItem]:
-    health = found.health
+def _daemon(report: Report) -> Iterator[InboxItem]:
+    health = report.health
     if health.pid is None:
-        said = "No daemon runs: nothing that agents write is committed."
-        yield InboxItem("daemon", "daemon", "", said, (), "yolo-fs start")
+        question = "No daemon runs: nothing that agents write is committed."
+        yield InboxItem("daemon", "daemon", "", question, (), "yolo-fs start")
     elif health.degraded or health.troubles:
         what = health.degraded.reason.sentence if health.degraded else health.troubles[0].what
         yield InboxItem("daemon", "daemon", "", f"The daemon fails: {what}.", (), "yolo-fs doctor")
 
 
-def _unhealthy(one: Finding) -> InboxItem:
-    command = next(iter(_COMMAND.findall(one.hint)), "yolo-fs doctor")
-    where = f"{one.path}: " if one.path else ""
-    said = f"{where}{one.message or one.reason.sentence}. {one.hint}".strip()
-    return InboxItem(f"{one.reason.value}:{one.path}", "health", "", said, (), command)
+def _item_for_health(finding: Finding) -> InboxItem:
+    command = next(iter(_COMMAND.findall(finding.hint)), "yolo-fs doctor")
+    where = f"{finding.path}: " if finding.path else ""
+    question = f"{where}{finding.message or finding.reason.sentence}. {finding.hint}".strip()
+    return InboxItem(f"{finding.reason.value}:{finding.path}", "health", "", question, (), command)
 
 
 _COMMAND = re.compile(r"'(yolo-fs [^']{1,200})'")
 """A command that a hint names."""
 
 
-def _obstacle(found: Report) -> Iterator[InboxItem]:
-    if found.obstacle not in (None, Reason.INDEX_LOCKED, Reason.USER_COMMITTING):
-        said = f"Nothing is committed: {found.obstacle.sentence}."
-        yield InboxItem(found.obstacle.value, "held", "", said, (), "git status")
+def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:
+    if report.obstacle not in (None, Reason.INDEX_LOCKED, Reason.USER_COMMITTING):
+        question = f"Nothing is committed: {report.obstacle.sentence}."
+        yield InboxItem(report.obstacle.value, "held", "", question, (), "git status")
 
 
-def _held(found: Report, one: Candidate) -> Iterator[InboxItem]:
-    if not isinstance(one.verdict, Held):
+def _held(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
+    if not isinstance(candidate.verdict, Held):
         return
-    reason, path = one.verdict.reason, shlex.quote(one.path)
-    stamp = stamp_at(f"{found.root}/{one.path}", by_link=True)
+    reason, path = candidate.verdict.reason, shlex.quote(candidate.path)
+    stamp = stamp_at(f"{report.root}/{candidate.path}", by_link=True)
     since = iso(stamp.mtime_ns // 1_000_000_000) if stamp else ""
     if reason is Reason.SECRET:
-        line = next((f" line {each.line}" for each in one.verdict.findings if each.line), "")
-        said = f"{one.path}{line} looks like a credential: take it out of the file and revoke it."
-        yield InboxItem(one.path, "credential", since, said, (), f"yolo-fs validate {path}")
-    elif reason in _SETTLED_BY and reason is not found.obstacle:
-        said = f"{one.path} is not committed: {reason.sentence}."
-        yield InboxItem(one.path, "held", since, said, (), _SETTLED_BY[reason].format(path=path))
+        line = next((f" line {each.line}" for each in candidate.verdict.findings if each.line), "")
+        question = (
+            f"{candidate.path}{line} looks like a credential: take it out of "
+            "the file and revoke it."
+        )
+        yield InboxItem(
+            candidate.path, "credential", since, question, (), f"yolo-fs validate {path}"
+        )
+    elif reason in _SETTLED_BY and reason is not report.obstacle:
+        question = f"{candidate.path} is not committed: {reason.sentence}."
+        yield InboxItem(
+            candidate.path, "held", since, question, (), _SETTLED_BY[reason].format(path=path)
+        )
 
 
 def _escalations(root: str, team: Board | None, escalations: Escalations) -> Iterator[InboxItem]:
     """Yield the questions of the work tree's logs, committed or not: an answer counts at once."""
-    over = {one.id for one in team.phases if one.is_complete} if team else set()
+    over = (
+        {phase_board.id for phase_board in team.phases if phase_board.is_complete}
+        if team
+        else set()
+    )
     for phase in phases_in(root):
         known, _ = escalations.list(phase) if phase not in over else ((), ())
-        for one in known:
-            if one.is_open and one.holder is Role.USER:
-                yield _asked(one)
+        for escalation in known:
+            if escalation.is_open and escalation.holder is Role.USER:
+                yield _asked(escalation)
 
 
-def _asked(one: EscalationProgress) -> InboxItem:
-    said = f"{one.question} (blocks {one.id.task}, {one.severity})"
-    since = iso(one.since.timestamp())
-    command, best = act_of(one)[1], one.recommendation
-    return InboxItem(str(one.id), "escalation", since, said, one.options, command, best)
+def _asked(escalation: EscalationProgress) -> InboxItem:
+    question = f"{escalation.question} (blocks {escalation.id.task}, {escalation.severity})"
+    since = iso(escalation.since.timestamp())
+    command, best = act_of(escalation)[1], escalation.recommendation
+    return InboxItem(
+        str(escalation.id), "escalation", since, question, escalation.options, command, best
+    )
 
 
 def _acts(phase: PhaseBoard) -> Iterator[InboxItem]:
@@ -199,7 +217,7 @@ def _given_up(
 def _conflicts(machines: TeamOverview | None) -> Iterator[InboxItem]:
     for each in machines.waiting if machines else ():
         if each.waits_for is PendingMove.CHOICE:
-            said = f"{each.path} was changed here and in the team: which version counts?"
+            question = f"{each.path} was changed here and in the team: which version counts?"
             command = f"yolo-fs team resolve {shlex.quote(each.path)}"
             sides = ("--ours", "--theirs")
-            yield InboxItem(each.path, "conflict", iso(each.since_s), said, sides, command)
+            yield InboxItem(each.path, "conflict", iso(each.since_s), question, sides, command)

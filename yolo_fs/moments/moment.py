@@ -1,4 +1,4 @@
-"""Everything that `status` says of one moment, now or past: command and page show the same."""
+"""What `status` reports of one moment, present or past. The command and the page share it."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class PresentMoment:
     inbox: tuple[InboxItem, ...] = ()
     """What waits for a person, the most urgent first."""
     health: tuple[Finding, ...] = ()
-    """What stands in the way of yolo_fs itself, and how to mend it."""
+    """Problems of yolo_fs itself, and how to fix them."""
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
         """Return the moment as the data of `status --json`.
 
-        `whole`: the one phase that is told with its committed artifacts, and not by its headline
-        alone; see `Board.phase_named`.
+        `whole`: the one phase shown with its committed artifacts, not only as a headline; see
+        `Board.phase_named`.
         """
         if whole is not None and self.team:
             whole = self.team.phase_named(whole)
@@ -63,10 +63,10 @@ class PresentMoment:
         crew = {"crew": self.crew.as_json() if self.crew else None}
         machines = {"machines": to_json(self.machines)}
         handoffs = {"handoff_json": to_json(self.compliance)}
-        found = self.found.as_json(whole)
-        waiting: dict[str, Any] = {"inbox": [one.as_json() for one in self.inbox]}
-        waiting["health"] = [one.as_json() for one in self.health]
-        return waiting | team | as_json(self.beside) | crew | machines | handoffs | found
+        report = self.found.as_json(whole)
+        waiting: dict[str, Any] = {"inbox": [item.as_json() for item in self.inbox]}
+        waiting["health"] = [finding.as_json() for finding in self.health]
+        return waiting | team | as_json(self.beside) | crew | machines | handoffs | report
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class PastMoment:
 
 
 class StatusObserver:
-    """Looks at the present again and again, and remembers what never changes."""
+    """Observes the present repeatedly, and caches what never changes."""
 
     def __init__(self, repository: Repository):
         self._repository = repository
@@ -104,31 +104,31 @@ class StatusObserver:
             self._machines = TeamObserver(self._repository, settings)
             self._reporter = Reporter(self._repository, settings)
         self._repository.evict_caches()
-        found = self._reporter.look()
+        report = self._reporter.look()
         standing = tuple(standing_troubles(self._repository))
         escalations = Escalations(self._repository, settings)
         try:
-            team = board(self._repository, settings, found.head.tip, self._team)
+            team = board(self._repository, settings, report.head.tip, self._team)
         except YoloError as error:  # a clone without its trees has artifacts on disk all the same
             wrong = replace(error.as_finding(), level=Level.WARNING)
-            waiting = inbox(found, None, None, escalations, standing)
+            waiting = inbox(report, None, None, escalations, standing)
             wrong_too = (*standing, wrong)
-            return PresentMoment(found, None, findings=wrong_too, inbox=waiting, health=standing)
-        if found.head.tip:
+            return PresentMoment(report, None, findings=wrong_too, inbox=waiting, health=standing)
+        if report.head.tip:
             index = self._team.history_index
             warnings = self._team.derive_from(index.tip, "warnings", index.warnings)
-            found = replace(found, last=last_commits(index), warnings=warnings)
-        verdicts = {one.path: one.verdict for one in found.listing.unsettled}
+            report = replace(report, last=last_commits(index), warnings=warnings)
+        verdicts = {candidate.path: candidate.verdict for candidate in report.listing.unsettled}
         crew = AgentsObserver(self._repository, settings, self._team).look(verdicts, team.commit)
         unseen: list[Finding] = []
         history, none = self._team, tuple[Aside, ...]()
         beside = _tried(
             lambda: asides(self._repository.root, settings, team, history), none, unseen
         )
-        unread = (replace(one, level=Level.WARNING) for one in crew.findings)
-        names = (replace(one, level=Level.WARNING) for one in found.misnamed)
-        machines, wrong_there = self._look_at_machines(found.obstacle)
-        of_hooks = _warnings_of_hooks(self._repository, settings)
+        unread = (replace(finding, level=Level.WARNING) for finding in crew.findings)
+        names = (replace(finding, level=Level.WARNING) for finding in report.misnamed)
+        machines, wrong_there = self._look_at_machines(report.obstacle)
+        of_hooks = _warn_of_bypassed_hooks(self._repository, settings)
         findings = (*standing, *of_hooks, *unread, *names, *wrong_there)
         read = _tried(
             lambda: total_compliance(self._repository.root, settings.limits), None, unseen
@@ -136,9 +136,9 @@ class StatusObserver:
         findings += tuple(dict.fromkeys(unseen))
         runs = COMPANY_RUNS.read(self._repository)
         known = runs["runs"] if isinstance(runs, dict) else ()
-        waiting = inbox(found, team, machines, escalations, standing, known)
+        waiting = inbox(report, team, machines, escalations, standing, known)
         return PresentMoment(
-            found, team, beside, crew, findings, machines, read, waiting, (*standing, *of_hooks)
+            report, team, beside, crew, findings, machines, read, waiting, (*standing, *of_hooks)
         )
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class StatusObserver:
 
 
 def _tried(look: Callable[[], _Seen], otherwise: _Seen, unseen: list[Finding]) -> _Seen:
-    """Return what a look gives; one that fails hides its own part, and nothing else."""
+    """Return what `look` returns. A failing look hides only its own part."""
     try:
         return look()
     except YoloError as error:
@@ -167,15 +167,15 @@ def _tried(look: Callable[[], _Seen], otherwise: _Seen, unseen: list[Finding]) -
 
 
 def look_back(repository: Repository, commit: str, team: Team | None = None) -> PastMoment:
-    """Return where the team stood at a commit. `team`: remembers what an earlier look has read.
+    """Return where the team stood at a commit. `team`: cache of earlier reads.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
     """
     settings = load(repository.root)
     gathered = team or Team(repository, settings)
-    found = board(repository, settings, commit, gathered)
-    return PastMoment(found, last_commits(gathered.history_index))
+    team_board = board(repository, settings, commit, gathered)
+    return PastMoment(team_board, last_commits(gathered.history_index))
 
 
 def find_commit(repository: Repository, revision: str) -> str:
@@ -192,13 +192,13 @@ def find_commit(repository: Repository, revision: str) -> str:
 
 
 def stamp(repository: Repository) -> object:
-    """Return what is another value once HEAD, the planning tree or the daemon has changed."""
+    """Return a value that differs once HEAD, the planning tree or the daemon has changed."""
     files = tuple(walk(repository.root, PLANNING_ROOT))
     return repository.head(), files, to_json(health(repository))
 
 
-def _warnings_of_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
-    """Yield one warning for each commit that went past the git hooks."""
+def _warn_of_bypassed_hooks(repository: Repository, settings: Settings) -> Iterator[Finding]:
+    """Yield one warning for each commit that bypassed the git hooks."""
     first = {
         fault.commit: fault.finding for fault in reversed(list(past_hooks(repository, settings)))
     }

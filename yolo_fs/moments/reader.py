@@ -1,5 +1,6 @@
-"""Answers what a page asks about one repository, from several threads, each thing computed once:
-history, and the handoffs on their way.
+"""Answers a page's queries about one repository, from several threads.
+
+History and the handoffs under way are computed once and shared.
 
 Every answer comes from the services that the commands use. Nothing is changed.
 """
@@ -40,10 +41,11 @@ LATEST_SESSIONS = 20
 def handoffs_at(
     repository: Repository, settings: Settings, team: Team, commit: str
 ) -> dict[str, Any]:
-    """Return the life of each handoff that was on its way at a commit, and the latest sessions of
-    the product workflow. An empty `commit` asks for the present, with what only lies on disk.
+    """Return the handoffs' life cycles and the product workflow's latest sessions at a commit.
 
-    Of the past, stages that nothing but a file on disk proves are told by that file's own time.
+    The handoffs are those that were under way then. An empty `commit` means the present, including
+    what exists only on disk. For the past, a stage that only a file on disk proves is dated by that
+    file's own time.
     """
     root, limit = repository.root, settings.policy.max_file_bytes
     at = commit or repository.head().tip
@@ -57,48 +59,48 @@ def handoffs_at(
     blobs = BlobReader(repository, limit)
     files: Snapshot = AtCommit(repository, commit, blobs) if commit else WorkTree(root, limit)
     product = ProductHandoffs(files, settings)
-    sessions = [product.session(one) for one in product.sessions()[-LATEST_SESSIONS:]]
+    sessions = [product.session(session_id) for session_id in product.sessions()[-LATEST_SESSIONS:]]
     return {
-        "lives": [_life(one, until_s) for one in lives],
-        "sessions": [_session(one) for one in reversed(sessions)],
+        "lives": [_life(life, until_s) for life in lives],
+        "sessions": [_session(session) for session in reversed(sessions)],
     }
 
 
-def _life(one: HandoffLifecycle, until_s: int | None) -> dict[str, Any]:
+def _life(life: HandoffLifecycle, until_s: int | None) -> dict[str, Any]:
     return {
-        "sender": one.delivery.sender,
-        "receiver": one.delivery.receiver,
-        "place": one.delivery.place,
+        "sender": life.delivery.sender,
+        "receiver": life.delivery.receiver,
+        "place": life.delivery.place,
         "stations": [
-            {"stage": each.stage.value, "at_s": _known_at(each, until_s), "due_s": each.due_s}
-            for each in one.stations
+            {"stage": each.stage.value, "at_s": _time_known_by(each, until_s), "due_s": each.due_s}
+            for each in life.stations
         ],
     }
 
 
-def _known_at(one: StageTime, until_s: int | None) -> int | None:
-    is_later = until_s is not None and one.at_s is not None and one.at_s > until_s
-    return None if is_later else one.at_s
+def _time_known_by(station: StageTime, until_s: int | None) -> int | None:
+    is_later = until_s is not None and station.at_s is not None and station.at_s > until_s
+    return None if is_later else station.at_s
 
 
-def _session(one: StoredSession) -> dict[str, Any]:
+def _session(stored_session: StoredSession) -> dict[str, Any]:
     return {
-        "session": one.session_id,
-        "status": standing(one.session).status,
+        "session": stored_session.session_id,
+        "status": standing(stored_session.session).status,
         "envelopes": [
             {"path": sent.path, "from": sent.source, "to": sent.target, "is_error": sent.is_error}
-            for sent in one.session.sent
+            for sent in stored_session.session.sent
         ],
-        "findings": [finding.as_json() for finding in one.findings],
+        "findings": [finding.as_json() for finding in stored_session.findings],
     }
 
 
 MOMENTS_KEPT = 200
-"""Moments of the past that are remembered; a commit never changes."""
+"""Number of past moments that are cached; a commit never changes."""
 
 
 class MomentReader:
-    """Looks at one repository for everybody who asks."""
+    """Reads one repository on behalf of all callers."""
 
     def __init__(self, start: str):
         """Find the repository that `start` lies in.
@@ -133,20 +135,20 @@ class MomentReader:
             self._replay_repository.close()
 
     def present(self) -> PresentMoment:
-        """Return where everything stands; those who ask while somebody looks share the next look.
+        """Return where everything stands. Callers that arrive during a look share the next one.
 
         Raises:
             YoloError: BAD_CONFIG, GIT_FAILED.
         """
-        asked = time.monotonic()
+        asked_s = time.monotonic()
         with self._present:
-            if self._looked is None or self._looked[0] < asked:
+            if self._looked is None or self._looked[0] < asked_s:
                 began = time.monotonic()
                 self._looked = began, self._observer.look()
             return self._looked[1]
 
     def latest(self) -> PresentMoment:
-        """Return what the last look saw, however long ago; only where there was none, look.
+        """Return the result of the last look, however old. Look only if there was none.
 
         Raises:
             YoloError: BAD_CONFIG, GIT_FAILED.
@@ -161,7 +163,7 @@ class MomentReader:
         """
         with self._past:
             commit = self._commit(revision)
-            team = self._team_now()
+            team = self._refresh_team()
             known = self._moments.get(commit)
             if known is None:
                 known = self._moments[commit] = look_back(self._past_repository, commit, team)
@@ -188,7 +190,7 @@ class MomentReader:
         """
         with self._past:
             commit = self._commit(revision)
-            team = self._team_now()
+            team = self._refresh_team()
             team.history_index.read_up_to(commit)
             files = self._past_repository.files_at(commit, PLANNING_ROOT)
             last = team.history_index.last_change
@@ -199,20 +201,21 @@ class MomentReader:
             ]
 
     def handoffs(self, revision: str) -> dict[str, Any]:
-        """Return the life of each handoff that is on its way, and the sessions of the product
-        workflow: at a commit, or now when `revision` is empty.
+        """Return the life cycle of each handoff under way, and the product workflow's sessions.
+
+        An empty `revision` means now.
 
         Raises:
             YoloError: UNKNOWN_COMMIT, BAD_CONFIG, GIT_FAILED.
         """
         with self._past:
             commit = self._commit(revision) if revision else ""
-            return handoffs_at(self._past_repository, load(self.root), self._team_now(), commit)
+            return handoffs_at(self._past_repository, load(self.root), self._refresh_team(), commit)
 
     def timeline(
         self, phase: str, events: Iterable[Mapping[str, Any]], budget_s: float | None = None
     ) -> Timeline:
-        """Return the way of a phase up to now, as far as it can be looked at within the budget.
+        """Return the timeline of a phase up to now, as far as the budget allows.
 
         Raises:
             YoloError: UNKNOWN_NAME, OBJECT_MISSING.
@@ -226,8 +229,11 @@ class MomentReader:
     def _commit(self, revision: str) -> str:
         return find_commit(self._past_repository, revision)
 
-    def _team_now(self) -> Team:
-        """Return what remembers the past; other settings may mean another past."""
+    def _refresh_team(self) -> Team:
+        """Return the history cache.
+
+        Changed settings replace it: they may change the history's meaning.
+        """
         settings = load(self.root)
         if self._team is None or self._team[0] != settings:
             self._team = settings, Team(self._past_repository, settings)

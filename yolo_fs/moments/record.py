@@ -1,6 +1,7 @@
-"""Everything that is known of one phase at one commit, gathered for a report that is read elsewhere
-and later; and one artifact for a reader: its lines made harmless, what is wrong with each of them,
-and its versions.
+"""Gathers all that is known of one phase at one commit, and prepares one artifact for a reader.
+
+The former is for a report that is read elsewhere and later. The latter has sanitized lines, the
+findings of each line, and its versions.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class ShownField(NamedTuple):
 
     key: str
     meaning: str
-    """What the schema says of it; the key itself where that says nothing."""
+    """The schema's description; the key itself where there is none."""
     value: str
     """Escaped, without credentials."""
 
 
 class ShownRecord(NamedTuple):
-    """One record as a reader is shown it."""
+    """One record as shown to a reader."""
 
     line: int
     kind: str
@@ -69,7 +70,7 @@ class ArtifactText(NamedTuple):
     versions: tuple[LoggedCommit, ...]
     """Commits that changed it, newest first."""
     records: tuple[ShownRecord, ...] = ()
-    """Its records in the words of their schema; none where it has no records."""
+    """Its records, described by their schema; empty for an artifact without records."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the artifact as the page is given it."""
@@ -80,17 +81,17 @@ class ArtifactText(NamedTuple):
             "size_bytes": self.size_bytes,
             "lines": list(self.lines),
             "line_count": self.line_count,
-            "findings": [one.as_json() for one in self.findings],
+            "findings": [finding.as_json() for finding in self.findings],
             "records": to_json(self.records),
             "versions": [
-                {"commit": one.oid, "at_s": one.at_s, "subject": one.subject}
-                for one in self.versions
+                {"commit": version.oid, "at_s": version.at_s, "subject": version.subject}
+                for version in self.versions
             ],
         }
 
 
 def place_asked(path: str) -> Place:
-    """Return the place of an artifact; nothing else in the repository is ever shown.
+    """Return the place of an artifact. Nothing else in the repository is ever shown.
 
     Raises:
         YoloError: NOT_AN_ARTIFACT.
@@ -107,9 +108,9 @@ def place_asked(path: str) -> Place:
 def read_artifact(
     repository: Repository, settings: Settings, path: str, commit: str, tip: str | None
 ) -> ArtifactText:
-    """Return an artifact as a commit has it; an empty `commit` asks for the file in the work tree.
+    """Return an artifact as of a commit; an empty `commit` means the file in the work tree.
 
-    `tip`: the commit whose history tells the versions.
+    `tip`: the commit whose history supplies the versions.
 
     Raises:
         YoloError: NOT_AN_ARTIFACT; FILE_MISSING and what else keeps the file from being read.
@@ -151,8 +152,8 @@ def _shown(place: Place, records: Sequence[Record]) -> Iterator[ShownRecord]:
 
 
 def _plain(value: Any) -> str:
-    """Return a value as people write it: a list of texts without its brackets."""
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+    """Return a value as plain text: a list of texts without its brackets."""
+    if isinstance(value, list) and value and all(isinstance(element, str) for element in value):
         return " · ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -168,14 +169,14 @@ def versions_of(repository: Repository, path: str, tip: str | None) -> list[Logg
 
 
 def harmless_lines(data: bytes) -> tuple[str, ...]:
-    """Return the first lines of a text: no control character acts, no credential shows."""
+    """Return the first lines of a text, with control characters escaped and credentials hidden."""
     text = data.decode("utf-8", "replace")
     lines = redact(text).removesuffix("\n").split("\n")
     return tuple(safe(line, LONGEST_LINE) for line in lines[:MOST_LINES])
 
 
 class RecordedVersion(NamedTuple):
-    """One content of an artifact, and what the checks say of it."""
+    """One version of an artifact, and its check results."""
 
     commit: LoggedCommit
     findings: tuple[Finding, ...]
@@ -184,7 +185,7 @@ class RecordedVersion(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """In one word."""
+        """The check result in one word."""
         if errors(self.findings):
             return "refused"
         return "warned" if self.findings else "valid"
@@ -215,8 +216,8 @@ def record_phase(
 ) -> PhaseRecord:
     """Return what is known of a phase at a commit.
 
-    `number`: number or directory name of the phase; the first that is not complete for none, or
-    else the last. `events`: what the journal has; those after the commit are left out.
+    `number`: number or directory name of the phase; empty for the first incomplete phase, or else
+    the last. `events`: the journal's events; those after the commit are ignored.
 
     Raises:
         YoloError: UNKNOWN_NAME, OBJECT_MISSING, GIT_FAILED.
@@ -233,19 +234,19 @@ def record_phase(
 
 def _chosen(phases: tuple[PhaseBoard, ...], number: str) -> PhaseBoard:
     wanted = [
-        one
-        for one in phases
-        if number in (str(one.id), str(one.id.number), str(one.id.number).lstrip("0"))
+        phase
+        for phase in phases
+        if number in (str(phase.id), str(phase.id.number), str(phase.id.number).lstrip("0"))
     ]
     if number and not wanted:
-        names = ", ".join(str(one.id) for one in phases) or "none yet"
+        names = ", ".join(str(phase.id) for phase in phases) or "none yet"
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"no phase {safe(number)!r} is committed",
             hint=f"There are: {names}.",
             exit_code=Exit.USAGE,
         )
-    open_ = [one for one in phases if not one.is_complete]
+    open_ = [phase for phase in phases if not phase.is_complete]
     chosen = wanted or open_ or list(phases[-1:])
     if not chosen:
         hint = "A report needs a phase with at least one committed artifact."
@@ -266,19 +267,22 @@ def _artifacts(
     return tuple(
         RecordedArtifact(
             place,
-            tuple(_version(repository, checker, blobs, place, one) for one in versions[path]),
+            tuple(
+                _check_version(repository, checker, blobs, place, version)
+                for version in versions[path]
+            ),
         )
         for path in sorted(versions)
         if (place := classify(path))
     )
 
 
-def _version(
+def _check_version(
     repository: Repository, checker: Checker, blobs: BlobReader, place: Place, logged: LoggedCommit
 ) -> RecordedVersion:
     snapshot = AtCommit(repository, logged.oid, blobs)
     data = snapshot.content(place.path)
     if isinstance(data, Finding):
         return RecordedVersion(logged, (data,), ())
-    found = checker.check(place, data, snapshot).findings
-    return RecordedVersion(logged, found, harmless_lines(data))
+    findings = checker.check(place, data, snapshot).findings
+    return RecordedVersion(logged, findings, harmless_lines(data))

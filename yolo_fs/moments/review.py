@@ -1,5 +1,7 @@
-"""What a reviewer asks of a finished phase: what it was for, what was built, decided, left out,
-tested and audited, and who signed it. The HTML report and the Markdown one render these values.
+"""What a reviewer asks of a finished phase.
+
+It tells what the phase was for, what was built, decided, left out, tested and audited, and who
+signed it. The HTML and Markdown reports both render these values.
 """
 
 from __future__ import annotations
@@ -24,19 +26,19 @@ class SourceChange(NamedTuple):
     subject: str
     files: int
     added: int
-    """Lines; of binary files none are counted."""
+    """Added lines; binary files count none."""
     removed: int
 
 
 class ReviewSection(NamedTuple):
-    """One question, with its answers; none where the phase says nothing of it."""
+    """One question with its answers; no answers where the phase records none."""
 
     title: str
     lines: tuple[str, ...]
 
 
 class PhaseReview(NamedTuple):
-    """A phase as whoever reviews it reads it."""
+    """A phase as its reviewer reads it."""
 
     phase: str
     state: str
@@ -55,38 +57,44 @@ def review_of(
     """
     pace, (decision, why) = phase.pace, phase.sign_off
     state = "complete" if phase.is_complete else f"at {phase.progress.step}"
-    said = f"{state}, {pace.steps_done} of {pace.steps} steps; sign-off: {decision} ({why})"
+    state_line = f"{state}, {pace.steps_done} of {pace.steps} steps; sign-off: {decision} ({why})"
     parts: dict[str, Iterator[str]] = {
         "Goal": _goal(phase),
         "What was built": _built(repository, phase),
         "Decisions": _decisions(phase),
-        "Deviations": _deviations(phase),
+        "Deviations": _list_deviations(phase),
         "Tests": _tests(phase, verification),
         "Security": _security(phase),
         "Signed": _signed(phase),
-        "Cost": _cost(runs),
+        "Cost": _list_costs(runs),
     }
     sections = (ReviewSection(title, tuple(lines)) for title, lines in parts.items())
-    return PhaseReview(str(phase.id), said, tuple(one for one in sections if one.lines))
+    return PhaseReview(
+        str(phase.id), state_line, tuple(section for section in sections if section.lines)
+    )
 
 
 def source_changes(repository: Repository, phase: PhaseBoard) -> tuple[SourceChange, ...]:
     """Return the source commits of a phase in their order, each with how much it changed."""
-    work = sorted(phase.facts.work, key=lambda one: one.order)
-    commits = list(dict.fromkeys(one.commit for one in work if one.commit))[:MOST_COMMITS]
+    work = sorted(phase.facts.work, key=lambda source_commit: source_commit.order)
+    commits = list(
+        dict.fromkeys(source_commit.commit for source_commit in work if source_commit.commit)
+    )[:MOST_COMMITS]
     if not commits:
         return ()
-    told = repository.git.text(
+    output = repository.git.text(
         "log", "--no-walk=unsorted", "--format=%x00%H%x09%s", "--numstat", "--no-renames", *commits
     )
-    return tuple(_change(each) for each in told.split("\0") if each.strip())
+    return tuple(_change(each) for each in output.split("\0") if each.strip())
 
 
-def _change(told: str) -> SourceChange:
-    head, *rows = told.strip("\n").split("\n")
+def _change(log_entry: str) -> SourceChange:
+    head, *rows = log_entry.strip("\n").split("\n")
     commit, _, subject = head.partition("\t")
     counts = [row.split("\t") for row in rows if row.count("\t") >= 2]
-    added, removed = (sum(int(one[at]) for one in counts if one[at].isdigit()) for at in (0, 1))
+    added, removed = (
+        sum(int(fields[at]) for fields in counts if fields[at].isdigit()) for at in (0, 1)
+    )
     return SourceChange(commit, subject, len(counts), added, removed)
 
 
@@ -100,24 +108,27 @@ def _goal(phase: PhaseBoard) -> Iterator[str]:
 def _built(repository: Repository, phase: PhaseBoard) -> Iterator[str]:
     for line in phase.facts.lines_of("summary"):
         yield from texts(line.get("built"))
-    for one in source_changes(repository, phase):
-        size = f"{one.files} file{'' if one.files == 1 else 's'}, +{one.added} −{one.removed}"
-        yield f"{one.commit[:12]} {one.subject} ({size})"
+    for change in source_changes(repository, phase):
+        size = (
+            f"{change.files} file{'' if change.files == 1 else 's'}, "
+            f"+{change.added} −{change.removed}"
+        )
+        yield f"{change.commit[:12]} {change.subject} ({size})"
 
 
 def _decisions(phase: PhaseBoard) -> Iterator[str]:
     for line in phase.facts.lines_of("decisions"):
         yield _sentence(line, "agent", "dec", "reason")
-    for one in phase.escalations:
-        if one.decision:
-            yield f"{one.id}: {one.question} → {one.decision}"
+    for escalation in phase.escalations:
+        if escalation.decision:
+            yield f"{escalation.id}: {escalation.question} → {escalation.decision}"
 
 
-def _deviations(phase: PhaseBoard) -> Iterator[str]:
+def _list_deviations(phase: PhaseBoard) -> Iterator[str]:
     for line in phase.facts.lines_of("summary"):
-        for said in texts(line.get("dv")):
-            yield f"{line.get('p', '')}-{line.get('n', '')}: {said}"
-    yield from (str(one) for one in (*phase.false_claims, *phase.out_of_lane))
+        for deviation in texts(line.get("dv")):
+            yield f"{line.get('p', '')}-{line.get('n', '')}: {deviation}"
+    yield from (str(finding) for finding in (*phase.false_claims, *phase.out_of_lane))
 
 
 def _tests(phase: PhaseBoard, verification: Verification | None) -> Iterator[str]:
@@ -143,7 +154,7 @@ def _signed(phase: PhaseBoard) -> Iterator[str]:
         yield f"owner: {line.get('decision')}, {approved}{notes}"
 
 
-def _cost(runs: list[dict[str, Any]]) -> Iterator[str]:
+def _list_costs(runs: list[dict[str, Any]]) -> Iterator[str]:
     for run in runs:
         bill = f"{run['tokens']} tokens, {run['cost_usd']:.2f} USD"
         yield f"{run['id']} ({run['host']}): {len(run['acts'])} starts, {bill}"

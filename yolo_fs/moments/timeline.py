@@ -1,8 +1,7 @@
-"""The way of one phase through time: what each department did between two commits, and where its
-time went.
+"""The timeline of one phase: what each department did between two commits, and where its time went.
 
-Each commit of the branch is looked at with the same board that `status --at` shows, oldest first,
-and remembered. Nothing here asks a clock: the same history and journal give the same timeline.
+Each commit of the branch is evaluated once, oldest first, with the board that `status --at` shows.
+No clock is read: the same history and journal give the same timeline.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from yolo_fs.system.journal import PREFIX
 from yolo_fs.workspace import Settings
 
 MOST_MOMENTS = 400
-"""Commits of a phase that are looked at; of a longer history, so many in even steps."""
+"""Most commits of a phase to evaluate. A longer history is sampled in even steps."""
 _SHARED = frozenset(
     f"{PLANNING_ROOT}/{name}" for name in ("config.json", "state.json", "ROADMAP.md")
 )
@@ -49,12 +48,12 @@ class TimelineMoment(NamedTuple):
 
     commit: str
     at_ms: int
-    """Milliseconds since the epoch; commits of one second are spread over it, in their order."""
+    """Milliseconds since the epoch. Commits of the same second are spread over it, in order."""
     subject: str
 
 
 class LaneState(NamedTuple):
-    """What a department was at, from one moment on."""
+    """What a department was doing, from one moment on."""
 
     step: str
     """Key of its step; empty once its part is done."""
@@ -74,7 +73,7 @@ class LaneBar(NamedTuple):
 
 
 class BegunPlan(NamedTuple):
-    """How a plan stood that somebody had begun."""
+    """State of a plan that was begun."""
 
     department: str
     wave: float
@@ -82,14 +81,14 @@ class BegunPlan(NamedTuple):
 
 
 class PlanBar(NamedTuple):
-    """The time in which a plan was worked on, from its first task to its last evidence."""
+    """Time span of the work on a plan, from its first task to its last evidence."""
 
     plan: str
     department: str
     wave: float
     from_ms: int
     to_ms: int
-    """Where it ended, or as far as can be looked at."""
+    """Its end, or the last moment that was evaluated."""
     is_done: bool
 
 
@@ -113,7 +112,7 @@ class TimelineSample:
     plans: int
     percent: int
     begun: Mapping[str, BegunPlan] = field(default_factory=dict)
-    """Id of a plan that was begun → how it stood."""
+    """Id of a begun plan → its state."""
 
 
 class Timeline(NamedTuple):
@@ -124,15 +123,15 @@ class Timeline(NamedTuple):
     bars: tuple[LaneBar, ...]
     marks: tuple[TimelineMark, ...]
     plans: tuple[tuple[int, int, int], ...]
-    """(moment in ms, plans that are complete, plans) whenever one of them changed."""
+    """(moment in ms, complete plans, all plans) at each change."""
     spent_ms: Mapping[str, Mapping[TimeUse, int]]
-    """Step → what its time was used for, of all departments together."""
+    """Step → use of time → milliseconds, summed over all departments."""
     latencies: tuple[tuple[int, int], ...]
     """(moment in ms, milliseconds from the last write of a file to its commit)."""
     left: int
-    """Moments that are still to be looked at."""
+    """Moments that are still to be evaluated."""
     plan_bars: tuple[PlanBar, ...] = ()
-    """Plans that were begun, in the order in which they were."""
+    """Begun plans, in the order in which they began."""
 
     @property
     def from_ms(self) -> int:
@@ -142,7 +141,9 @@ class Timeline(NamedTuple):
     @property
     def to_ms(self) -> int:
         """When it ends."""
-        last = [one.at_ms for one in self.moments[-1:]] + [one.at_ms for one in self.marks[-1:]]
+        last = [moment.at_ms for moment in self.moments[-1:]] + [
+            mark.at_ms for mark in self.marks[-1:]
+        ]
         return max(last, default=0)
 
     def as_json(self) -> dict[str, Any]:
@@ -158,14 +159,14 @@ class Timeline(NamedTuple):
 
 
 class Replay:
-    """Looks at the commits of a branch one after the other, and remembers what it saw."""
+    """Evaluates the commits of a branch in order, and caches the results."""
 
     def __init__(self, repository: Repository):
         self._repository = repository
         self._settings: Settings | None = None
         self._team: Team | None = None
         self._samples: dict[tuple[str, str], TimelineSample | None] = {}
-        """(phase, commit) → how it stood; None where there was no such phase yet."""
+        """(phase, commit) → state of the phase; None where it did not exist yet."""
         self._moments: tuple[object, tuple[TimelineMoment, ...]] = ((), ())
 
     def phase(
@@ -176,16 +177,15 @@ class Replay:
         events: Iterable[Mapping[str, Any]],
         budget_s: float | None = None,
     ) -> Timeline:
-        """Return the way of a phase up to a commit, as far as it can be looked at within the
-        budget.
+        """Return the timeline of a phase up to a commit, as far as the budget allows.
 
-        `phase`: name of its directory. `events`: what the journal has.
+        `phase`: name of its directory. `events`: the journal's events.
         """
         if self._team is None or settings != self._settings:
             self._settings, self._team = settings, Team(self._repository, settings)
             self._samples.clear()
         until = None if budget_s is None else time.monotonic() + budget_s
-        moments = self._moments_of(self._team, phase, tip)
+        moments = self._choose_moments(self._team, phase, tip)
         left = 0
         for moment in moments:
             key = phase, moment.commit
@@ -194,41 +194,49 @@ class Replay:
             if until is not None and time.monotonic() > until:
                 left += 1
                 continue
-            found = board(self._repository, settings, moment.commit, self._team)
-            seen = next((one for one in found.phases if str(one.id) == phase), None)
+            team_board = board(self._repository, settings, moment.commit, self._team)
+            seen = next(
+                (phase_board for phase_board in team_board.phases if str(phase_board.id) == phase),
+                None,
+            )
             self._samples[key] = sample_of(seen) if seen else None
         seen_at = [
             (moment, sample)
             for moment in moments
             if (sample := self._samples.get((phase, moment.commit)))
         ]
-        told = tuple(events)
-        marks = tuple(marks_of(told, phase, moments))
-        bars = tuple(bars_of(seen_at, tuple(refusals_of(told, phase))))
+        journal = tuple(events)
+        marks = tuple(marks_of(journal, phase, moments))
+        bars = tuple(bars_of(seen_at, tuple(refusals_of(journal, phase))))
         return Timeline(
             phase, moments, bars, marks, _plans(seen_at), spent(bars),
-            tuple(latencies_of(told, phase)), left, tuple(plan_bars_of(seen_at)),
+            tuple(latencies_of(journal, phase)), left, tuple(plan_bars_of(seen_at)),
         )  # fmt: skip
 
-    def _moments_of(self, team: Team, phase: str, tip: str) -> tuple[TimelineMoment, ...]:
+    def _choose_moments(self, team: Team, phase: str, tip: str) -> tuple[TimelineMoment, ...]:
         if self._moments[0] != (phase, tip):
-            known = {one.commit for one in self._moments[1]}
+            known = {moment.commit for moment in self._moments[1]}
             team.history_index.read_up_to(tip)
             line = main_line(self._repository, tip)
-            commits = (one for oid in line if (one := team.history_index.commit(oid)))
-            of_phase = [one for one in commits if concerns(one, phase)]
+            commits = (commit for oid in line if (commit := team.history_index.commit(oid)))
+            of_phase = [commit for commit in commits if concerns(commit, phase)]
             chosen = of_phase
             if len(of_phase) > MOST_MOMENTS:
                 step = len(of_phase) / MOST_MOMENTS
                 even = {int(number * step) for number in range(MOST_MOMENTS)} | {len(of_phase) - 1}
-                chosen = [one for at, one in enumerate(of_phase) if at in even or one.oid in known]
+                chosen = [
+                    commit
+                    for at, commit in enumerate(of_phase)
+                    if at in even or commit.oid in known
+                ]
             self._moments = (phase, tip), tuple(spread(chosen))
         return self._moments[1]
 
 
 def concerns(commit: SourceCommit, phase: str) -> bool:
-    """Return whether a commit is of a phase: by a path below it, or by its subject; or of what all
-    phases share.
+    """Return whether a commit concerns a phase.
+
+    It does by a path below the phase, by its subject, or by files that all phases share.
     """
     number = phase.partition("-")[0]
     if any(path.startswith(f"{PLANNING_ROOT}/phases/{phase}/") for path in commit.files):
@@ -240,13 +248,16 @@ def concerns(commit: SourceCommit, phase: str) -> bool:
 
 
 def spread(commits: Iterable[SourceCommit]) -> Iterator[TimelineMoment]:
-    """Yield commits with their moments: of one second together, none before one it follows."""
+    """Yield commits with their moments.
+
+    Commits of one second are spread over it. None is earlier than a commit before it.
+    """
     latest = 0
-    for at_s, some in groupby(commits, key=lambda one: one.at_s):
+    for at_s, some in groupby(commits, key=lambda commit: commit.at_s):
         same = tuple(some)
-        for number, one in enumerate(same):
+        for number, commit in enumerate(same):
             latest = max(latest, at_s * 1_000 + number * 1_000 // len(same))
-            yield TimelineMoment(one.oid, latest, one.subject)
+            yield TimelineMoment(commit.oid, latest, commit.subject)
 
 
 def sample_of(phase: PhaseBoard) -> TimelineSample:
@@ -254,23 +265,23 @@ def sample_of(phase: PhaseBoard) -> TimelineSample:
     departments = phase.progress.departments
     causes = {wait.waiter: f"{wait.on}: {wait.why}" for wait in reversed(phase.waits)}
     return TimelineSample(
-        {one.department.value: _lane(one, causes) for one in departments},
-        sum(plan.is_done for one in departments for plan in one.plans),
-        sum(len(one.plans) for one in departments),
+        {status.department.value: _lane(status, causes) for status in departments},
+        sum(plan.is_done for status in departments for plan in status.plans),
+        sum(len(status.plans) for status in departments),
         phase.progress.percent,
         dict(_begun(departments)),
     )
 
 
 def _begun(departments: Iterable[DepartmentStatus]) -> Iterator[tuple[str, BegunPlan]]:
-    for one in departments:
-        for plan in one.plans:
+    for status in departments:
+        for plan in status.plans:
             if plan.standing is not PlanStanding.PENDING:
-                yield str(plan.id), BegunPlan(one.department.value, plan.wave, plan.is_done)
+                yield str(plan.id), BegunPlan(status.department.value, plan.wave, plan.is_done)
 
 
 def plan_bars_of(seen: Sequence[tuple[TimelineMoment, TimelineSample]]) -> Iterator[PlanBar]:
-    """Yield each plan that was begun, with the time in which it was worked on."""
+    """Yield each begun plan with the time span of the work on it."""
     begun: dict[str, tuple[int, BegunPlan]] = {}
     done: dict[str, int] = {}
     for moment, sample in seen:
@@ -285,14 +296,14 @@ def plan_bars_of(seen: Sequence[tuple[TimelineMoment, TimelineSample]]) -> Itera
         yield PlanBar(plan, state.department, state.wave, from_ms, to_ms, plan in done)
 
 
-def _lane(one: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
-    current = one.current
+def _lane(status: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
+    current = status.current
     if current is None:
         return LaneState("", "", TimeUse.WAITING)
     key, number = current.step.key, current.step.number
-    waits = one.department.value in causes and current.standing is not StepStanding.RUNNING
-    if one.next is None or waits:
-        cause = causes.get(one.department.value) or next(iter(current.missing), "")
+    waits = status.department.value in causes and current.standing is not StepStanding.RUNNING
+    if status.next is None or waits:
+        cause = causes.get(status.department.value) or next(iter(current.missing), "")
         return LaneState(key, number, TimeUse.WAITING, cause)
     return LaneState(key, number, TimeUse.REVIEW if key in REVIEWS else TimeUse.WORKING)
 
@@ -300,7 +311,7 @@ def _lane(one: DepartmentStatus, causes: Mapping[str, str]) -> LaneState:
 def bars_of(
     seen: Sequence[tuple[TimelineMoment, TimelineSample]], refusals: Sequence[tuple[str, int, int]]
 ) -> Iterator[LaneBar]:
-    """Yield the stretches of each department in order; what was refused is cut out of its work."""
+    """Yield the time bars of each department in order. Refusals are cut out of its work."""
     departments = dict.fromkeys(name for _, sample in seen for name in sample.lanes)
     for name in departments:
         states = [(moment.at_ms, sample.lanes.get(name)) for moment, sample in seen]
@@ -313,7 +324,7 @@ def bars_of(
 
 
 def _cut(bar: LaneBar, refused: Iterable[tuple[int, int]]) -> Iterator[LaneBar]:
-    """Yield a bar in pieces, those within a refusal marked as such."""
+    """Yield a bar in pieces. Those within a refusal are marked as such."""
     state = bar.state
     again = LaneState(state.step, state.number, TimeUse.REFUSED)
     at = bar.from_ms
@@ -329,12 +340,12 @@ def _cut(bar: LaneBar, refused: Iterable[tuple[int, int]]) -> Iterator[LaneBar]:
 
 
 def spent(bars: Iterable[LaneBar]) -> dict[str, dict[TimeUse, int]]:
-    """Return what the time of each step was used for, in milliseconds."""
-    found: dict[str, dict[TimeUse, int]] = {}
+    """Return step → use of time → milliseconds."""
+    times: dict[str, dict[TimeUse, int]] = {}
     for bar in bars:
-        uses = found.setdefault(bar.state.step, dict.fromkeys(TimeUse, 0))
+        uses = times.setdefault(bar.state.step, dict.fromkeys(TimeUse, 0))
         uses[bar.state.use] += bar.to_ms - bar.from_ms
-    return found
+    return times
 
 
 def _plans(
@@ -346,7 +357,7 @@ def _plans(
 
 
 def event_ms(event: Mapping[str, Any]) -> int:
-    """Return when an event was, in milliseconds since the epoch; 0 when it does not say."""
+    """Return the time of an event in milliseconds since the epoch; 0 when it has none."""
     try:
         return int(datetime.fromisoformat(str(event.get("time"))).timestamp() * 1_000)
     except ValueError:
@@ -356,7 +367,7 @@ def event_ms(event: Mapping[str, Any]) -> int:
 def marks_of(
     events: Iterable[Mapping[str, Any]], phase: str, moments: Sequence[TimelineMoment]
 ) -> Iterator[TimelineMark]:
-    """Yield the marks of a phase as the journal has them; the last shows what came after, too."""
+    """Yield the marks of a phase from the journal. The last moment also gets all later events."""
     if not moments:
         return
     for event in events:
@@ -371,11 +382,11 @@ def marks_of(
 
 
 _MARKS = {"artifact.rejected": "refused", "artifact.held": "held", "gate.opened": "gate"}
-"""Type of an event → the mark that it leaves."""
+"""Event type → mark."""
 
 
 def refusals_of(events: Iterable[Mapping[str, Any]], phase: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (department, from, to) of each stretch with an artifact refused, in milliseconds."""
+    """Yield (department, from, to) in milliseconds of each stretch with a rejected artifact."""
     since: dict[str, int] = {}
     for event in events:
         kind, path = str(event.get("type")).removeprefix(PREFIX), str(event.get("subject"))
@@ -388,7 +399,7 @@ def refusals_of(events: Iterable[Mapping[str, Any]], phase: str) -> Iterator[tup
 
 
 def latencies_of(events: Iterable[Mapping[str, Any]], phase: str) -> Iterator[tuple[int, int]]:
-    """Yield (moment, milliseconds from write to commit) of each commit whose event tells it."""
+    """Yield (moment, milliseconds from write to commit) of each commit whose event records it."""
     for event in events:
         took = (event.get("data") or {}).get("latency_ms")
         if isinstance(took, int) and _is_of(str(event.get("subject")), phase):

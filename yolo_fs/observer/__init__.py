@@ -1,3 +1,4 @@
-"""The process beside the daemon that answers questions: the text of a command, from the text of a
-request. See docs/dev/faults.md#f64.
+"""The observer, a process beside the daemon.
+
+It receives a command as text, runs it and returns its output. See docs/dev/faults.md#f64.
 """

@@ -1,6 +1,6 @@
 """The process that the daemon starts: `python -m yolo_fs.observer FOLDER ROOT LINE`.
 
-It follows the branch as long as the daemon holds the other end of the line, and answers questions
+It follows the branch while the daemon holds the other end of the line, and answers requests
 meanwhile.
 """
 
@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def observe(folder: str, root: str, line: int) -> int:
-    """Follow the branch of the work tree `root`, and answer questions below our `folder` there."""
+    """Follow the branch of the work tree `root`, and answer requests below our `folder` there."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if not IS_LINUX or any(map(os.environ.get, (COLD, FAILPOINTS))):
@@ -59,7 +59,7 @@ def observe(folder: str, root: str, line: int) -> int:
 
 @contextlib.contextmanager
 def _ended_with(child: int) -> Iterator[None]:
-    """End as soon as a child has: the daemon waits for this process, which is not listening yet."""
+    """Exit when the child does: the daemon waits for this process, which is not listening yet."""
 
     def end(*_: object) -> None:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
@@ -100,14 +100,14 @@ def _import_all() -> None:
 
 
 def _work(root: str, connection: socket.socket) -> NoReturn:
-    """Be a worker: answer what comes along the line until it ends."""
+    """Run as a worker: answer requests from the connection until it closes."""
     from yolo_fs.observer.answers import Answerer
     from yolo_fs.observer.switchboard import FOLLOW
 
     answerer = Answerer(root)
     while not answerer.is_used_up:
-        length = int.from_bytes(_exactly(connection, 4), "big")
-        question = _exactly(connection, length)
+        length = int.from_bytes(_read_exactly(connection, 4), "big")
+        question = _read_exactly(connection, length)
         answer = b""
         if question == FOLLOW:
             answerer.follow()
@@ -117,7 +117,7 @@ def _work(root: str, connection: socket.socket) -> NoReturn:
     os._exit(0)
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
+def _read_exactly(connection: socket.socket, count: int) -> bytes:
     parts = []
     while count:
         part = connection.recv(count)

@@ -1,7 +1,7 @@
-"""One command after the other, each from the text of a request to the text of an answer.
+"""Runs one command after another, each from the text of a request to the text of an answer.
 
-What a command knows of the branch stays for the next one. A command that is not answered here, or
-fails in a way of its own, is left to the process that asked.
+What a command reads of the branch is kept for the next one. A command that is not answered here, or
+fails in an unusual way, is left to the client process.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ ANSWERED = frozenset(
         "workflow routes", "workflow show",
     )
 )  # fmt: skip
-"""Verbs that only read: those that write run in the process of whoever typed them."""
+"""Read-only verbs. Those that write run in the caller's own process."""
 ANSWERS_MOST = 2_000
-"""After so many a worker ends, and another takes its place: what a command leaves behind is not
-gathered for ever."""
+"""Answers after which a worker is replaced, so that what commands leave behind does not accumulate.
+"""
 
 
 REFUSAL = frame("R", 0)
-"""Whoever asked has to run the command in a process of its own."""
+"""Answer that has the client run the command in its own process."""
 
 
 class NotHereError(Exception):
-    """Whoever asked has to run the command in a process of its own."""
+    """Answer that has the client run the command in its own process."""
 
 
 class InputWantedError(BaseException):
-    """A command reads an input that was not sent with it; passes by whoever catches errors."""
+    """A command reads input that was not sent with it. `except Exception` does not catch this."""
 
 
 class _Stream(NamedTuple):
@@ -87,7 +87,7 @@ class _Stream(NamedTuple):
 
 
 class _Printed(io.RawIOBase):
-    """Keeps what is written as parts of an answer, in order with what the other stream writes."""
+    """Collects output as parts of an answer, in order with the output of the other stream."""
 
     def __init__(self, letter: str, printed: list[bytes], *, isatty: bool):
         self._letter = letter
@@ -108,7 +108,7 @@ class _Printed(io.RawIOBase):
 
 
 class _Given(io.RawIOBase):
-    """The input of a command; without one, whoever reads it ends the command."""
+    """The input of a command. Reading input that was not sent ends the command."""
 
     def __init__(self, given: bytes | None, *, isatty: bool):
         self._given = None if given is None else io.BytesIO(given)
@@ -130,7 +130,7 @@ class _Given(io.RawIOBase):
 
 
 class CommandRequest(NamedTuple):
-    """One command, and what it reads of the process that asks."""
+    """One command, and what it needs of the client process."""
 
     package: str
     folder: bytes
@@ -145,7 +145,7 @@ class CommandRequest(NamedTuple):
 
     @classmethod
     def parse(cls, text: bytes) -> CommandRequest:
-        """Return what a client sent.
+        """Parse what a client sent.
 
         Raises:
             ValueError: it is not what `ask` sends.
@@ -170,13 +170,13 @@ class CommandRequest(NamedTuple):
 
     @property
     def verb(self) -> str:
-        """The name of the verb in `ANSWERED`; empty where it is none of them."""
+        """Name of the verb in `ANSWERED`; empty for any other."""
         names = (" ".join(self.arguments[:count]) for count in (1, 2))
         return next((name for name in names if name in ANSWERED), "")
 
 
 class Answerer:
-    """Runs commands for others, and remembers what they read of the branch."""
+    """Runs commands for clients, and caches what they read of the branch."""
 
     def __init__(self, root: str):
         self._root = root
@@ -187,15 +187,14 @@ class Answerer:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether another process should go on: this one has run many commands, or one of them has
-        left a thread behind.
+        """Whether this process should be replaced.
+
+        It has run many commands, or one of them has left a thread behind.
         """
         return self._answered >= ANSWERS_MOST or threading.active_count() > 1
 
     def follow(self) -> None:
-        """Read and fold what the branch has by now, for the commands to come; whatever is wrong,
-        they will say.
-        """
+        """Read and fold the branch's new commits for later commands, which report any error."""
         with contextlib.suppress(Exception), Repository(self._root) as repository:
             head = repository.head()
             if head == self._head:
@@ -205,18 +204,20 @@ class Answerer:
                 surveyor.hold()
             report(repository, settings)
             team = Team(repository, settings)
-            found = board(repository, settings, head.tip, team)
-            for phase in found.phases:
+            team_board = board(repository, settings, head.tip, team)
+            for phase in team_board.phases:
                 phase.work_out()
             AgentsObserver(repository, settings, team).look({}, head.tip)
-            asides(repository.root, settings, found, team)
+            asides(repository.root, settings, team_board, team)
             team.hold()
             gc.collect()
             gc.freeze()
             self._head = head
 
     def answer(self, text: bytes) -> bytes:
-        """Return the parts of an answer; that the client runs the command, where it is odd."""
+        """Return the parts of an answer; `REFUSAL` when the client has to run the command
+        itself.
+        """
         self._answered += 1
         try:
             request = CommandRequest.parse(text)
@@ -239,7 +240,7 @@ class Answerer:
             sys.stdin = request.streams[0].reading(request.given)
             sys.stdout = request.streams[1].writing("O", printed)
             sys.stderr = request.streams[2].writing("E", printed)
-            os.get_terminal_size = _terminal_of(request.size)
+            os.get_terminal_size = _fake_terminal_size(request.size)
             sys.argv = ["yolo-fs", *request.arguments]
             try:
                 code = run_here(request.arguments) & 0xFF
@@ -252,7 +253,7 @@ class Answerer:
         return b"".join((*printed, frame("C", code)))
 
     def _put_on(self, environment: dict[bytes, bytes]) -> None:
-        """Take over the environment of a client, whose git has to be ours."""
+        """Adopt the environment of a client, whose git has to be the same as ours."""
         zone = os.environ.get("TZ")
         os.environ.clear()
         os.environb.update(environment)
@@ -263,8 +264,8 @@ class Answerer:
             raise NotHereError
 
 
-def _terminal_of(size: tuple[int, int]) -> Any:
-    """Return what stands in for `os.get_terminal_size`: here there is no terminal to be asked."""
+def _fake_terminal_size(size: tuple[int, int]) -> Any:
+    """Return a substitute for `os.get_terminal_size`: this process has no terminal."""
 
     def get_terminal_size(_descriptor: int = 1) -> os.terminal_size:
         if not size[0]:

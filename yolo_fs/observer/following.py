@@ -1,4 +1,4 @@
-"""The part of the observer that keeps true what follows from the branch."""
+"""The part of the observer that keeps derived data up to date with the branch."""
 
 from __future__ import annotations
 

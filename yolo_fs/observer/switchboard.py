@@ -1,5 +1,7 @@
-"""Takes questions from clients to workers, and answers back. It never works by itself, so that it
-always answers: a worker that hangs or ends is replaced, and whoever waits for it is sent away.
+"""Passes requests from clients to workers, and answers back.
+
+It does no work itself, so that it always responds. A worker that hangs or ends is replaced, and the
+client that waits for it is sent away.
 """
 
 from __future__ import annotations
@@ -23,37 +25,37 @@ from yolo_fs.system.system import end_with_parent, is_stopped, package_stamp
 from yolo_fs.system.warm_path import is_private
 
 WORKERS = 2
-"""So that a slow question does not hold up a quick one."""
+"""Two, so that a slow request does not hold up a quick one."""
 BACKLOG = 128
 LIMIT_S = 10.0
-"""How long a worker may work at one question."""
+"""Most time of a worker for one request."""
 PATIENCE_S = 0.25
-"""How long a question waits until a worker is free."""
+"""How long a request waits for a free worker."""
 REQUEST_S = 2.0
-"""How long a client may take to say what it wants, and to take the answer."""
+"""Time for a client to send its request, and to take the answer."""
 TICK_S = 0.1
-"""Between two looks at who waits for whom, while anybody does."""
+"""Polling interval while a client or a worker is busy."""
 LOOK_EVERY_S = 0.5
-"""Between two looks for processes of ours that are stopped."""
+"""Interval of checks for processes of ours that were stopped."""
 WAIT_ON_S = 0.5
-"""Between two words to a client whose question is being answered."""
+"""Interval of keep-alive messages to a client whose request is in progress."""
 QUIET_S = 1.0
-"""How long nobody has asked for anything when the branch is read on: who asks meanwhile would find
-a worker busy."""
+"""Idle time before workers read new commits: a request meanwhile would find a worker busy."""
 READ_ON_S = 300.0
-"""The same where nobody has asked for long: who asks after a busy hour would wait for all of it."""
+"""Idle time after which workers read new commits again, so that a request after a busy hour does
+not wait for all of them."""
 STAMP_EVERY_S = 1.0
-"""Between two looks at the whole installed package; at its folder itself each question looks."""
+"""Interval of checks of the whole installed package. Its folder is checked at each request."""
 RECEIVED = 1 << 18
 FOLLOW = b""
-"""What a worker is asked for to read the branch on."""
+"""Request that has a worker read new commits."""
 
 Serve = Callable[[socket.socket], NoReturn]
-"""What a worker does with its end of the line."""
+"""Main function of a worker; it gets its end of the socket."""
 
 
 class Connection:
-    """One end of a connection: what is still to be sent, and what has come."""
+    """One end of a connection, with its unsent and its received data."""
 
     def __init__(self, connection: socket.socket):
         self.connection = connection
@@ -73,7 +75,7 @@ class Connection:
         self.heard += part
 
     def send(self, data: bytes = b"") -> None:
-        """Send more, or what is still unsent; what has no room is sent later."""
+        """Send more, or what is still unsent. What does not fit is sent later."""
         self.unsent += data
         try:
             while self.unsent:
@@ -86,17 +88,17 @@ class Connection:
 
 
 class Client(Connection):
-    """Somebody with one question."""
+    """A client with one request."""
 
     def __init__(self, connection: socket.socket):
         super().__init__(connection)
         self.since_s = time.monotonic()
-        """When it came, when it had asked, or when it was told something last."""
+        """When it connected, completed its request, or last received something."""
         self.question: bytes | None = None
         self.is_answered = False
 
     def read(self) -> bool:
-        """Return whether the question has come whole by now.
+        """Return whether the whole request has arrived.
 
         Raises:
             ValueError: it is longer than any.
@@ -113,21 +115,21 @@ class Client(Connection):
 
 
 class Worker(Connection):
-    """A process that answers one question after the other."""
+    """A process that answers one request after another."""
 
     def __init__(self, pid: int, connection: socket.socket):
         super().__init__(connection)
         self.pid = pid
         self.client: Client | None = None
         self.began_s: float | None = None
-        """When it was given what it works at; None while it is free."""
+        """When its current request began; None while it is free."""
 
     def give(self, question: bytes, client: Client | None) -> None:
         self.client, self.began_s = client, time.monotonic()
         self.send(len(question).to_bytes(4, "big") + question)
 
     def taken(self) -> bytes | None:
-        """Return the answer when it has come whole, and be free then."""
+        """Return the complete answer and become free; None while it is incomplete."""
         length = 4 + int.from_bytes(self.heard[:4], "big")
         if len(self.heard) < max(4, length):
             return None
@@ -146,7 +148,7 @@ class Switchboard:
         self._follower = follower
         self._lifeline = os.pidfd_open(follower)
         self._serve = serve
-        self._stamp, self._seen = _stamp(), _quick_stamp()
+        self._stamp, self._seen = _stamp(), _read_quick_stamp()
         self._stamped_s = time.monotonic()
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._selector = selectors.DefaultSelector()
@@ -158,23 +160,23 @@ class Switchboard:
         self._is_listening = False
         self._asked_s = time.monotonic()
         self._follows: list[Worker] = []
-        """Workers that have still to read the branch on."""
+        """Workers that still have to read new commits."""
 
     def run(self) -> None:
         """Serve until there is nobody left to serve for."""
         for _ in range(WORKERS):
-            self._hire()
+            self._start_worker()
         self._selector.register(self._lifeline, selectors.EVENT_READ)
         while self._turn():
             continue
 
     def _turn(self) -> bool:
-        """Do what there is to do, and return whether to go on."""
+        """Do one iteration, and return whether to go on."""
         for key, _ in self._selector.select(self._sleep_s()):
             if key.fileobj == self._lifeline:
                 return False
             if key.fileobj is self._listener:
-                self._accept()
+                self._accept_client()
             elif isinstance(key.data, Worker):
                 self._hear_worker(key.data)
             else:
@@ -188,13 +190,13 @@ class Switchboard:
         return self._is_current()
 
     def _sleep_s(self) -> float:
-        is_busy = self._clients or any(one.began_s is not None for one in self._workers)
+        is_busy = self._clients or any(worker.began_s is not None for worker in self._workers)
         return TICK_S if is_busy else LOOK_EVERY_S
 
     def _free(self) -> Worker | None:
-        return next((one for one in self._workers if one.began_s is None), None)
+        return next((worker for worker in self._workers if worker.began_s is None), None)
 
-    def _accept(self) -> None:
+    def _accept_client(self) -> None:
         with contextlib.suppress(OSError):
             connection, _ = self._listener.accept()
             if not _may_ask(connection):
@@ -224,7 +226,7 @@ class Switchboard:
             self._part(client)
 
     def _part(self, client: Client) -> None:
-        """Forget a client; a worker that works for it finishes first."""
+        """Forget a client. A worker that is busy with it finishes first."""
         if self._clients.pop(client.connection.fileno(), None) is None:
             return
         self._selector.unregister(client.connection)
@@ -250,13 +252,13 @@ class Switchboard:
             self._replace(worker)
 
     def _replace(self, worker: Worker) -> None:
-        """Let another process take the place of one that has ended, or hangs."""
-        self._dismiss(worker)
+        """Replace a worker that has ended or hangs."""
+        self._stop_worker(worker)
         if worker.client is not None:
             self._answer(worker.client, REFUSAL)
-        self._hire()
+        self._start_worker()
 
-    def _dismiss(self, worker: Worker) -> None:
+    def _stop_worker(self, worker: Worker) -> None:
         self._workers.remove(worker)
         self._selector.unregister(worker.connection)
         worker.connection.close()
@@ -264,7 +266,7 @@ class Switchboard:
             os.kill(worker.pid, signal.SIGKILL)
         os.waitpid(worker.pid, 0)
 
-    def _hire(self) -> None:
+    def _start_worker(self) -> None:
         ours, theirs = socket.socketpair()
         pid = os.fork()
         if pid == 0:
@@ -295,7 +297,7 @@ class Switchboard:
         for client in list(self._waiting):
             if now - client.since_s > PATIENCE_S:
                 self._answer(client, REFUSAL)
-        working = [one.client for one in self._workers]
+        working = [any_worker.client for any_worker in self._workers]
         for client in list(self._clients.values()):
             silent_s = now - client.since_s
             if client in working:
@@ -307,7 +309,7 @@ class Switchboard:
         self._read_on(now)
 
     def _look_for_stopped(self, now: float) -> None:
-        """End processes of ours that somebody has stopped, at the second look."""
+        """End processes of ours that somebody has stopped, once a second check confirms it."""
         if now - self._looked_s < LOOK_EVERY_S:
             return
         self._looked_s = now
@@ -318,29 +320,30 @@ class Switchboard:
         self._stopped = stopped
 
     def _read_on(self, now: float) -> None:
-        """Let one worker after the other read what the branch has by now, while nobody asks."""
+        """Let one worker after another read new commits while there are no requests."""
         quiet_s = now - self._asked_s
         if quiet_s > READ_ON_S:
             self._asked_s, self._follows = now - QUIET_S, list(self._workers)
-        is_idle = all(one.began_s is None for one in self._workers)
+        is_idle = all(any_worker.began_s is None for any_worker in self._workers)
         if self._follows and is_idle and quiet_s > QUIET_S:
             worker = self._follows.pop()
             if worker in self._workers:
                 worker.give(FOLLOW, None)
 
     def _watch_for_room(self) -> None:
-        """Be woken where something unsent has room by now."""
+        """Wake up when a connection with unsent data becomes writable."""
         for line in (*self._clients.values(), *self._workers):
             wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if line.unsent else 0)
             if self._selector.get_key(line.connection).events != wanted:
                 self._selector.modify(line.connection, wanted, line)
 
     def _is_current(self) -> bool:
-        """Return whether the installed code is still what runs here; whoever asks is sent away if
-        not, and another process takes this one's place.
+        """Return whether the installed code is still the code that runs here.
+
+        If not, clients are sent away, and another process takes over.
         """
         now = time.monotonic()
-        is_current = _quick_stamp() == self._seen
+        is_current = _read_quick_stamp() == self._seen
         if is_current and now - self._stamped_s > STAMP_EVERY_S and self._clients:
             self._stamped_s, is_current = now, _stamp() == self._stamp
         if not is_current:
@@ -351,7 +354,7 @@ class Switchboard:
     def close(self) -> None:
         """End the workers and the follower."""
         for worker in list(self._workers):
-            self._dismiss(worker)
+            self._stop_worker(worker)
         self._listener.close()
         self._selector.close()
         with contextlib.suppress(ProcessLookupError):
@@ -359,7 +362,7 @@ class Switchboard:
         os.waitpid(self._follower, 0)
 
     def _listen(self) -> None:
-        """Appear under the name that clients know, in one step, in place of a killed one."""
+        """Create the socket under its known name atomically, replacing that of a killed process."""
         place = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         if not is_private(os.fstat(place)):
             raise SystemExit(f"{self._folder} is open to others")
@@ -378,28 +381,28 @@ class Switchboard:
 
 
 def _may_ask(connection: socket.socket) -> bool:
-    """Return whether a client is the same user, and sees the same files under their names."""
+    """Return whether a client is the same user and sees the same file system."""
     pid, user = ask.peer_of(connection)
     if user != os.geteuid():
         return False
     try:
-        return _sees(str(pid)) == _sees("self")
+        return _file_view_of(str(pid)) == _file_view_of("self")
     except OSError:
         return False
 
 
-def _sees(process: str) -> tuple[str, str]:
+def _file_view_of(process: str) -> tuple[str, str]:
     return os.readlink(f"/proc/{process}/ns/mnt"), os.readlink(f"/proc/{process}/root")
 
 
 _stamp = partial(package_stamp, sys.path)
 
 
-def _quick_stamp() -> tuple[int, ...]:
-    """Return what changes when the package is installed anew."""
-    said: tuple[int, ...] = ()
+def _read_quick_stamp() -> tuple[int, ...]:
+    """Return a stamp that changes when the package is reinstalled."""
+    stamp: tuple[int, ...] = ()
     with contextlib.suppress(OSError):
         for path in (package_folder(), f"{package_folder()}/__init__.py"):
             status = os.stat(path)
-            said += (status.st_mtime_ns, status.st_ino)
-    return said
+            stamp += (status.st_mtime_ns, status.st_ino)
+    return stamp

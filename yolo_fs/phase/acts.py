@@ -1,7 +1,7 @@
-"""The acts that a phase waits for now: who is to do what, and which files that leaves. Pure.
+"""The acts that a phase is ready for: who does what, and which files that writes. Pure.
 
-`workflow next` names one turn for the phase and one for each department. Whoever starts agents
-needs the same as a list of what may be done at once, with the paths that each act writes.
+`workflow next` names one turn for the phase and one for each department. The runner of agents needs
+the same as a list of acts that can be done in parallel, with the paths that each one writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.protocol.workflow import STEP_BY_KEY
 
 _PERSONS = frozenset({Role.USER.value, Role.GO.value})
-"""Whom no process plays: the user, and who speaks to the user."""
+"""Roles that no process plays: the user, and the agent that speaks to the user."""
 
 
 class Act(NamedTuple):
@@ -35,9 +35,9 @@ class Act(NamedTuple):
     plan: str = ""
     """`NN-MM`; empty where the act is about no plan."""
     writes: tuple[str, ...] = ()
-    """Paths that it leaves, relative to the repository; none where a command does it."""
+    """Paths that it writes, relative to the repository; empty where a command does it."""
     lacks: tuple[str, ...] = ()
-    """What keeps its step open, sentence by sentence."""
+    """What keeps its step open, one sentence each."""
 
     @property
     def agent(self) -> str:
@@ -56,12 +56,12 @@ class Act(NamedTuple):
 
     @property
     def example(self) -> str:
-        """The command that prints a valid artifact of the kind that it leaves; empty for none."""
+        """Command that prints a valid artifact of the kind that it writes; empty for none."""
         kinds = (place.artifact.kind for path in self.writes if (place := classify(path)))
         return next((f"yolo-fs schema example {kind}" for kind in kinds), "")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the act as every door shows it: who does what, why, and what it leaves."""
+        """Return the act as every interface shows it: who does what, why, and what it writes."""
         turn = self.turn
         return {
             "agent": turn.agent,
@@ -83,26 +83,26 @@ class Act(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What names the act, whatever else of the phase changes."""
+        """Identity of the act, whatever else changes in the phase."""
         turn = self.turn
         return (self.agent, self.department or "", turn.step, turn.task, turn.act)
 
     @property
     def basis(self) -> tuple[object, ...]:
-        """What differs once something of it was done."""
+        """State that changes once any part of the act is done."""
         return (*self.key, self.turn.why, self.lacks, self.writes)
 
 
 def acts_of(phase: Phase) -> tuple[Act, ...]:
-    """Return what may be done now, at once; the phase's own turn comes first."""
+    """Return the acts that can be done now, in parallel. The phase's own turn comes first."""
     progress = phase.progress
     if progress.next is None:
         return ()
     free = phase.free_departments
     turns: list[tuple[Next, Dept | None]] = [
-        (one.next, one.department)
-        for one in progress.departments
-        if one.next and one.department in free
+        (status.next, status.department)
+        for status in progress.departments
+        if status.next and status.department in free
     ]
     if not any(turn == progress.next for turn, _ in turns):
         turns = [(progress.next, _department_of(progress.next))]
@@ -122,15 +122,15 @@ def act_of_stage(phase: Phase, role: Role, kind: str, step: str, does: str) -> A
     row = AGENT_BY_NAME[agent]
     artifact = by_kind(kind)
     assert artifact is not None
-    number = _next_plan(phase) if kind == "plan" else ""
+    number = _find_free_plan_number(phase) if kind == "plan" else ""
     own = None if row.department in SHARED_NAMES else department
     path = f"{phase.facts.folder}/{_file(artifact, own, number)}"
     return Act(Next(step, agent, STEP_BY_KEY[step].inputs, act=does), own, number, (path,))
 
 
-def _next_plan(phase: Phase) -> str:
-    """Return the first number that no plan of the phase has."""
-    known = {str(plan.id) for one in phase.progress.departments for plan in one.plans}
+def _find_free_plan_number(phase: Phase) -> str:
+    """Return the first plan number that is unused in the phase."""
+    known = {str(plan.id) for status in phase.progress.departments for plan in status.plans}
     number = 1
     while f"{phase.id.number}-{number:02}" in known:
         number += 1
@@ -144,7 +144,7 @@ def _department_of(turn: Next) -> Dept | None:
 
 
 def act_for(phase: Phase, turn: Next, department: Dept | None = None) -> Act:
-    """Return a turn as the act that it is; `department`: whose it is, by itself its agent's."""
+    """Return a turn as an act. `department`: whose it is; its agent's by default."""
     department = department or _department_of(turn)
     row = AGENT_BY_NAME.get(turn.agent)
     is_shared = row is not None and row.department in SHARED_NAMES
@@ -160,9 +160,14 @@ def _lacks(phase: Phase, turn: Next, department: Dept | None) -> Iterator[str]:
     steps = phase.progress.steps
     if turn.step not in PHASE_STEPS:
         steps = next(
-            (one.steps for one in phase.progress.departments if one.department == department), ()
+            (
+                status.steps
+                for status in phase.progress.departments
+                if status.department == department
+            ),
+            (),
         )
-    yield from (lack for one in steps if one.step.key == turn.step for lack in one.missing)
+    yield from (lack for step in steps if step.step.key == turn.step for lack in step.missing)
 
 
 def _plan_of(phase: Phase, turn: Next, department: Dept | None) -> str:
@@ -182,7 +187,7 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
     folder, view = phase.facts.folder, View(phase.facts, department)
     row = AGENT_BY_NAME.get(turn.agent)
     role = row.role if row else None
-    if names := tuple(_named_by_gate(phase, turn)):
+    if names := tuple(_find_gate_files(phase, turn)):
         yield from (f"{folder}/{name}" for name in names)
     elif role in _LEAVES:
         yield f"{folder}/{_LEAVES[role]}"
@@ -190,9 +195,11 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
         yield f"{folder}/{_prefix(department)}{_plan_number(phase, department)}.plan.jsonl"
         yield from (f"{folder}/{name}" for name in _contract(phase, department))
     elif role is Role.DEV:
-        yield from _of_dev(view, turn, plan, folder)
+        yield from _files_of_dev(view, turn, plan, folder)
     elif role is Role.SENIOR and turn.step != "code_review":
-        yield from (one.place.path for one in view.of("plan") if plan in ("", str(one.place.plan)))
+        yield from (
+            filed.place.path for filed in view.of("plan") if plan in ("", str(filed.place.plan))
+        )
     elif role is not None:
         kinds = tuple(_kinds(turn.step, role))
         yield from (f"{folder}/{_file(kind, department)}" for kind in kinds)
@@ -204,19 +211,24 @@ def _writes(phase: Phase, turn: Next, department: Dept | None, plan: str) -> Ite
 
 _SIGN_OFF = "owner-signoff.jsonl"
 _LEAVES = {Role.ANALYZE: "analysis.json", Role.QUESTIONARY: "discovery.json"}
-"""What roles leave whose product no step names."""
+"""Artifacts of roles whose product no step names."""
 
 
-def _named_by_gate(phase: Phase, turn: Next) -> Iterator[str]:
-    """Yield the files that a closed gate lacks, where these alone make it somebody's turn.
+def _find_gate_files(phase: Phase, turn: Next) -> Iterator[str]:
+    """Yield the files that a closed gate lacks, where they alone make it somebody's turn.
 
-    Who makes a file for another department makes whatever else only that one makes.
+    An agent that writes one file for another department also writes the others that only it writes.
     """
-    gate = next((one for one in phase.gates if f"gate {one.name} is closed" in turn.why), None)
+    gate = next(
+        (candidate for candidate in phase.gates if f"gate {candidate.name} is closed" in turn.why),
+        None,
+    )
     if gate is None:
         return
     owed = [asked_by_gate(gate, at) for at in range(len(gate.missing))]
-    names = [name for one in owed if one.agent == turn.agent for name in one.inputs]
+    names = [
+        name for owed_turn in owed if owed_turn.agent == turn.agent for name in owed_turn.inputs
+    ]
     places = {name: place for name in dict.fromkeys(names) if (place := place_of_name(name))}
     makers = {place.artifact.made_by for place in places.values()} - {None}
     made = [row for row in ARTIFACTS if row.made_by in makers]
@@ -225,20 +237,20 @@ def _named_by_gate(phase: Phase, turn: Next) -> Iterator[str]:
 
 
 def _contract(phase: Phase, department: Dept | None) -> Iterator[str]:
-    """Yield the file in which departments agree on what lies between them, until they have."""
+    """Yield the file with the contract between departments, until they have agreed on it."""
     for gate in phase.gates:
         row = GATE_BY_NAME.get(gate.name)
         if row and row.owed_by is Owed.UNANSWERED and department in row.requires and gate.missing:
             yield gate.missing[0].file
 
 
-def _of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
+def _files_of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
     """Yield the task's files; those of the plan where a review or a check sends it back."""
     if turn.step == "implementation" and turn.task and not TaskRef.parse(turn.task):
         kinds = [row for row in _kinds(turn.step, Role.DEV) if row.kind != "test-results"]
         if view.of("test-plan"):
             kinds = [row for row in ARTIFACTS if row.step == turn.step]
-        yield from _undone(view, plan)
+        yield from _find_undone_files(view, plan)
         yield from (f"{folder}/{_file(row, view.department, plan)}" for row in kinds)
         return
     for each in view.plan_files:
@@ -249,9 +261,9 @@ def _of_dev(view: View, turn: Next, plan: str, folder: str) -> Iterator[str]:
                 yield from filter(stays_inside, texts(task.get("f")))
 
 
-def _undone(view: View, plan: str) -> Iterator[str]:
-    """Yield the files of a plan whose summary names commits of other work alone."""
-    lines = {str(one.place.plan): one.lines[0] for one in view.of("summary") if one.lines}
+def _find_undone_files(view: View, plan: str) -> Iterator[str]:
+    """Yield the files of a plan whose summary names only commits of other work."""
+    lines = {str(filed.place.plan): filed.lines[0] for filed in view.of("summary") if filed.lines}
     for each in view.plan_files:
         summary = lines.get(str(each.id))
         if str(each.id) == plan and summary and touches_nothing(view.facts, each, summary):
@@ -277,8 +289,9 @@ def _prefix(department: Dept | None) -> str:
 
 
 def _plan_number(phase: Phase, department: Dept | None) -> str:
-    """Return the number of a department's first plan that no other department gets: commits name
-    their plan, and not its department.
+    """Return the number of a department's first plan, which no other department gets.
+
+    Commits name their plan, but not its department.
     """
     order = phase.facts.switches.departments
     place = order.index(department) if department in order else 0

@@ -1,5 +1,7 @@
-"""What a gate needs, and what the integration gate checks: each has its one predicate, which looks
-at the committed evidence of a phase. No file of the work tree opens a gate. Pure.
+"""What a gate needs, and what the integration gate checks.
+
+Each has one predicate over the committed evidence of a phase. No file of the work tree opens a
+gate. Pure.
 
 See docs/dev/sources.md#document-002.
 """
@@ -19,7 +21,7 @@ from yolo_fs.protocol.gates import Need
 SHOW = "yolo-fs status"
 VALIDATE = "yolo-fs validate {}"
 READY = frozenset({"complete", "ready", "delivered", "deferred"})
-"""What a design handoff, or one of its components, says when nobody has to wait for it."""
+"""Statuses of a design handoff, or of a component in it, that block nobody."""
 AGREED = frozenset({"agreed", "implemented"})
 
 
@@ -37,8 +39,8 @@ def _committed(kind: str) -> Predicate:
     return lacks
 
 
-def _design_handover(phase: GateSource) -> Iterator[MissingEvidence]:
-    """Every handed-over component is ready, and the handoff says so."""
+def _check_design_handoff(phase: GateSource) -> Iterator[MissingEvidence]:
+    """Yield handed-over components that are not ready, and a handoff that does not say ready."""
     for number, line in enumerate(phase.facts.lines_of("design-handoff"), 1):
         if line.get("status") not in READY:
             name = line.get("component", "the design handoff")
@@ -46,7 +48,7 @@ def _design_handover(phase: GateSource) -> Iterator[MissingEvidence]:
             yield MissingEvidence(what, "design-handoff.jsonl", number, SHOW)
 
 
-def _component_specs(phase: GateSource) -> Iterator[MissingEvidence]:
+def _check_component_specs(phase: GateSource) -> Iterator[MissingEvidence]:
     yield from _committed("component-specs")(phase)
     for number, line in enumerate(phase.facts.lines_of("component-specs"), 1):
         if line.get("status") not in READY:
@@ -54,7 +56,7 @@ def _component_specs(phase: GateSource) -> Iterator[MissingEvidence]:
             yield MissingEvidence(what, "component-specs.jsonl", number, SHOW)
 
 
-def _contract_agreed(phase: GateSource) -> Iterator[MissingEvidence]:
+def _check_contracts(phase: GateSource) -> Iterator[MissingEvidence]:
     file = "api-contracts.jsonl"
     lines = phase.facts.lines_of("api-contracts")
     if not any(line.get("status") in AGREED for line in lines):
@@ -66,7 +68,7 @@ def _contract_agreed(phase: GateSource) -> Iterator[MissingEvidence]:
 
 
 def _contract(line: Mapping[str, Any]) -> str:
-    """Return what a contract line is about, so that a later line about the same replaces it."""
+    """Return what a contract line is about. A later line about the same replaces it."""
     if endpoint := line.get("endpoint"):
         return str(endpoint)
     endpoints = [
@@ -78,7 +80,7 @@ def _contract(line: Mapping[str, Any]) -> str:
 
 
 def _status(_: GateSource) -> Iterator[MissingEvidence]:
-    """Status files are projections of what `lacks_completion` looks at directly."""
+    """Yield nothing: status files only project what `lacks_completion` checks directly."""
     yield from ()
 
 
@@ -102,11 +104,11 @@ def _summary(phase: GateSource) -> Iterator[MissingEvidence]:
 
 
 NEEDS: Mapping[Need, Predicate] = {
-    Need.UX_SENTINEL: _design_handover,
+    Need.UX_SENTINEL: _check_design_handoff,
     Need.DESIGN_HANDOFF: _committed("design-handoff"),
     Need.DESIGN_TOKENS: _committed("design-tokens"),
-    Need.COMPONENT_SPECS: _component_specs,
-    Need.CONTRACT_AGREED: _contract_agreed,
+    Need.COMPONENT_SPECS: _check_component_specs,
+    Need.CONTRACT_AGREED: _check_contracts,
     Need.SOME_STATUS: _status,
     Need.ALL_COMPLETE: lacks_completion,
     Need.SOME_SUMMARY: _summary,
@@ -122,25 +124,27 @@ KINDS: Mapping[Need, tuple[str, ...]] = {
     Need.ALL_COMPLETE: ("code-review", "security-audit", "verification"),
     Need.SOME_SUMMARY: ("summary",),
 }
-"""Kinds of artifacts that an open gate rests on: they date it and name its evidence."""
+"""Need → artifact kinds that an open gate rests on. They date it and are named as its evidence."""
 
 
-def _api(phase: GateSource) -> Iterator[MissingEvidence] | None:
+def _check_api(phase: GateSource) -> Iterator[MissingEvidence] | None:
     if not phase.facts.of_kind("api-contracts"):
         return None
-    return _all(phase, _contract_agreed, _false_claims("api-contracts"))
+    return _all(phase, _check_contracts, _build_claims_check("api-contracts"))
 
 
 def _design(phase: GateSource) -> Iterator[MissingEvidence] | None:
     if not phase.facts.of_kind("design-handoff"):
         return None
-    return _all(phase, _design_handover, _component_specs, _false_claims("design-handoff"))
+    return _all(
+        phase, _check_design_handoff, _check_component_specs, _build_claims_check("design-handoff")
+    )
 
 
 def _handoffs(phase: GateSource) -> Iterator[MissingEvidence] | None:
     if not phase.facts.lines_of("dept-handoff"):
         return None
-    return _all(phase, _blocked_handoffs, _false_claims("dept-handoff"))
+    return _all(phase, _check_blockers, _build_claims_check("dept-handoff"))
 
 
 def _all(phase: GateSource, *predicates: Predicate) -> Iterator[MissingEvidence]:
@@ -148,8 +152,8 @@ def _all(phase: GateSource, *predicates: Predicate) -> Iterator[MissingEvidence]
         yield from lacks(phase)
 
 
-def _false_claims(kind: str) -> Predicate:
-    """What a handoff of this kind claims and history does not have."""
+def _build_claims_check(kind: str) -> Predicate:
+    """Return the predicate for what a handoff of this kind claims and history lacks."""
 
     def lacks(phase: GateSource) -> Iterator[MissingEvidence]:
         for finding in errors(phase.false_claims):
@@ -161,7 +165,7 @@ def _false_claims(kind: str) -> Predicate:
     return lacks
 
 
-def _blocked_handoffs(phase: GateSource) -> Iterator[MissingEvidence]:
+def _check_blockers(phase: GateSource) -> Iterator[MissingEvidence]:
     in_force = {
         (line.get("from_dept"), line.get("to_dept")): (number, line)
         for number, line in enumerate(phase.facts.lines_of("dept-handoff"), 1)
@@ -173,34 +177,34 @@ def _blocked_handoffs(phase: GateSource) -> Iterator[MissingEvidence]:
 
 
 def _tests(phase: GateSource) -> Iterator[MissingEvidence] | None:
-    missing = tuple(_lacks_tests(phase))
+    missing = tuple(_find_missing_tests(phase))
     return iter(missing) if missing or phase.facts.of_kind("test-results") else None
 
 
-def _lacks_tests(phase: GateSource) -> Iterator[MissingEvidence]:
-    for one in failing_tests(phase.facts):
-        yield MissingEvidence(one.what, one.file, one.line, SHOW)
+def _find_missing_tests(phase: GateSource) -> Iterator[MissingEvidence]:
+    for failure in failing_tests(phase.facts):
+        yield MissingEvidence(failure.what, failure.file, failure.line, SHOW)
     if phase.facts.switches.several_departments:
-        yield from _lacks_results(phase)
+        yield from _find_missing_results(phase)
 
 
-def _lacks_results(phase: GateSource) -> Iterator[MissingEvidence]:
-    """Where several departments work, each that wrote tests says how they ended."""
-    for one in phase.folded.departments:
+def _find_missing_results(phase: GateSource) -> Iterator[MissingEvidence]:
+    """Yield departments that wrote tests but no results, where several departments work."""
+    for status in phase.folded.departments:
         wrote_tests = any(
             step.step.key == "test_authoring" and step.standing is StepStanding.COMPLETE
-            for step in one.steps
+            for step in status.steps
         )
-        if wrote_tests and not phase.facts.of_kind("test-results", one.department):
-            name = f"{DEPARTMENT_BY_NAME[one.department].prefix}test-results.jsonl"
-            what = f"{one.department} has no test results"
+        if wrote_tests and not phase.facts.of_kind("test-results", status.department):
+            name = f"{DEPARTMENT_BY_NAME[status.department].prefix}test-results.jsonl"
+            what = f"{status.department} has no test results"
             yield MissingEvidence(what, name, 0, VALIDATE.format(name))
 
 
 CHECKS: Mapping[str, Callable[[GateSource], Iterator[MissingEvidence] | None]] = {
-    "api": _api,
+    "api": _check_api,
     "design": _design,
     "handoffs": _handoffs,
     "tests": _tests,
 }
-"""Key of a check → what fails it; None where it does not apply."""
+"""Check → predicate that yields what fails it, or returns None where it does not apply."""

@@ -1,4 +1,4 @@
-"""Whether a gate is open, as a value, and what gates and waits look at of a phase. Pure."""
+"""The status of a gate as a value, and the view of a phase that gates and waits use. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MissingEvidence:
     file: str
     """File that would carry it, in the phase directory."""
     line: int = 0
-    """Line that says otherwise; 0 when there is none yet."""
+    """Line that contradicts it; 0 when there is none yet."""
     command: str = ""
     """What to type to see or to supply it."""
 
@@ -64,7 +64,10 @@ CheckResult = tuple[str, tuple[MissingEvidence, ...]]
 
 
 class GateSource(Protocol):
-    """What gates and waits look at of a phase: `Phase` is one, and stands above them."""
+    """The view of a phase that gates and waits use.
+
+    `Phase` implements it, in a layer above them.
+    """
 
     @property
     def id(self) -> PhaseId: ...

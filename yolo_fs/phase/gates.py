@@ -1,8 +1,9 @@
-"""Gates between departments: open or closed by committed evidence alone, with each missing piece
-named. Pure.
+"""Gates between departments.
 
-A sentinel file never opens anything here; it is a cache for
-others, bound to the evidence it rests on. See docs/dev/sources.md#document-002.
+Committed evidence alone opens them, and each missing piece is named. Pure.
+
+A sentinel file opens nothing here. It is a cache for other tools, bound to the evidence that it
+rests on. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -42,19 +43,19 @@ def gates_of(phase: GateSource) -> tuple[GateStatus, ...]:
     """Return the gates that this phase has: those of its departments, and the integration gate."""
     active = phase.facts.switches.departments
     rows = [gate for gate in GATES if set(gate.requires) <= set(active)]
-    return (*(_gate(phase, gate) for gate in rows), _integration_gate(phase))
+    return (*(_gate(phase, gate) for gate in rows), _build_integration_gate(phase))
 
 
 def _gate(phase: GateSource, gate: Gate) -> GateStatus:
     missing = tuple(lack for need in gate.needs for lack in NEEDS[need](phase))
     kinds = {kind for need in gate.needs for kind in KINDS[need]}
-    return GateStatus(gate.name, missing, _evidence(phase.facts, kinds), gate.blocking)
+    return GateStatus(gate.name, missing, _evidence_of(phase.facts, kinds), gate.blocking)
 
 
-def _evidence(facts: PhaseFacts, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
+def _evidence_of(facts: PhaseFacts, kinds: Collection[str]) -> tuple[tuple[str, str], ...]:
     """Return (path, commit) of the committed artifacts of some kinds, in the order of the kinds."""
-    filed = [one for kind in sorted(kinds) for one in facts.of_kind(kind)]
-    return tuple((one.place.path, one.commit) for one in filed if one.commit)
+    filed = [artifact for kind in sorted(kinds) for artifact in facts.of_kind(kind)]
+    return tuple((artifact.place.path, artifact.commit) for artifact in filed if artifact.commit)
 
 
 def integration_checks_of(phase: GateSource) -> dict[str, CheckResult]:
@@ -75,18 +76,18 @@ def _result(lacks: Iterator[MissingEvidence] | None) -> CheckResult:
     return "fail" if missing else "pass", missing
 
 
-def _integration_gate(phase: GateSource) -> GateStatus:
+def _build_integration_gate(phase: GateSource) -> GateStatus:
     """Return the integration gate: open once all departments are done and no check fails."""
     waiting = tuple(lacks_completion(phase))
     failed = tuple(lack for _, lacks in phase.integration_checks.values() for lack in lacks)
-    recorded = tuple(_recorded_failures(phase))
+    recorded = tuple(_find_recorded_failures(phase))
     kinds = ("api-contracts", "design-handoff", "dept-handoff", "test-results")
-    return GateStatus(INTEGRATION, waiting + failed + recorded, _evidence(phase.facts, kinds))
+    return GateStatus(INTEGRATION, waiting + failed + recorded, _evidence_of(phase.facts, kinds))
 
 
-def _recorded_failures(phase: GateSource) -> Iterator[MissingEvidence]:
-    for one in failures_of(phase.facts, "integration_gate"):
-        yield MissingEvidence(one.what, one.file, one.line, SHOW)
+def _find_recorded_failures(phase: GateSource) -> Iterator[MissingEvidence]:
+    for failure in failures_of(phase.facts, "integration_gate"):
+        yield MissingEvidence(failure.what, failure.file, failure.line, SHOW)
 
 
 def integration_result(phase: GateSource, date: str) -> dict[str, Any]:
@@ -105,11 +106,11 @@ def integration_result(phase: GateSource, date: str) -> dict[str, Any]:
 
 
 def sign_off(phase: GateSource) -> tuple[Decision, str]:
-    """Return what the Owner is to decide by the matrix, and why."""
+    """Return the Owner's due decision by the matrix, and the reason."""
     departments = phase.folded.departments
-    security = [verdict_of(phase, "security-audit", one) for one in departments]
-    quality = [verdict_of(phase, "verification", one) for one in departments]
-    failure = _first_failure(phase)
+    security = [verdict_of(phase, "security-audit", status) for status in departments]
+    quality = [verdict_of(phase, "verification", status) for status in departments]
+    failure = _find_first_failure(phase)
     if not failure:
         failure = next((lack.what for lack in lacks_completion(phase)), "")
     reasons = {
@@ -121,9 +122,9 @@ def sign_off(phase: GateSource) -> tuple[Decision, str]:
     return next((row.decision, reasons[row.when]) for row in SIGN_OFFS if reasons[row.when])
 
 
-def _first_failure(phase: GateSource) -> str:
+def _find_first_failure(phase: GateSource) -> str:
     lacks = (lack for _, lacks in phase.integration_checks.values() for lack in lacks)
-    recorded = (one for one in failures_of(phase.facts) if one.step != "security")
+    recorded = (failure for failure in failures_of(phase.facts) if failure.step != "security")
     return str(next(chain(lacks, recorded), ""))
 
 
@@ -147,18 +148,18 @@ def sentinels_of(phase: GateSource) -> dict[str, str]:
 
 
 def was_proved(
-    name: str, phase: PhaseId, said: object, changed_by: Callable[[str], Collection[str]]
+    name: str, phase: PhaseId, sentinel: object, changed_by: Callable[[str], Collection[str]]
 ) -> bool:
-    """Return whether a sentinel is one of ours that was true once: each commit that it rests on is
-    on the branch, and made what it is named for.
+    """Return whether a sentinel is one of ours and was true once.
 
+    Each commit that it rests on must be on the branch and have made the artifact it is named for.
     `changed_by`: the paths that a commit of the branch changed; none for any other name.
     """
     row = next((row for row in SENTINELS if row.file == name), None)
-    pairs = said.get("evidence") if isinstance(said, dict) else None
+    pairs = sentinel.get("evidence") if isinstance(sentinel, dict) else None
     if row is None or not isinstance(pairs, list) or not pairs:
         return False
-    return said == {"sentinel": name, "phase": str(phase), "evidence": pairs} and all(
+    return sentinel == {"sentinel": name, "phase": str(phase), "evidence": pairs} and all(
         _is_piece(pair, row, phase, changed_by) for pair in pairs
     )
 
@@ -185,8 +186,8 @@ def _is_proved(row: Sentinel, phase: GateSource, open_gates: Mapping[str, GateSt
     if row.gate:
         return row.gate in open_gates
     return any(
-        one.department is row.department and one.is_complete and one.plans
-        for one in phase.folded.departments
+        status.department is row.department and status.is_complete and status.plans
+        for status in phase.folded.departments
     )
 
 

@@ -1,9 +1,8 @@
-"""One phase of the branch: what history proves of it, and everything that follows from that; above
-all who has to act. Pure.
+"""One phase of the branch: what history proves of it, and all that follows from that. Pure.
 
-Whoever shows or decides where the team is asks a `Phase`. Each answer is computed when it is first
-asked for, and kept. The fold names the first open step; a loop, an escalation or a stop says who in
-it has to move. See docs/dev/sources.md#document-002.
+Most important is who has to act. All code that shows or decides where the team is uses a `Phase`.
+Each answer is computed on first use and cached. The fold names the first open step. A loop, an
+escalation or a stop decides who has to act in it. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Phase:
 
     @cached_property
     def folded(self) -> PhaseStatus:
-        """How far its steps are, each by its own evidence: what the gates ask."""
+        """How far its steps are, each by its own evidence. Gates use this."""
         return fold(self.facts)
 
     @cached_property
@@ -69,34 +68,39 @@ class Phase:
             missing = [f"gate {gate.name} is closed: {gate.missing[0]}" for gate in closed]
             status = status.behind_gates(missing, asked_by_gate(closed[0]))
         if status.is_complete:  # what nobody waits for, such as documentation, is asked of nobody
-            idle = tuple(one._replace(next=None) for one in status.departments)
+            idle = tuple(department._replace(next=None) for department in status.departments)
             return status._replace(departments=idle, next=None)
         waiting = {
             Dept(wait.waiter): f"waits for {wait.need}"
             for wait in reversed(self.waits)
-            if wait.waiter in self._behind_gates
+            if wait.waiter in self._gate_by_department
         }
-        turned = with_turns(self.facts, status, self._behind_gates, self.alarms)
+        turned = with_turns(self.facts, status, self._gate_by_department, self.alarms)
         return turned.with_waiting(waiting)
 
     @property
     def _is_past_departments(self) -> bool:
-        """Whether only steps of the whole phase are left, which closed gates or a FAIL hold up."""
+        """Whether only steps of the whole phase are left, blocked by closed gates or a FAIL."""
         step = self.folded.next.step if self.folded.next else ""
         return step == "integration_gate" or (step == "signoff" and any(failures_of(self.facts)))
 
     @property
-    def _behind_gates(self) -> dict[Dept, GateStatus | None]:
-        """The departments that wait at a gate; None where another department ends at it."""
+    def _gate_by_department(self) -> dict[Dept, GateStatus | None]:
+        """Departments that wait at a gate → the gate.
+
+        The value is None where they wait for another department's completion.
+        """
         gates = {f"gate:{gate.name}": gate for gate in self.gates}
         active = set(self.facts.switches.departments)
-        found = [one for one in self.waits if one.waiter in active and one.on.startswith("gate:")]
-        return {Dept(one.waiter): gates.get(one.on) for one in found}
+        waits = [
+            wait for wait in self.waits if wait.waiter in active and wait.on.startswith("gate:")
+        ]
+        return {Dept(wait.waiter): gates.get(wait.on) for wait in waits}
 
     @property
     def free_departments(self) -> frozenset[Dept]:
         """The departments that no closed gate holds up."""
-        return frozenset(self.facts.switches.departments) - self._behind_gates.keys()
+        return frozenset(self.facts.switches.departments) - self._gate_by_department.keys()
 
     @property
     def is_complete(self) -> bool:
@@ -106,13 +110,18 @@ class Phase:
     @cached_property
     def behind(self) -> tuple[DepartmentStatus, ...]:
         """Departments whose part is not done."""
-        return tuple(one for one in self.folded.departments if not one.is_complete)
+        return tuple(status for status in self.folded.departments if not status.is_complete)
 
     def held_up(self, department: Dept) -> tuple[str, ...]:
-        """Return what keeps a department from going on that only somebody else can do away with:
-        verdicts, escalations, and the gate that its wave waits for.
+        """Return what blocks a department and only others can resolve.
+
+        These are verdicts, escalations, and the gate that its wave waits for.
         """
-        one = next(one for one in self.progress.departments if one.department is department)
+        status = next(
+            candidate
+            for candidate in self.progress.departments
+            if candidate.department is department
+        )
         escalations = (
             f"{each.id} is {each.standing}: {each.agent} holds it"
             for each in open_of(self.facts, department)
@@ -123,7 +132,7 @@ class Phase:
             for wait in self.waits
             if wait.waiter == department and wait.on.startswith("gate:")
         )
-        return tuple(dict.fromkeys((*one.blockers, *escalations, *gates)))
+        return tuple(dict.fromkeys((*status.blockers, *escalations, *gates)))
 
     @cached_property
     def gates(self) -> tuple[GateStatus, ...]:
@@ -166,7 +175,7 @@ class Phase:
         return faults_of_handoffs(self.facts)
 
     def work_out(self) -> None:
-        """Work out whatever may be asked of the phase, for processes that are forked from here."""
+        """Compute every cached answer, for processes that are forked from here."""
         for part in type(self).__mro__:
             for name, member in vars(part).items():
                 if isinstance(member, cached_property):
@@ -178,16 +187,16 @@ Phases = Sequence[Phase]
 
 
 def not_begun(phase: PhaseId, others: Phases, switches: Switches) -> Phase:
-    """Return a phase of which the branch has nothing yet; `others`: those that it has."""
+    """Return a phase of which the branch has nothing yet. `others`: the phases that it has."""
     switches = switches.of_phase(())
     if not others:
         return Phase(PhaseFacts(phase, (), switches))
-    filed = [one for other in others for one in other.facts.filed]
+    filed = [artifact for other in others for artifact in other.facts.filed]
     before = others[-1].facts
     return Phase(
         PhaseFacts(
             phase,
-            tuple(one for one in before.filed if one.place.phase is None),
+            tuple(artifact for artifact in before.filed if artifact.place.phase is None),
             switches,
             handed_over=handoff_into(phase, filed),
             earlier_plans=before.earlier_plans,
@@ -198,19 +207,22 @@ def not_begun(phase: PhaseId, others: Phases, switches: Switches) -> Phase:
 
 
 def with_filed(phases: Phases, filed: Iterable[Filed]) -> Phases:
-    """Return the phases as they are once the branch has these artifacts of phases as well, as far
-    as the known commits tell: a summary may name one that nobody has asked for.
+    """Return the phases as they are once the branch also has these artifacts.
+
+    Only the known commits are used: a summary may name one that has not been looked up.
     """
-    found = {phase.id: phase for phase in phases}
-    for one in filed:
-        if one.place.phase is None:
-            found = {key: _with(phase, one) for key, phase in found.items()}
-        elif one.place.phase in found:
-            found[one.place.phase] = _with(found[one.place.phase], one)
+    phase_by_id = {phase.id: phase for phase in phases}
+    for artifact in filed:
+        if artifact.place.phase is None:
+            phase_by_id = {key: _with(phase, artifact) for key, phase in phase_by_id.items()}
+        elif artifact.place.phase in phase_by_id:
+            phase_by_id[artifact.place.phase] = _with(phase_by_id[artifact.place.phase], artifact)
         elif phases:
-            begun = not_begun(one.place.phase, phases, phases[-1].facts.switches)
-            found[one.place.phase] = Phase(replace(begun.facts.with_filed(one), at_s=one.at_s))
-    return tuple(found[key] for key in sorted(found))
+            begun = not_begun(artifact.place.phase, phases, phases[-1].facts.switches)
+            phase_by_id[artifact.place.phase] = Phase(
+                replace(begun.facts.with_filed(artifact), at_s=artifact.at_s)
+            )
+    return tuple(phase_by_id[key] for key in sorted(phase_by_id))
 
 
 def _with(phase: Phase, filed: Filed) -> Phase:
@@ -224,20 +236,20 @@ _LOOPS_OF_STEP = {
     "qa": (Loop.QA,),
     "delivery": (Loop.FEEDBACK, Loop.MAJOR, Loop.PATCH),
 }
-"""Step → the loops that say who has to act in it, the first that is not over."""
+"""Step → loops that decide who has to act in it. The first one that is not over counts."""
 _STEP_OF_LOOP = {kind: step for step, kinds in _LOOPS_OF_STEP.items() for kind in kinds} | {
     Loop.CRITIQUE: "critique",
     Loop.RESEARCH: "research",
 }
-"""Where an escalation of the loop takes place."""
+"""Loop → step in which its escalation takes place."""
 
 ACCEPT_RISK = "accept_risk"
 """Kind of the decision by which the user accepts what a security audit has found."""
 SURE_OF_INTENT = 0.6
-"""Least confidence of an analysis, 0-1, that is acted on without asking the user."""
+"""Minimum confidence of an analysis, 0-1, for acting on it without asking the user."""
 
 _PAUSING = frozenset({"blocking", "queued"})
-"""States of a request for research whose asker waits for the answer."""
+"""States of a research request in which the asker waits for the answer."""
 
 
 def with_turns(
@@ -248,49 +260,54 @@ def with_turns(
 ) -> PhaseStatus:
     """Return the phase with who has to act in it.
 
-    `behind`: departments that wait at a gate, and that gate, where it is more than another's
-    completion; nobody is sent past it.
+    `behind`: departments that wait at a gate, with the gate where it is more than another's
+    completion. Nobody is sent past it.
     """
-    open_ = tuple(one for one in loops(loop_facts(facts)) if not one.is_over)
+    open_ = tuple(loop for loop in loops(loop_facts(facts)) if not loop.is_over)
     turns = _Turns(facts, open_, alarms)
-    if unsure := _unsure(facts, folded):
-        nobody = tuple(one._replace(next=None) for one in folded.departments)
+    if unsure := _turn_to_clarify_intent(facts, folded):
+        nobody = tuple(status._replace(next=None) for status in folded.departments)
         return folded._replace(departments=nobody, next=unsure)
     if folded.next is not None and folded.next.step == "po":
-        waiting = tuple(one._replace(next=None) for one in folded.departments)
+        waiting = tuple(status._replace(next=None) for status in folded.departments)
         return folded._replace(departments=waiting, next=turns.of_phase(folded.next))
-    departments = tuple(one._replace(next=turns.of_department(one)) for one in folded.departments)
-    able = sorted((one for one in departments if one.next), key=_dispatched(facts))
-    free = [one for one in able if one.department not in behind]
-    gates = [gate for one in able if (gate := behind.get(one.department))]
+    departments = tuple(
+        status._replace(next=turns.of_department(status)) for status in folded.departments
+    )
+    able = sorted((status for status in departments if status.next), key=_dispatched(facts))
+    free = [status for status in able if status.department not in behind]
+    gates = [gate for status in able if (gate := behind.get(status.department))]
     if free or (able and not gates):
-        asked = (free or able)[0].next
+        turn = (free or able)[0].next
     elif gates:
-        asked = asked_by_gate(gates[0])
+        turn = asked_by_gate(gates[0])
     else:
-        asked = turns.of_phase(folded.next) if folded.next else None
-    asked = turns.of_delivery() or asked
-    if asked and asked.step == "integration_gate":
-        asked = _after_failed_patch(open_) or _mends_integration(facts) or asked
-    return folded._replace(departments=departments, next=asked)
+        turn = turns.of_phase(folded.next) if folded.next else None
+    turn = turns.of_delivery() or turn
+    if turn and turn.step == "integration_gate":
+        turn = _turn_after_failed_patch(open_) or _turn_to_repair_integration(facts) or turn
+    return folded._replace(departments=departments, next=turn)
 
 
-def _after_failed_patch(open_: Sequence[LoopProgress]) -> Next | None:
-    """A patch that fails is no matter of the gate any more: the Product Owner scopes anew."""
-    failed = (one for one in open_ if one.kind is Loop.PATCH and one.state == PATCH_FAILED)
+def _turn_after_failed_patch(open_: Sequence[LoopProgress]) -> Next | None:
+    """Return the Product Owner's turn to re-scope after a failed patch: the gate no longer
+    matters.
+    """
+    failed = (loop for loop in open_ if loop.kind is Loop.PATCH and loop.state == PATCH_FAILED)
     inputs = ("po-qa-verdict.jsonl", "integration-gate-result.jsonl")
-    return next((Next("delivery", one.next, inputs, why=str(one)) for one in failed), None)
+    return next((Next("delivery", loop.next, inputs, why=str(loop)) for loop in failed), None)
 
 
-def _mends_integration(facts: PhaseFacts) -> Next | None:
-    """After a FAIL the Lead of the file that shows it acts, the Owner where there is none; the gate
-    runs again once something of it was committed.
+def _turn_to_repair_integration(facts: PhaseFacts) -> Next | None:
+    """Return who repairs a FAIL: the Lead of the file that shows it, or else the Owner.
+
+    The gate runs again once part of the repair is committed.
     """
     for filed in facts.of_kind("integration-gate-result"):
         last = filed.lines[-1] if filed.lines else {}
-        since = [one.at_s for kind in _INTEGRATED for one in facts.of_kind(kind)]
+        since = [artifact.at_s for kind in _INTEGRATED for artifact in facts.of_kind(kind)]
         is_mended = any(at_s > filed.at_s for at_s in since)
-        is_mended |= any(one.at_s >= filed.at_s for one in facts.work)
+        is_mended |= any(work.at_s >= filed.at_s for work in facts.work)
         if last.get("r") != "FAIL" or is_mended:
             return None
         failure: Mapping[str, Any] = next(iter(last.get("failures") or ()), {})
@@ -301,29 +318,27 @@ def _mends_integration(facts: PhaseFacts) -> Next | None:
         if place:
             agent = name_in(Role.LEAD, place.artifact.made_by or place.department)
         why = f"the integration gate says FAIL: {safe(detail) or 'without a reason'}"
-        asked = Next("integration_gate", agent, (filed.place.name,), why=why)
-        return _assigned_after(facts, asked) if place or not several else asked
+        turn = Next("integration_gate", agent, (filed.place.name,), why=why)
+        return _assign_after_fail(facts, turn) if place or not several else turn
     return None
 
 
-def _assigned_after(facts: PhaseFacts, asked: Next) -> Next:
-    """Return a Lead's turn after a FAIL with its command, or, once it has assigned a task, the
-    Dev's.
-    """
+def _assign_after_fail(facts: PhaseFacts, turn: Next) -> Next:
+    """Return a Lead's turn after a FAIL with its command, or the Dev's once a task is assigned."""
     known = loop_facts(facts)
-    failed = max((one.order for one in known.of("integration-gate-result")), default=0)
-    department = AGENT_BY_NAME[asked.agent].department or DEFAULT_DEPARTMENT
+    failed = max((version.order for version in known.of("integration-gate-result")), default=0)
+    department = AGENT_BY_NAME[turn.agent].department or DEFAULT_DEPARTMENT
     tasks = tasks_of(facts, department)
-    if known.is_assigned(failed, asked.agent, tasks):
-        return asked._replace(agent=name_in(Role.DEV, department))
-    command = assigning(asked.agent, tasks)
-    return asked._replace(command=command)
+    if known.is_assigned(failed, turn.agent, tasks):
+        return turn._replace(agent=name_in(Role.DEV, department))
+    command = assigning(turn.agent, tasks)
+    return turn._replace(command=command)
 
 
 def tasks_of(facts: PhaseFacts, department: Dept) -> tuple[str, ...]:
     """Return the tasks of a department's plans, `NN-MM/Tk`."""
     plans = plans_of(facts, department)
-    return tuple(f"{plan.id}/{one.get('id')}" for plan in plans for one in plan.tasks)
+    return tuple(f"{plan.id}/{task.get('id')}" for plan in plans for task in plan.tasks)
 
 
 def assigning(lead: str, tasks: Sequence[str]) -> str:
@@ -336,11 +351,13 @@ _INTEGRATED = ("api-contracts", "component-specs", "design-tokens", "user-flows"
 """Kinds that the integration gate compares."""
 
 
-def _unsure(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
-    """The user is asked what is meant, while nothing was built on an analysis that is in doubt."""
+def _turn_to_clarify_intent(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
+    """Return the user's turn to clarify the intent, while nothing is built on a doubtful
+    analysis.
+    """
     line = next(iter(facts.lines_of("analysis")), {})
     confidence = line.get("confidence")
-    begun = any(one.steps[0].is_passed for one in folded.departments)
+    begun = any(status.steps[0].is_passed for status in folded.departments)
     if begun or not isinstance(confidence, int | float) or confidence >= SURE_OF_INTENT:
         return None
     why = (
@@ -350,15 +367,17 @@ def _unsure(facts: PhaseFacts, folded: PhaseStatus) -> Next | None:
 
 
 def _dispatched(facts: PhaseFacts) -> Callable[[DepartmentStatus], int]:
-    """Return the place of a department in the order that the Owner's last review sets."""
+    """Return a sort key: a department's position in the Owner's last review."""
     order = facts.switches.order
-    return lambda one: order.index(one.department) if one.department in order else len(order)
+    return lambda status: (
+        order.index(status.department) if status.department in order else len(order)
+    )
 
 
 def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
     """Return who owes what keeps a gate closed: the file's writer, else the opener's Lead.
 
-    `at`: which of the missing pieces.
+    `at`: index of the missing piece.
     """
     lack, row = gate.missing[at], GATE_BY_NAME.get(gate.name)
     place = place_of_name(lack.file)
@@ -372,55 +391,67 @@ def asked_by_gate(gate: GateStatus, at: int = 0) -> Next:
     return Next(step.key, name_in(step.agents[0], department), (lack.file,), why=why)
 
 
-def _lacks_task(asked: Next) -> bool:
-    """Return whether a department is to implement, and each of its plans waits for another."""
-    return asked.step == "implementation" and not asked.task
+def _lacks_task(turn: Next) -> bool:
+    """Return whether a department has to implement, but all of its plans wait for others."""
+    return turn.step == "implementation" and not turn.task
 
 
-def act_of(one: EscalationProgress) -> tuple[str, str]:
-    """Return what whoever holds an escalation is to do, and the command for it; none where the
-    task itself goes on.
+def act_of(escalation: EscalationProgress) -> tuple[str, str]:
+    """Return what the holder of an escalation has to do, and the command for it.
+
+    Both are empty where the task itself goes on.
     """
-    decide = f"yolo-fs escalate resolve {one.id} --by {one.agent} --decision …"
-    if one.holder is Role.USER:
-        decide = f"yolo-fs answer {one.id} {'CHOICE' if one.options else '--text TEXT'}"
-    if one.is_told and one.origin is Role.SENIOR:
-        return f"specifies {one.id.task} anew by the decision: {safe(one.decision, 200)}", ""
-    if one.is_told:
-        return f"goes on with {one.id.task}: {safe(one.decision, 200)}", ""
-    if one.standing is EscalationStage.DESCENDING:
-        below = name_in(one.below(one.holder), one.department)
-        return f"passes the decision {safe(one.decision, 200)!r} on to {below}", decide
-    choice = f" ({' or '.join(safe(each, 80) for each in one.options)})" if one.options else ""
-    return f"answers {one.id}{choice}: {safe(one.question, 200)}", decide
+    decide = f"yolo-fs escalate resolve {escalation.id} --by {escalation.agent} --decision …"
+    if escalation.holder is Role.USER:
+        decide = (
+            f"yolo-fs answer {escalation.id} {'CHOICE' if escalation.options else '--text TEXT'}"
+        )
+    if escalation.is_told and escalation.origin is Role.SENIOR:
+        return (
+            f"specifies {escalation.id.task} anew by the decision: "
+            f"{safe(escalation.decision, 200)}",
+            "",
+        )
+    if escalation.is_told:
+        return f"goes on with {escalation.id.task}: {safe(escalation.decision, 200)}", ""
+    if escalation.standing is EscalationStage.DESCENDING:
+        below = name_in(escalation.below(escalation.holder), escalation.department)
+        return f"passes the decision {safe(escalation.decision, 200)!r} on to {below}", decide
+    choice = (
+        f" ({' or '.join(safe(each, 80) for each in escalation.options)})"
+        if escalation.options
+        else ""
+    )
+    return f"answers {escalation.id}{choice}: {safe(escalation.question, 200)}", decide
 
 
 def loop_facts(facts: PhaseFacts) -> LoopFacts:
-    """Return what the loops ask for, as of the commit's own time."""
+    """Return the input of the loops, as of the commit's own time."""
     return LoopFacts(facts, facts.at_s, facts.versions, facts.work)
 
 
 class _Turns(NamedTuple):
     facts: PhaseFacts
     loops: tuple[LoopProgress, ...]
-    """Those that somebody has to go on with."""
+    """Loops that somebody has to continue."""
     alarms: Sequence[Alarm]
 
-    def of_phase(self, asked: Next) -> Next:
+    def of_phase(self, turn: Next) -> Next:
         """Return whose move it is in a step that the phase has once."""
-        if asked.why:
-            return asked
-        loop = next(self._of_step(asked.step), None)
+        if turn.why:
+            return turn
+        loop = next(self._loops_at_step(turn.step), None)
         if loop is not None:
-            return asked._replace(agent=loop.next, why=str(loop))
+            return turn._replace(agent=loop.next, why=str(loop))
         if failure := next(failures_of(self.facts), None):
-            agent = Role.OWNER if failure.step == OWNERS_DECISION else asked.agent
-            return asked._replace(agent=agent, why=failure.what, command="")
-        return asked
+            agent = Role.OWNER if failure.step == OWNERS_DECISION else turn.agent
+            return turn._replace(agent=agent, why=failure.what, command="")
+        return turn
 
     def of_delivery(self) -> Next | None:
-        """Return whose move it is while the work is scoped or patched anew after a verdict; what it
-        comes to is judged by the steps as ever.
+        """Return whose turn it is while work is re-scoped or patched after a verdict.
+
+        The usual steps judge the result.
         """
         for loop in self.loops:
             if loop.kind in (Loop.MAJOR, Loop.PATCH) and loop.state not in AFTER_REWORK:
@@ -432,40 +463,43 @@ class _Turns(NamedTuple):
         candidates = (
             self._held(status),
             self._stopped(status),
-            self._criticised(status),
-            self._researched(status),
-            self._looped(status),
+            self._turn_of_critic(status),
+            self._turn_of_scout(status),
+            self._turn_of_loop(status),
         )
-        found = next((one for one in candidates if one), status.next)
+        turn = next((candidate for candidate in candidates if candidate), status.next)
         return (
-            self._unblocked(status)
-            if found and found == status.next and _lacks_task(found)
-            else found
+            self._turn_to_unblock(status)
+            if turn and turn == status.next and _lacks_task(turn)
+            else turn
         )
 
     def _held(self, status: DepartmentStatus) -> Next | None:
-        """Whoever holds an escalation of the department has to answer it."""
-        for one in open_of(self.facts, status.department):
-            loop = loop_of(one, self.loops) if one.is_told else None
-            if loop and self._is_taken_up(one, status.department):
+        """Return the turn of whoever holds an escalation of the department and has to answer it."""
+        for escalation in open_of(self.facts, status.department):
+            loop = loop_of(escalation, self.loops) if escalation.is_told else None
+            if loop and self._is_taken_up(escalation, status.department):
                 step = _STEP_OF_LOOP[loop.kind]
                 return Next(step, loop.next, STEP_BY_KEY[step].inputs, why=str(loop))
-            why = f"escalation {one.id} is {one.standing}: {one.agent} holds it"
-            act, command = act_of(one)
-            task, inputs = str(one.id.task), ("escalation.jsonl",)
-            return Next("implementation", one.agent, inputs, task, why, command, act)
+            why = (
+                f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
+            )
+            act, command = act_of(escalation)
+            task, inputs = str(escalation.id.task), ("escalation.jsonl",)
+            return Next("implementation", escalation.agent, inputs, task, why, command, act)
         return None
 
-    def _is_taken_up(self, one: EscalationProgress, department: Dept) -> bool:
-        """Return whether what was decided of a Senior's escalation goes on in its loop: once the
-        Senior has specified the work anew, or somebody has done it.
+    def _is_taken_up(self, escalation: EscalationProgress, department: Dept) -> bool:
+        """Return whether the decision on a Senior's escalation continues in its loop.
+
+        It does once the Senior has specified the work anew, or somebody has done it.
         """
-        told_s = int(one.since.timestamp())
+        told_s = int(escalation.since.timestamp())
         done_s = (
             *(plan.at_s for plan in self.facts.of_kind("plan", department)),
             *(work.at_s for work in self.facts.work),
         )
-        return one.origin is not Role.SENIOR or max(done_s, default=0) >= told_s
+        return escalation.origin is not Role.SENIOR or max(done_s, default=0) >= told_s
 
     def _stopped(self, status: DepartmentStatus) -> Next | None:
         current = status.current
@@ -474,7 +508,7 @@ class _Turns(NamedTuple):
         if current.step.key == "security" and any(
             failures_of(self.facts, "security", status.department)
         ):
-            if why := self._audits_again(status.department):
+            if why := self._explain_new_audit(status.department):
                 auditor = name_in(Role.SECURITY, status.department)
                 return Next("security", auditor, current.step.inputs, why=why)
             why = "security FAIL: hard stop, only the user decides"
@@ -489,27 +523,33 @@ class _Turns(NamedTuple):
             return Next("architecture", architect, ("critique.jsonl",), why=why)
         return None
 
-    def _audits_again(self, department: Dept) -> str:
-        """Return why Security looks again at what it failed; empty while the user has to decide.
+    def _explain_new_audit(self, department: Dept) -> str:
+        """Return why Security audits again after a FAIL; empty while the user has to decide.
 
-        The user accepts the risk by a record, or decides on the escalation of Security, whereupon
-        the work is mended.
+        The user accepts the risk by a record, or decides on Security's escalation, after which the
+        work is repaired.
         """
         known = loop_facts(self.facts)
-        failed = max((one.order for one in known.of("security-audit", department)), default=0)
+        failed = max(
+            (version.order for version in known.of("security-audit", department)), default=0
+        )
         accepted = known.decisions(ACCEPT_RISK, department)
         if any(agent == Role.USER and order >= failed for agent, order in accepted):
             return "the user accepted the risk"
         is_decided = any(
-            one.origin is Role.SECURITY and one.decision and one.department == department
-            for one in as_committed(self.facts)
+            escalation.origin is Role.SECURITY
+            and escalation.decision
+            and escalation.department == department
+            for escalation in as_committed(self.facts)
         )
         if is_decided and known.is_worked_on(failed, department):
             return "the user decided, and work was committed since the audit"
         return ""
 
-    def _criticised(self, status: DepartmentStatus) -> Next | None:
-        """The Critic goes on until it is sure or out of rounds, while no design builds on it."""
+    def _turn_of_critic(self, status: DepartmentStatus) -> Next | None:
+        """Return the Critic's turn until it is sure or out of rounds, while no design builds on
+        it.
+        """
         current = status.current
         if current is None or current.step.key not in ("research", "architecture"):
             return None
@@ -519,8 +559,10 @@ class _Turns(NamedTuple):
                 return Next("critique", loop.next, STEP_BY_KEY["critique"].inputs, why=str(loop))
         return None
 
-    def _researched(self, status: DepartmentStatus) -> Next | None:
-        """The Scout answers before anything else while an agent of the department waits for it."""
+    def _turn_of_scout(self, status: DepartmentStatus) -> Next | None:
+        """Return the Scout's turn: it answers first while an agent of the department waits for
+        it.
+        """
         waiting = [
             line.get("q")
             for line in self.facts.lines_of("research", status.department)
@@ -531,20 +573,22 @@ class _Turns(NamedTuple):
                 return Next("research", Role.SCOUT, ("research.jsonl",), why=str(loop))
         return None
 
-    def _looped(self, status: DepartmentStatus) -> Next | None:
+    def _turn_of_loop(self, status: DepartmentStatus) -> Next | None:
         current = status.current
         if current is None or status.next is None:
             return None
         plans = {str(plan.id) for plan in status.plans}
-        for loop in self._of_step(current.step.key):
+        for loop in self._loops_at_step(current.step.key):
             if loop.of == status.department or loop.of.partition("/")[0] in plans:
                 failed = failures_of(self.facts, current.step.key, status.department)
-                inputs = dict.fromkeys((*current.step.inputs, *(one.file for one in failed)))
-                asked = Next(current.step.key, loop.next, tuple(inputs), why=str(loop))
-                return asked._replace(command=self._assigning(loop, status.department))
+                inputs = dict.fromkeys(
+                    (*current.step.inputs, *(failure.file for failure in failed))
+                )
+                turn = Next(current.step.key, loop.next, tuple(inputs), why=str(loop))
+                return turn._replace(command=self._command_to_assign(loop, status.department))
         return None
 
-    def _assigning(self, loop: LoopProgress, department: Dept) -> str:
+    def _command_to_assign(self, loop: LoopProgress, department: Dept) -> str:
         """Return the command by which a Lead assigns what QA has failed; empty for other turns."""
         lead = name_in(Role.LEAD, department)
         is_to_assign = loop.kind is Loop.QA and loop.what.startswith(QA_REMEDIES[0].moves[0].text)
@@ -552,8 +596,8 @@ class _Turns(NamedTuple):
             return ""
         return assigning(lead, tasks_of(self.facts, department))
 
-    def _unblocked(self, status: DepartmentStatus) -> Next | None:
-        """Who ends an endless wait: the Lead; None where others only have to go on."""
+    def _turn_to_unblock(self, status: DepartmentStatus) -> Next | None:
+        """Return the Lead, who ends an endless wait; None where others only have to go on."""
         names = {status.department.value, *(str(plan.id) for plan in status.plans)}
         for alarm in self.alarms:
             if plans := sorted(names & set(alarm.names) & {str(plan.id) for plan in status.plans}):
@@ -561,7 +605,7 @@ class _Turns(NamedTuple):
                 return Next("implementation", lead, (f"{plans[0]}.plan.jsonl",), why=str(alarm))
         return None
 
-    def _of_step(self, step: str) -> Iterator[LoopProgress]:
+    def _loops_at_step(self, step: str) -> Iterator[LoopProgress]:
         wanted = _LOOPS_OF_STEP.get(step, ())
         for kind in wanted:
             yield from (loop for loop in self.loops if loop.kind is kind)

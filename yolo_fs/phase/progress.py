@@ -1,5 +1,6 @@
-"""The fold: from the facts of a phase to where it stands. Pure; everything that shows or decides
-progress calls it.
+"""The fold: from the facts of a phase to its state.
+
+Pure. All code that shows or decides progress calls it.
 
 See docs/dev/sources.md#document-002.
 """
@@ -29,11 +30,11 @@ class StepStanding(StrEnum):
     PENDING = "pending"
     """Its entry gate is closed."""
     READY = "ready"
-    """Its entry gate is open and nothing of it is there."""
+    """Its entry gate is open; nothing of it exists yet."""
     WAITING = "waiting"
     """It would be ready, but its department waits at a gate between departments."""
     RUNNING = "running"
-    """Part of it is there."""
+    """Part of it exists."""
     SKIPPED = "skipped"
     COMPLETE = "complete"
 
@@ -67,7 +68,7 @@ class Next(NamedTuple):
     """The loop, escalation or stop that makes it this agent's move; empty where the step alone
     does."""
     command: str = ""
-    """What carries the step out; empty where an agent writes what it produces."""
+    """Command that performs the step; empty where an agent writes the artifact."""
     act: str = ""
     """What is to be done, where the step does not say it: `answers ESC-01-01-T2 (blue or red)`."""
 
@@ -85,16 +86,18 @@ class DepartmentStatus(NamedTuple):
     steps: tuple[StepStatus, ...]
     plans: tuple[PlanStatus, ...]
     stage: Outcome
-    """What the gate between Architect and Lead decides."""
+    """Decision of the gate between Architect and Lead."""
     next: Next | None
     """None when its part is done, or when it waits."""
     blockers: tuple[str, ...]
-    """What only somebody else can do away with."""
+    """What only others can resolve."""
 
     @property
     def current(self) -> StepStatus | None:
         """The first blocking step that is not passed."""
-        return next((one for one in self.steps if not one.is_passed and one.step.blocking), None)
+        return next(
+            (step for step in self.steps if not step.is_passed and step.step.blocking), None
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -103,7 +106,7 @@ class DepartmentStatus(NamedTuple):
 
     @property
     def plans_complete(self) -> int:
-        """Plans that are proved to be done."""
+        """Number of plans that are proved to be done."""
         return sum(plan.is_done for plan in self.plans)
 
     @property
@@ -126,19 +129,19 @@ class PhaseStatus(NamedTuple):
     @property
     def is_complete(self) -> bool:
         """Whether the phase is signed off, and delivered where that is asked for."""
-        return all(one.is_passed for one in self.steps)
+        return all(step.is_passed for step in self.steps)
 
     @property
     def step(self) -> str:
         """Key of the step that the phase is at; the last one when it is complete."""
-        for one in self.steps[:1]:
-            if not one.is_passed:
-                return one.step.key
+        for step in self.steps[:1]:
+            if not step.is_passed:
+                return step.step.key
         behind = list(filter(None, (department.current for department in self.departments)))
         if behind:
-            return min(behind, key=lambda one: float(one.step.number)).step.key
-        open_ = [one.step.key for one in self.steps[1:] if not one.is_passed]
-        done = [one.step.key for one in self.steps if one.standing is StepStanding.COMPLETE]
+            return min(behind, key=lambda step: float(step.step.number)).step.key
+        open_ = [step.step.key for step in self.steps[1:] if not step.is_passed]
+        done = [step.step.key for step in self.steps if step.standing is StepStanding.COMPLETE]
         if open_:
             return open_[0]
         return done[-1] if done else self.steps[-1].step.key
@@ -151,12 +154,12 @@ class PhaseStatus(NamedTuple):
     @property
     def every_step(self) -> tuple[StepStatus, ...]:
         """The steps of all departments, and those that the phase has once."""
-        return (*self.steps, *(step for one in self.departments for step in one.steps))
+        return (*self.steps, *(step for status in self.departments for step in status.steps))
 
     @property
     def steps_passed(self) -> int:
-        """How many of them hold nobody up any more."""
-        return sum(one.is_passed for one in self.every_step)
+        """How many of them no longer block anybody."""
+        return sum(step.is_passed for step in self.every_step)
 
     @property
     def percent(self) -> int:
@@ -165,35 +168,37 @@ class PhaseStatus(NamedTuple):
         return 100 * sum(plan.is_done for plan in plans) // len(plans) if plans else 0
 
     def with_waiting(self, behind: Mapping[Dept, str]) -> PhaseStatus:
-        """Return the same phase where no step of a department that waits is called ready.
+        """Return the same phase, with no step of a waiting department called ready.
 
         `behind`: department → what it waits for, in words.
         """
         departments = tuple(
-            one._replace(steps=tuple(_waiting(step, why) for step in one.steps)) if why else one
-            for one in self.departments
-            for why in (behind.get(one.department, ""),)
+            status._replace(steps=tuple(_waiting(step, why) for step in status.steps))
+            if why
+            else status
+            for status in self.departments
+            for why in (behind.get(status.department, ""),)
         )
         return self._replace(departments=departments)
 
-    def behind_gates(self, closed: Sequence[str], asked: Next) -> PhaseStatus:
-        """Return the same phase while gates are closed: not complete, were everything else done.
+    def behind_gates(self, closed: Sequence[str], turn: Next) -> PhaseStatus:
+        """Return the same phase while gates are closed: incomplete, even with everything else done.
 
-        `asked`: who owes the first piece that they lack.
+        `turn`: who owes the first missing piece.
         """
         steps = tuple(
-            StepStatus(one.step, StepStanding.RUNNING, missing=tuple(closed))
-            if one.step.key == "signoff" and self.is_complete
-            else one
-            for one in self.steps
+            StepStatus(step.step, StepStanding.RUNNING, missing=tuple(closed))
+            if step.step.key == "signoff" and self.is_complete
+            else step
+            for step in self.steps
         )
-        return self._replace(steps=steps, next=asked)
+        return self._replace(steps=steps, next=turn)
 
 
-def _waiting(one: StepStatus, why: str) -> StepStatus:
-    if one.standing is not StepStanding.READY:
-        return one
-    return StepStatus(one.step, StepStanding.WAITING, missing=(why, *one.missing))
+def _waiting(step: StepStatus, why: str) -> StepStatus:
+    if step.standing is not StepStanding.READY:
+        return step
+    return StepStatus(step.step, StepStanding.WAITING, missing=(why, *step.missing))
 
 
 def fold(facts: PhaseFacts) -> PhaseStatus:
@@ -202,7 +207,7 @@ def fold(facts: PhaseFacts) -> PhaseStatus:
     before = tuple(_walk(whole, (step for step in STEPS if step.key == "po"), frozenset()))
     start = passed_steps(before)
     departments = tuple(_department(facts, dept, start) for dept in facts.switches.departments)
-    shared = frozenset.intersection(*(passed_steps(one.steps) for one in departments))
+    shared = frozenset.intersection(*(passed_steps(status.steps) for status in departments))
     after = tuple(
         _walk(
             whole,
@@ -210,8 +215,8 @@ def fold(facts: PhaseFacts) -> PhaseStatus:
             start | shared,
         )
     )
-    asked = _next_of_phase(departments, before, after)
-    return PhaseStatus(facts.phase, departments, before + after, _after_verdict(facts, asked))
+    turn = _turn_of_phase(departments, before, after)
+    return PhaseStatus(facts.phase, departments, before + after, _turn_after_verdict(facts, turn))
 
 
 def _department(facts: PhaseFacts, department: Dept, start: Passed) -> DepartmentStatus:
@@ -224,17 +229,17 @@ def _department(facts: PhaseFacts, department: Dept, start: Passed) -> Departmen
         steps,
         plans,
         stage,
-        _with_handoff(facts, _next_of_department(view, steps, plans)),
+        _add_handoff(facts, _turn_of_department(view, steps, plans)),
         tuple(_blockers(view, steps, plans)),
     )
 
 
 def _walk(view: View, steps: Iterable[Step], passed: Passed) -> Iterator[StepStatus]:
     for step in steps:
-        one = _step(view, step, passed)
-        if one.is_passed:
+        status = _step(view, step, passed)
+        if status.is_passed:
             passed |= {step.key}
-        yield one
+        yield status
 
 
 def _step(view: View, step: Step, passed: Passed) -> StepStatus:
@@ -257,7 +262,7 @@ def _step(view: View, step: Step, passed: Passed) -> StepStatus:
 def _proof(view: View, step: Step) -> str:
     """Return the commit of the last artifact that completed the step."""
     filed = view.of_step(step) or view.of("plan")
-    return next((one.commit for one in reversed(filed) if one.commit), "")
+    return next((artifact.commit for artifact in reversed(filed) if artifact.commit), "")
 
 
 def _has_begun(view: View, step: Step) -> bool:
@@ -269,15 +274,15 @@ def _has_begun(view: View, step: Step) -> bool:
 
 
 def passed_steps(steps: Iterable[StepStatus]) -> Passed:
-    """Return the keys of the steps that hold nobody up any more."""
-    return frozenset(one.step.key for one in steps if one.is_passed)
+    """Return the keys of the steps that no longer block anybody."""
+    return frozenset(step.step.key for step in steps if step.is_passed)
 
 
 def _blockers(
     view: View, steps: Iterable[StepStatus], plans: Iterable[PlanStatus]
 ) -> Iterator[str]:
-    for one in steps:
-        if one.step.key == "security" and any("FAIL" in lack for lack in one.missing):
+    for step in steps:
+        if step.step.key == "security" and any("FAIL" in lack for lack in step.missing):
             yield "security FAIL: hard stop, only the user decides"
     for plan in plans:
         if plan.blocked_by and plan.standing is PlanStanding.PENDING:
@@ -289,28 +294,32 @@ def _blockers(
         yield "security WARN: a person is asked"
 
 
-def _next_of_department(
+def _turn_of_department(
     view: View, steps: tuple[StepStatus, ...], plans: tuple[PlanStatus, ...]
 ) -> Next | None:
-    """Return the agent of the first open step; who works on request alone is asked by a person."""
+    """Return the agent of the first open step. A person starts those that work only on request."""
     on_request = view.config.documenter == "on_request"
-    for one in steps:
-        if one.step.key == "documentation" and on_request:
+    for step in steps:
+        if step.step.key == "documentation" and on_request:
             continue
-        if one.standing in (StepStanding.READY, StepStanding.RUNNING):
+        if step.standing in (StepStanding.READY, StepStanding.RUNNING):
             department = view.department or DEFAULT_DEPARTMENT
-            if one.step.key == "implementation":
+            if step.step.key == "implementation":
                 task, why = _task(plans)
-                return _asked(one.step, department)._replace(task=task, why=why)
+                return _asked(step.step, department)._replace(task=task, why=why)
             return _asked(
-                one.step, department, _owing(view, one.step), _reopened_by(view, one.step)
+                step.step,
+                department,
+                _find_owing_role(view, step.step),
+                _explain_reopening(view, step.step),
             )
     return None
 
 
-def _owing(view: View, step: Step) -> Role:
-    """Return who that does a step has not written its part, or has to again; the first while all
-    or none have.
+def _find_owing_role(view: View, step: Step) -> Role:
+    """Return which role of a step still has to write its part, or has to write it again.
+
+    It is the first role while all or none have written.
     """
     made = {name.partition(".")[0] for name in step.outputs}
     for role in step.agents:
@@ -324,8 +333,8 @@ def _is_older(view: View, kind: str) -> bool:
     return kind in JUDGED_BY and any(came_later(view.facts, kind, view.department))
 
 
-def _reopened_by(view: View, step: Step) -> str:
-    """Return what came after the verdict of a step that judges it; empty for nothing."""
+def _explain_reopening(view: View, step: Step) -> str:
+    """Return what came after a step's verdict and reopens the step; empty for nothing."""
     kinds = [name.partition(".")[0] for name in step.outputs]
     judging = (kind for kind in kinds if kind in JUDGED_BY)
     return next(
@@ -333,42 +342,43 @@ def _reopened_by(view: View, step: Step) -> str:
     )
 
 
-def _after_verdict(facts: PhaseFacts, asked: Next | None) -> Next | None:
-    """Return who is to act: at the delivery, whoever the last verdict sends the work to; at the
-    sign-off, by which command.
+def _turn_after_verdict(facts: PhaseFacts, turn: Next | None) -> Next | None:
+    """Return who acts: at the delivery, whoever the last verdict sends the work to.
+
+    At the sign-off, add its command.
     """
-    if asked and asked.step == "signoff":
+    if turn and turn.step == "signoff":
         number = int(facts.phase.number)
-        return asked._replace(command=SIGN_OFF_COMMAND.format(number=number))
-    routed = route_of_verdict(facts) if asked and asked.step == "delivery" else None
-    return Next("delivery", routed.agent, routed.inputs) if routed else asked
+        return turn._replace(command=SIGN_OFF_COMMAND.format(number=number))
+    routed = route_of_verdict(facts) if turn and turn.step == "delivery" else None
+    return Next("delivery", routed.agent, routed.inputs) if routed else turn
 
 
 _TAKE_OVER = frozenset({"critique", "architecture"})
 """Steps that receive the handoff of the phase before."""
 
 
-def _with_handoff(facts: PhaseFacts, asked: Next | None) -> Next | None:
-    if asked is None or not facts.handed_over or asked.step not in _TAKE_OVER:
-        return asked
-    return asked._replace(inputs=(*asked.inputs, facts.handed_over))
+def _add_handoff(facts: PhaseFacts, turn: Next | None) -> Next | None:
+    if turn is None or not facts.handed_over or turn.step not in _TAKE_OVER:
+        return turn
+    return turn._replace(inputs=(*turn.inputs, facts.handed_over))
 
 
-def _next_of_phase(
+def _turn_of_phase(
     departments: tuple[DepartmentStatus, ...],
     before: tuple[StepStatus, ...],
     after: tuple[StepStatus, ...],
 ) -> Next | None:
-    for one in before:
-        if one.standing is StepStanding.PENDING:
-            return _asked(one.step, DEFAULT_DEPARTMENT, role=Role.ANALYZE)
-        if not one.is_passed:
-            return _asked(one.step, DEFAULT_DEPARTMENT)
-    first = next((one.next for one in departments if one.next), None)
+    for step in before:
+        if step.standing is StepStanding.PENDING:
+            return _asked(step.step, DEFAULT_DEPARTMENT, role=Role.ANALYZE)
+        if not step.is_passed:
+            return _asked(step.step, DEFAULT_DEPARTMENT)
+    first = next((status.next for status in departments if status.next), None)
     if first:
         return first
     return next(
-        (_asked(one.step, DEFAULT_DEPARTMENT) for one in after if one.standing in _OPEN), None
+        (_asked(step.step, DEFAULT_DEPARTMENT) for step in after if step.standing in _OPEN), None
     )
 
 
@@ -380,7 +390,7 @@ def _asked(step: Step, department: Dept, role: Role | None = None, why: str = ""
 
 
 def _task(plans: tuple[PlanStatus, ...]) -> tuple[str, str]:
-    """Return the first task without a commit of the lowest open wave, and its summary's lacks."""
+    """Return the lowest open wave's first task without a commit, and what its summary lacks."""
     for plan in sorted(plans, key=lambda plan: (plan.wave, plan.id)):
         if plan.is_done or plan.blocked_by:
             continue

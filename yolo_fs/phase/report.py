@@ -1,9 +1,9 @@
-"""A brief, and the phase that the team is at, as whoever asks sees it: who goes on, what can be
-done, what waits for what. Pure.
+"""A brief, and the team's current phase as its reader sees it. Pure.
 
-A brief has sections in the order of their weight, and is cut whole to a budget. What does not fit
-is left out and named. Nothing in it is an age or a clock's time, so the same state gives the same
-bytes. See docs/dev/sources.md#document-002.
+It tells who continues, what can be done, and what waits for what. The sections of a brief are
+ordered by weight and cut to a budget as wholes. What does not fit is left out and named. A brief
+has no ages or clock times, so the same state gives the same bytes. See
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 
 BUDGET = 2000
-"""Tokens of a brief unless somebody asks for others."""
+"""Default budget of a brief, in tokens."""
 
 _MOST = 20
-"""Lines of one section; a phase has at most 99 plans, a session needs the first of them."""
+"""Most lines of one section. A phase has up to 99 plans; a session needs the first of them."""
 _BYTES_PER_TOKEN = 4
 _STEP = 500
-"""The budget that is advised is a multiple of this."""
+"""The recommended budget is a multiple of this."""
 
 
 class ReportSection(NamedTuple):
     """One part of the brief, kept or left out as a whole."""
 
     key: str
-    """Name for machines, and in the line that tells what was left out."""
+    """Name for machines, and in the list of omitted sections."""
     title: str
     """Heading for people; empty for the first lines, which need none."""
     lines: tuple[str, ...]
@@ -45,13 +45,13 @@ class ReportSection(NamedTuple):
     more: int = 0
     """Entries beyond the longest list that is shown."""
     is_vital: bool = False
-    """Kept whatever the budget: without it nobody can go on."""
+    """Kept at any budget: without it nobody can continue."""
 
 
 Brief = tuple[ReportSection, ...]
 _Found = TypeVar("_Found")
 Item = tuple[str, Mapping[str, Any]]
-"""One entry of a list: its line, and the same for machines."""
+"""One entry of a list: its line, and the same as data."""
 
 
 def tokens(text: str) -> int:
@@ -60,42 +60,42 @@ def tokens(text: str) -> int:
 
 
 def cut(brief: Brief, budget: int, render: Callable[[Brief], str]) -> Brief:
-    """Return the brief without the least weighty sections beyond the budget, as rendered."""
+    """Return the brief without its lightest sections, so that its rendering fits the budget."""
     size = tokens(render(brief))
     if size <= budget or not brief:
         return brief
     needed = -(-size // _STEP) * _STEP
-    kept = tuple(one for one in brief if one.is_vital)
-    for one in brief:
-        trial = tuple(each for each in brief if each in kept or each is one)
-        if tokens(render((*trial, _left_out(brief, trial, needed)))) <= budget:
+    kept = tuple(section for section in brief if section.is_vital)
+    for section in brief:
+        trial = tuple(each for each in brief if each in kept or each is section)
+        if tokens(render((*trial, _list_left_out(brief, trial, needed)))) <= budget:
             kept = trial
-    return (*kept, _left_out(brief, kept, needed))
+    return (*kept, _list_left_out(brief, kept, needed))
 
 
-def _left_out(brief: Brief, kept: Sequence[ReportSection], needed: int) -> ReportSection:
-    names = [one.key for one in brief if one not in kept]
+def _list_left_out(brief: Brief, kept: Sequence[ReportSection], needed: int) -> ReportSection:
+    names = [section.key for section in brief if section not in kept]
     line = f"left out: {', '.join(names)} (yolo-fs resume --budget {needed} shows all)"
     return ReportSection("left_out", "", (line,), {"sections": names, "budget": needed})
 
 
 def as_text(brief: Brief) -> str:
     """Return the brief for people and for a model's context."""
-    return "".join(f"{line}\n" for one in brief for line in _lines(one))
+    return "".join(f"{line}\n" for section in brief for line in _lines(section))
 
 
-def _lines(one: ReportSection) -> Iterator[str]:
-    if one.title:
-        yield f"## {one.title}"
-    yield from one.lines
-    if one.more:
-        yield f"and {one.more} more (yolo-fs status -v)"
+def _lines(section: ReportSection) -> Iterator[str]:
+    if section.title:
+        yield f"## {section.title}"
+    yield from section.lines
+    if section.more:
+        yield f"and {section.more} more (yolo-fs status -v)"
 
 
 def as_data(brief: Brief) -> dict[str, Any]:
     """Return the brief for machines: one key for each section."""
-    more = {one.key: one.more for one in brief if one.more}
-    return {one.key: one.data for one in brief} | ({"more": more} if more else {})
+    more = {section.key: section.more for section in brief if section.more}
+    return {section.key: section.data for section in brief} | ({"more": more} if more else {})
 
 
 def listed(key: str, title: str, items: Iterable[Item]) -> ReportSection | None:
@@ -104,50 +104,52 @@ def listed(key: str, title: str, items: Iterable[Item]) -> ReportSection | None:
 
 
 def listed_as(
-    key: str, title: str, found: Sequence[_Found], as_item: Callable[[_Found], Item]
+    key: str, title: str, sources: Sequence[_Found], as_item: Callable[[_Found], Item]
 ) -> ReportSection | None:
-    """Return the same of what becomes an entry where it is shown."""
-    items = [as_item(one) for one in found[:_MOST]]
+    """Return the same, but convert only the entries that are shown."""
+    items = [as_item(source) for source in sources[:_MOST]]
     lines = tuple(f"- {line}" for line, _ in items)
-    data, more = [dict(data) for _, data in items], len(found) - len(items)
-    return ReportSection(key, title, lines, data, more) if found else None
+    data, more = [dict(data) for _, data in items], len(sources) - len(items)
+    return ReportSection(key, title, lines, data, more) if sources else None
 
 
 SHORT = 12
-"""Letters of a commit's name: enough for any history, and what a summary may quote."""
+"""Characters of an abbreviated commit hash: enough for any history, and what a summary may quote.
+"""
 _FEW = 5
 
 
-class Asker(NamedTuple):
-    """For whom the brief is."""
+class Audience(NamedTuple):
+    """The reader of a brief."""
 
     role: str = ""
-    """A role such as `dev`, or an agent such as `fe-dev`; empty for whoever leads the session."""
+    """A role such as `dev`, or an agent such as `fe-dev`; empty for the agent that leads the
+    session."""
     department: Dept | None = None
     """The only department that is shown."""
 
 
 class PhaseReport(NamedTuple):
-    """The phase that the team is at, as the asker sees it."""
+    """The team's current phase, as the asker sees it."""
 
     phase: Phase
-    asker: Asker
+    asker: Audience
 
     @property
     def departments(self) -> tuple[DepartmentStatus, ...]:
         """The departments that the asker is shown."""
         return tuple(
-            one
-            for one in self.phase.progress.departments
-            if self.asker.department in (None, one.department)
+            status
+            for status in self.phase.progress.departments
+            if self.asker.department in (None, status.department)
         )
 
     @property
     def plans(self) -> tuple[PlanStatus, ...]:
-        return tuple(plan for one in self.departments for plan in one.plans)
+        return tuple(plan for status in self.departments for plan in status.plans)
 
     def waits_at(self, department: Dept) -> Wait | None:
-        """Return the gate that a department's wave begins behind, while it is closed."""
+        """Return the gate that a department's wave waits behind; None once it is open."""
         return next(
             (
                 wait
@@ -158,18 +160,22 @@ class PhaseReport(NamedTuple):
         )
 
     def next(self) -> tuple[Next | None, DepartmentStatus | None]:
-        """Return who goes on now, in which department; nobody behind a gate."""
-        asked, departments = self.phase.progress.next, self.phase.progress.departments
+        """Return who acts next, and in which department; nobody behind a closed gate."""
+        turn, departments = self.phase.progress.next, self.phase.progress.departments
         own = (
-            one for one in self.departments if one.next and _is_of(one.next.agent, self.asker.role)
+            status
+            for status in self.departments
+            if status.next and _is_of(status.next.agent, self.asker.role)
         )
-        mine = next((one for one in own if not self.waits_at(one.department)), None)
+        mine = next((status for status in own if not self.waits_at(status.department)), None)
         if mine:
             return mine.next, mine
-        if self.asker.department and any(one.next for one in departments):
-            chosen = next((one for one in self.departments if one.next), None)
+        if self.asker.department and any(status.next for status in departments):
+            chosen = next((status for status in self.departments if status.next), None)
             return (chosen.next, chosen) if chosen else (None, None)
-        return asked, next((one for one in departments if one.next and one.next == asked), None)
+        return turn, next(
+            (status for status in departments if status.next and status.next == turn), None
+        )
 
     @property
     def status(self) -> str:
@@ -179,7 +185,7 @@ class PhaseReport(NamedTuple):
         return "running" if self.phase.progress.next else "waiting"
 
     def sections(self) -> Iterator[ReportSection | None]:
-        """Yield what is told of the phase."""
+        """Yield the sections about the phase."""
         yield _next(self)
         yield listed("stops", "What stops the team", _stops(self))
         yield listed("escalations", "Open escalations", _escalations(self))
@@ -198,7 +204,7 @@ def _is_of(agent: str, role: str) -> bool:
 def _next(report: PhaseReport) -> ReportSection:
     following, department = report.next()
     if following is None:
-        nobody = (f"next: nobody; {_why_nobody(report)}",)
+        nobody = (f"next: nobody; {_explain_nobody(report)}",)
         return ReportSection("next", "", nobody, None, is_vital=True)
     files = input_files(report.phase.facts, following, department)
     tasks = (task for plan in report.plans for task in plan.tasks)
@@ -213,11 +219,11 @@ def _next(report: PhaseReport) -> ReportSection:
         "files": files,
         "waits_for": [wait.on for wait in waits],
     }
-    lines = tuple(_next_lines(report, act, task, waits, files))
+    lines = tuple(_format_next_lines(report, act, task, waits, files))
     return ReportSection("next", "", lines, data, is_vital=True)
 
 
-def _next_lines(
+def _format_next_lines(
     report: PhaseReport,
     act: Act,
     task: TaskProgress | None,
@@ -246,40 +252,40 @@ def _next_lines(
         yield f"you: {safe(role)} has nothing to do now"
 
 
-def _why_nobody(report: PhaseReport) -> str:
+def _explain_nobody(report: PhaseReport) -> str:
     if report.phase.progress.is_complete:
         return "the phase is complete"
     if not report.departments:
         return f"department {report.asker.department} takes no part in this phase"
-    if all(one.is_complete for one in report.departments):
+    if all(status.is_complete for status in report.departments):
         return "this part of the phase is done"
     return "all that is left waits, see below"
 
 
-def input_files(facts: PhaseFacts, asked: Next, department: DepartmentStatus | None) -> list[str]:
-    """Return the committed files that the printed inputs mean: of a task only its own plan."""
+def input_files(facts: PhaseFacts, turn: Next, department: DepartmentStatus | None) -> list[str]:
+    """Return the committed files behind the printed inputs; for a task, only its own plan."""
     view = View(facts, department.department if department else None)
-    words = [word.lower().replace(" ", "-") for word in asked.inputs]
-    kinds = sorted({one.place.artifact.kind for one in facts.filed} - {"handoff"})
+    words = [word.lower().replace(" ", "-") for word in turn.inputs]
+    kinds = sorted({filed.place.artifact.kind for filed in facts.filed} - {"handoff"})
     meant = (kind for kind in kinds if any(kind in word for word in words))
-    files = [one for kind in meant for one in view.of(kind)]
-    plan = asked.task[:5]
-    found = [
-        one.place.path
-        for one in files
-        if not (plan and one.place.plan and str(one.place.plan) != plan)
+    files = [filed for kind in meant for filed in view.of(kind)]
+    plan = turn.task[:5]
+    paths = [
+        filed.place.path
+        for filed in files
+        if not (plan and filed.place.plan and str(filed.place.plan) != plan)
     ]
-    handed = [word for word in asked.inputs if word == facts.handed_over and word]
-    return [*found[:_FEW], *handed]
+    handed = [word for word in turn.inputs if word == facts.handed_over and word]
+    return [*paths[:_FEW], *handed]
 
 
 def _stops(report: PhaseReport) -> Iterator[Item]:
-    for one in report.departments:
-        for blocker in one.blockers:
+    for status in report.departments:
+        for blocker in status.blockers:
             if not blocker.startswith("plan "):
                 yield (
-                    f"{one.department}: {safe(blocker)}",
-                    {"department": one.department.value, "why": blocker},
+                    f"{status.department}: {safe(blocker)}",
+                    {"department": status.department.value, "why": blocker},
                 )
     for alarm in report.phase.alarms:
         yield safe(str(alarm), 500), {"department": None, "why": str(alarm)}
@@ -288,30 +294,37 @@ def _stops(report: PhaseReport) -> Iterator[Item]:
 def _team(report: PhaseReport) -> Iterator[Item]:
     if len(report.phase.progress.departments) < 2:
         return
-    for one in report.departments:
-        gate = report.waits_at(one.department)
-        step = one.current.step.key if one.current else "done"
-        plans = f"{one.plans_complete} of {len(one.plans)} plans"
+    for status in report.departments:
+        gate = report.waits_at(status.department)
+        step = status.current.step.key if status.current else "done"
+        plans = f"{status.plans_complete} of {len(status.plans)} plans"
         yield (
-            f"{one.department}: {step}, {plans}, {_turn(one, gate)}",
+            f"{status.department}: {step}, {plans}, {_turn(status, gate)}",
             {
-                "department": one.department.value,
+                "department": status.department.value,
                 "step": step,
-                "plans_done": one.plans_complete,
-                "plans": len(one.plans),
-                "next": {"agent": one.next.agent, "step": one.next.step, "task": one.next.task}
-                if one.next
+                "plans_done": status.plans_complete,
+                "plans": len(status.plans),
+                "next": {
+                    "agent": status.next.agent,
+                    "step": status.next.step,
+                    "task": status.next.task,
+                }
+                if status.next
                 else None,
                 "waits_for": gate.on if gate else None,
             },
         )
 
 
-def _turn(one: DepartmentStatus, gate: Wait | None) -> str:
+def _turn(status: DepartmentStatus, gate: Wait | None) -> str:
     behind = f" behind {safe(gate.need)}" if gate else ""
-    if one.next is None:
-        return f"waits{behind}" if one.current else "complete"
-    return f"next: {one.next.agent}{f' {safe(one.next.task)}' if one.next.task else ''}{behind}"
+    if status.next is None:
+        return f"waits{behind}" if status.current else "complete"
+    return (
+        "next: "
+        f"{status.next.agent}{f' {safe(status.next.task)}' if status.next.task else ''}{behind}"
+    )
 
 
 def _escalations(report: PhaseReport) -> Iterator[Item]:
@@ -319,25 +332,30 @@ def _escalations(report: PhaseReport) -> Iterator[Item]:
         str(line.get("id")): str(line.get("dt"))
         for line in reversed(report.phase.facts.lines_of("escalation"))
     }
-    asked: dict[str, dict[str, Any]] = {}
+    questions: dict[str, dict[str, Any]] = {}
     for line in report.phase.facts.lines_of("escalation"):
-        asked.setdefault(str(line.get("id")), {}).update(line)
+        questions.setdefault(str(line.get("id")), {}).update(line)
     for wait in report.phase.waits:
         if EscalationId.parse(wait.waiter):
-            blocks = sorted(one.waiter for one in report.phase.waits if one.on == wait.waiter)
+            blocks = sorted(
+                other_wait.waiter
+                for other_wait in report.phase.waits
+                if other_wait.on == wait.waiter
+            )
             begun = since.get(wait.waiter, "")
             yield (
                 f"{wait.waiter}: {safe(wait.on)} is to answer, since {safe(begun) or 'some time'}"
                 f" ({safe(wait.where)}); blocks {safe(', '.join(blocks)) or 'nothing'}"
-                f"{_question(asked.get(wait.waiter, {}))}",
+                f"{_question(questions.get(wait.waiter, {}))}",
                 {
                     "id": wait.waiter,
                     "holder": wait.on,
                     "since": begun,
                     "where": wait.where,
-                    "question": safe(str(asked.get(wait.waiter, {}).get("reason", "")), 300),
+                    "question": safe(str(questions.get(wait.waiter, {}).get("reason", "")), 300),
                     "options": [
-                        safe(one, 300) for one in texts(asked.get(wait.waiter, {}).get("opts"))
+                        safe(option, 300)
+                        for option in texts(questions.get(wait.waiter, {}).get("opts"))
                     ],
                     "blocks": blocks,
                 },
@@ -345,8 +363,8 @@ def _escalations(report: PhaseReport) -> Iterator[Item]:
 
 
 def _question(line: Mapping[str, Any]) -> str:
-    """Return what an escalation asks, with the options and what is recommended."""
-    options = "; ".join(safe(one, 200) for one in texts(line.get("opts")))
+    """Return the question of an escalation, with its options and the recommendation."""
+    options = "; ".join(safe(option, 200) for option in texts(line.get("opts")))
     parts = (
         ("asks", safe(str(line.get("reason", "")), 300)),
         ("options", options),
@@ -373,7 +391,7 @@ def _can_go_on(plan: PlanStatus) -> bool:
 def _plans(report: PhaseReport, is_wanted: Callable[[PlanStatus], bool]) -> Iterator[Item]:
     for plan in report.plans:
         if is_wanted(plan):
-            done = (f"T{one.ref.number} {one.commit[:SHORT] or 'open'}" for one in plan.tasks)
+            done = (f"T{task.ref.number} {task.commit[:SHORT] or 'open'}" for task in plan.tasks)
             lacks = f"; lacks {safe('; '.join(plan.missing), 300)}" if plan.missing else ""
             head = f"{plan.id} {plan.department} {plan.standing}"
             yield f"{head}: {', '.join(done)}{lacks}", _plan_data(plan)

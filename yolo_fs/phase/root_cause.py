@@ -1,5 +1,4 @@
-"""What a phase waits for in the end, of all that waits: one thing, who is to do it, and everything
-that stands behind it. Pure.
+"""The root cause of a phase's waits: one thing, who has to do it, and everything behind it. Pure.
 
 See docs/dev/sources.md#document-000.
 """
@@ -23,26 +22,26 @@ MOST_WAITERS = 200
 
 
 class WaitTree(NamedTuple):
-    """One name of the graph, and whom it keeps waiting; each name stands once, nearest the root."""
+    """A node of the wait graph, and what waits for it. Each name occurs once, nearest the root."""
 
     name: str
     why: str
-    """What the waiting one needs from its parent; of the root, what is to be done."""
+    """What it needs from its parent; for the root, what has to be done."""
     where: str
-    """File that says so, `name:line`."""
+    """Location of the evidence, `name:line`."""
     waiters: tuple[WaitTree, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "waiters": [one.as_json() for one in self.waiters]}
+        return {**self._asdict(), "waiters": [waiter.as_json() for waiter in self.waiters]}
 
 
 class RootCause(NamedTuple):
-    """The one thing that keeps most of a phase waiting."""
+    """The one thing that most of a phase waits for."""
 
     sentence: str
     """Who is to do what, and whom that holds up, level by level."""
     command: str
-    """What settles it; empty where an agent writes what is missing."""
+    """Command that settles it; empty where an agent writes what is missing."""
     tree: WaitTree
 
     def as_json(self) -> dict[str, Any]:
@@ -59,21 +58,23 @@ def root_cause(phase: Phase) -> RootCause | None:
     for wait in waits:
         behind.setdefault(wait.on, []).append(wait)
     waiting = {wait.waiter for wait in waits}
-    # Who only speaks for an escalation, or writes for a gate, is not what is waited for.
+    # An agent that only answers an escalation, or writes for a gate, is not a root.
     roots = [name for name in behind if name not in waiting] or sorted(behind)
-    found = {name: _levels(name, behind) for name in roots}
-    held = {name: _held_up(phase, levels) for name, levels in found.items()}
-    root = min(roots, key=lambda name: (-held[name], -sum(map(len, found[name])), name))
-    does, command = _act_at(phase, root, behind[root])
-    levels = ([name for name in each if _is_told(name, behind)] for each in found[root])
+    levels_of = {name: _group_by_distance(name, behind) for name in roots}
+    held = {name: _count_held_up(phase, levels) for name, levels in levels_of.items()}
+    root = min(roots, key=lambda name: (-held[name], -sum(map(len, levels_of[name])), name))
+    does, command = _find_act_at(phase, root, behind[root])
+    levels = ([name for name in each if _is_told(name, behind)] for each in levels_of[root])
     blocked = [_listed(level) for level in levels if level]
     tail = f"; that blocks {' → '.join(blocked)}" if blocked else ""
     return RootCause(f"{does}{tail}", command, _tree(root, does, behind))
 
 
 def _is_told(name: str, behind: Mapping[str, object]) -> bool:
-    """Return whether a sentence names it: no agent, no plan beside its task, no gate that nobody
-    waits at, and no escalation, which the act names.
+    """Return whether a sentence names it.
+
+    Omitted are agents, plans beside their tasks, gates that nobody waits at, and escalations, which
+    the act names.
     """
     if name.startswith("gate:"):
         return name in behind
@@ -81,14 +82,14 @@ def _is_told(name: str, behind: Mapping[str, object]) -> bool:
 
 
 def _holds_up(phase: Phase, wait: Wait) -> bool:
-    departments = {one.department.value for one in phase.behind}
+    departments = {status.department.value for status in phase.behind}
     is_at_gate = wait.waiter in departments and wait.on.startswith("gate:")
     is_asked = EscalationId.parse(wait.on) or wait.on.startswith("research:")
     return is_at_gate or bool(is_asked) or (wait.waiter in departments and wait.on in departments)
 
 
-def _levels(root: str, behind: Mapping[str, Iterable[Wait]]) -> list[list[str]]:
-    """Return the names that wait for a root, those that are as far from it together."""
+def _group_by_distance(root: str, behind: Mapping[str, Iterable[Wait]]) -> list[list[str]]:
+    """Return the names that wait for a root, grouped by their distance from it."""
     levels, seen, now = [], {root}, [root]
     while now := sorted(
         {wait.waiter for name in now for wait in behind.get(name, ())} - seen, key=shown
@@ -98,9 +99,9 @@ def _levels(root: str, behind: Mapping[str, Iterable[Wait]]) -> list[list[str]]:
     return levels
 
 
-def _held_up(phase: Phase, levels: Iterable[Iterable[str]]) -> int:
+def _count_held_up(phase: Phase, levels: Iterable[Iterable[str]]) -> int:
     """Return how many departments stand behind a root."""
-    departments = {one.department.value for one in phase.behind}
+    departments = {status.department.value for status in phase.behind}
     return len(departments & {name for level in levels for name in level})
 
 
@@ -110,31 +111,31 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(words)}{more}"
 
 
-def _act_at(phase: Phase, root: str, waits: Iterable[Wait]) -> tuple[str, str]:
+def _find_act_at(phase: Phase, root: str, waits: Iterable[Wait]) -> tuple[str, str]:
     """Return who is to do what at a root, and the command for it."""
     names = {wait.waiter for wait in waits}
-    for one in phase.escalations:
-        if one.is_open and (str(one.id) in names or str(one.id) == root):
-            does, command = act_of(one)
-            return f"{one.agent} {does}", command
+    for escalation in phase.escalations:
+        if escalation.is_open and (str(escalation.id) in names or str(escalation.id) == root):
+            does, command = act_of(escalation)
+            return f"{escalation.agent} {does}", command
     for department in phase.progress.departments:
         if department.next and root in _names_of(department):
             return department.next.sentence, department.next.command
-    gate = next((one for one in phase.gates if f"gate:{one.name}" == root), None)
+    gate = next((candidate for candidate in phase.gates if f"gate:{candidate.name}" == root), None)
     if gate and gate.missing:
         return f"{shown(root)} lacks {gate.missing[0].what}", gate.missing[0].command
     wait = next(iter(waits))
     return f"{shown(root)}: {safe(wait.why, 200)}", ""
 
 
-def _names_of(one: DepartmentStatus) -> set[str]:
-    """Return what the graph calls a department, its plans, tasks and who acts in it."""
-    plans = {str(plan.id) for plan in one.plans}
-    tasks = {str(task.ref) for plan in one.plans for task in plan.tasks}
-    turn = one.next
-    asked = {turn.agent, turn.task} - {""} if turn else set()
-    own = {name for name in asked if TaskRef.parse(name) or (turn and name == turn.agent)}
-    return {one.department.value} | plans | tasks | own
+def _names_of(status: DepartmentStatus) -> set[str]:
+    """Return the graph's names of a department, its plans, its tasks and the agent acting in it."""
+    plans = {str(plan.id) for plan in status.plans}
+    tasks = {str(task.ref) for plan in status.plans for task in plan.tasks}
+    turn = status.next
+    names = {turn.agent, turn.task} - {""} if turn else set()
+    own = {name for name in names if TaskRef.parse(name) or (turn and name == turn.agent)}
+    return {status.department.value} | plans | tasks | own
 
 
 def _tree(root: str, does: str, behind: Mapping[str, Iterable[Wait]]) -> WaitTree:

@@ -1,8 +1,7 @@
-"""When a step may begin and when it is complete: each member of `EntryGate` and `ExitGate` bound to
-its predicate.
+"""Binds each member of `EntryGate` and `ExitGate` to its predicate.
 
-A predicate yields what is missing, sentence by sentence; nothing means met. See
-docs/dev/sources.md#document-002.
+They decide when a step may begin and when it is complete. A predicate yields what is missing, one
+sentence each; nothing means that it is met. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -34,7 +33,9 @@ def exit_lacks(view: View, gate: ExitGate) -> tuple[str, ...]:
 
 
 def stage_outcome(view: View) -> Outcome:
-    """Return what the gate from Architect to Lead decides: open critique sends the design back."""
+    """Return the decision of the gate from Architect to Lead: open critique sends the design
+    back.
+    """
     decided = str(
         next((line.get("stage_gate", "") for line in view.lines("architecture")), "")
     ).lower()
@@ -60,7 +61,7 @@ def _analysis(view: View, _: Passed) -> Iterator[str]:
         yield "no analysis.json"
 
 
-def _stage_gate(view: View, _: Passed) -> Iterator[str]:
+def _check_stage_gate(view: View, _: Passed) -> Iterator[str]:
     outcome = stage_outcome(view)
     if outcome is Outcome.KILL:
         yield "the Architect decided Kill"
@@ -74,22 +75,22 @@ def _some_plan(view: View, _: Passed) -> Iterator[str]:
         yield "no plan"
 
 
-def _plans_have_spec(view: View, _: Passed) -> Iterator[str]:
+def _check_specs(view: View, _: Passed) -> Iterator[str]:
     yield from _specs(view)
 
 
-def _red_if_written(view: View, passed: Passed) -> Iterator[str]:
+def _check_red_tests(view: View, passed: Passed) -> Iterator[str]:
     if "test_authoring" in passed and view.of("test-plan"):
         yield from _red_tests(view)
 
 
-def _each_plan_summarised(view: View, _: Passed) -> Iterator[str]:
+def _check_summaries(view: View, _: Passed) -> Iterator[str]:
     yield from _summaries(view)
 
 
 def _approved(view: View, passed: Passed) -> Iterator[str]:
     if "code_review" not in passed:
-        yield from _review_approved(view)
+        yield from _check_review_approved(view)
         yield from _after("code_review")(view, passed)
 
 
@@ -106,13 +107,13 @@ def _post_phase_qa(view: View, _: Passed) -> Iterator[str]:
         yield "the post-phase QA gate failed"
 
 
-def _after_security(view: View, passed: Passed) -> Iterator[str]:
-    """The audit may be switched off while QA has yet to pass."""
+def _check_security_done(view: View, passed: Passed) -> Iterator[str]:
+    """Require QA as well as security: the audit may be switched off while QA has yet to pass."""
     yield from _after("qa")(view, passed)
     yield from _after("security")(view, passed)
 
 
-def _signed_off(_: View, passed: Passed) -> Iterator[str]:
+def _check_signed_off(_: View, passed: Passed) -> Iterator[str]:
     """Document 002 puts it after security, the protocol after sign-off; both open it (10 #6)."""
     if not (passed & {"security", "signoff"} and "code_review" in passed):
         yield "neither security nor sign-off is done"
@@ -121,7 +122,7 @@ def _signed_off(_: View, passed: Passed) -> Iterator[str]:
 def _integrated(view: View, passed: Passed) -> Iterator[str]:
     """Where one department works, no gate stands between its last step and the delivery."""
     yield from _after("integration_gate")(view, passed)
-    yield from _signed_off(view, passed)
+    yield from _check_signed_off(view, passed)
 
 
 ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
@@ -131,16 +132,16 @@ ENTRY: Mapping[EntryGate, Callable[[View, Passed], Iterator[str]]] = {
     EntryGate.CRITIQUE: _after("critique"),
     EntryGate.RESEARCH: _after("research"),
     EntryGate.ARCHITECTURE: _after("architecture"),
-    EntryGate.STAGE_GATE: _stage_gate,
+    EntryGate.STAGE_GATE: _check_stage_gate,
     EntryGate.PLANS: _some_plan,
-    EntryGate.SPECS: _plans_have_spec,
-    EntryGate.RED_TESTS: _red_if_written,
-    EntryGate.SUMMARIES: _each_plan_summarised,
+    EntryGate.SPECS: _check_specs,
+    EntryGate.RED_TESTS: _check_red_tests,
+    EntryGate.SUMMARIES: _check_summaries,
     EntryGate.REVIEW_APPROVED: _approved,
     EntryGate.POST_PHASE_QA: _post_phase_qa,
     EntryGate.QA_DONE: _after("qa"),
-    EntryGate.SECURITY_DONE: _after_security,
-    EntryGate.SIGNED_OFF: _signed_off,
+    EntryGate.SECURITY_DONE: _check_security_done,
+    EntryGate.SIGNED_OFF: _check_signed_off,
     EntryGate.INTEGRATION_DONE: _integrated,
 }
 
@@ -161,7 +162,7 @@ def _named(view: View, name: str) -> str:
     return f"{DEPARTMENT_BY_NAME[view.department].prefix}{name}"
 
 
-def _scope_approved(view: View) -> Iterator[str]:
+def _check_scope_approved(view: View) -> Iterator[str]:
     if not any(
         line.get("status") == "PO-APPROVED" for line in view.facts.lines_of("scope-document")
     ):
@@ -169,7 +170,7 @@ def _scope_approved(view: View) -> Iterator[str]:
 
 
 def _critique(view: View) -> Iterator[str]:
-    """Findings without ratings are a critique; half-rated ones are being written."""
+    """Findings without ratings count as a critique; partly rated ones are still being written."""
     lines = view.lines("critique")
     rated = [line for line in lines if line.keys() & {"cf", "rd"}]
     if not lines:
@@ -227,13 +228,13 @@ def _summaries(view: View) -> Iterator[str]:
             yield f"plan {plan.id} is {plan.standing.value}"
 
 
-def _no_pending_escalation(view: View) -> Iterator[str]:
-    """What anybody writes ends none: the task has to go on, as the log of escalations shows."""
-    for one in open_of(view.facts, view.department):
-        yield f"escalation {one.id} is {one.standing}: {one.agent} holds it"
+def _check_pending_escalations(view: View) -> Iterator[str]:
+    """No record by itself ends an escalation: the log has to show that the task goes on."""
+    for escalation in open_of(view.facts, view.department):
+        yield f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
 
 
-def _review_approved(view: View) -> Iterator[str]:
+def _check_review_approved(view: View) -> Iterator[str]:
     if not any("r" in line for line in view.lines("code-review")):
         yield f"no valid {_named(view, 'code-review.jsonl')}"
     lines = view.lines("code-review")
@@ -245,10 +246,10 @@ def _review_approved(view: View) -> Iterator[str]:
         yield f"the review of plan {plan} says {verdict}: {state}"
 
 
-def _qa(view: View) -> Iterator[str]:
+def _check_qa(view: View) -> Iterator[str]:
     yield from _present("verification", "verification.jsonl")(view)
     yield from _present("qa-code", "qa-code.jsonl")(view)
-    yield from _failing(view, "qa")
+    yield from _find_failures(view, "qa")
     for kind in ("verification", "qa-code"):
         yield from came_later(view.facts, kind, view.department)
 
@@ -258,21 +259,21 @@ def _security(view: View) -> Iterator[str]:
     yield from came_later(view.facts, "security-audit", view.department)
 
 
-def _security_fail(view: View) -> Iterator[str]:
-    yield from _failing(view, "security")
+def _check_security_failures(view: View) -> Iterator[str]:
+    yield from _find_failures(view, "security")
 
 
-def _failing(view: View, step: str = "") -> Iterator[str]:
+def _find_failures(view: View, step: str = "") -> Iterator[str]:
     yield from dict.fromkeys(map(str, failures_of(view.facts, step, view.department)))
 
 
-def _security_may_pause(_: View) -> Iterator[str]:
+def _allow_security_pause(_: View) -> Iterator[str]:
     """A WARN pauses for a person where configured; it closes no gate (see `progress.pauses`)."""
     yield from ()
 
 
-def _state_complete(view: View) -> Iterator[str]:
-    """A sign-off counts for what there was to sign when it was given."""
+def _check_state_complete(view: View) -> Iterator[str]:
+    """A sign-off counts only for what existed when it was given."""
     facts, number = view.facts, int(view.facts.phase.number)
     states = [
         filed.position
@@ -290,7 +291,7 @@ def _state_complete(view: View) -> Iterator[str]:
         yield f"no state.json that says phase {number} is complete"
     elif all(unsigned):
         yield f"the sign-off is older than {unsigned[-1][0]}, which came after it"
-    yield from _failing(view)
+    yield from _find_failures(view)
 
 
 def _says_complete(execution: Mapping[str, Any]) -> bool:
@@ -318,12 +319,12 @@ def _integration(view: View) -> Iterator[str]:
     last = next(reversed(view.facts.lines_of("integration-gate-result")), None)
     if last is None:
         yield "no integration-gate-result.jsonl"
-    yield from _failing(view, "integration_gate")
+    yield from _find_failures(view, "integration_gate")
     yield from came_later(view.facts, "integration-gate-result", None)
 
 
 EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
-    ExitGate.SCOPE_APPROVED: _scope_approved,
+    ExitGate.SCOPE_APPROVED: _check_scope_approved,
     ExitGate.CRITIQUE: _critique,
     ExitGate.RESEARCH: _research,
     ExitGate.ARCHITECTURE: _present("architecture", "architecture.toon"),
@@ -332,14 +333,14 @@ EXIT: Mapping[ExitGate, Callable[[View], Iterator[str]]] = {
     ExitGate.SPECS: _specs,
     ExitGate.RED_TESTS: _red_tests,
     ExitGate.SUMMARIES: _summaries,
-    ExitGate.NO_PENDING_ESCALATION: _no_pending_escalation,
-    ExitGate.REVIEW_APPROVED: _review_approved,
+    ExitGate.NO_PENDING_ESCALATION: _check_pending_escalations,
+    ExitGate.REVIEW_APPROVED: _check_review_approved,
     ExitGate.DOCS: _present("docs", "docs.jsonl"),
-    ExitGate.QA: _qa,
+    ExitGate.QA: _check_qa,
     ExitGate.SECURITY_AUDIT: _security,
-    ExitGate.SECURITY_FAIL_STOPS: _security_fail,
-    ExitGate.SECURITY_WARN_PAUSES: _security_may_pause,
-    ExitGate.STATE_COMPLETE: _state_complete,
+    ExitGate.SECURITY_FAIL_STOPS: _check_security_failures,
+    ExitGate.SECURITY_WARN_PAUSES: _allow_security_pause,
+    ExitGate.STATE_COMPLETE: _check_state_complete,
     ExitGate.ROADMAP_UPDATED: _present("roadmap", "ROADMAP.md"),
     ExitGate.INTEGRATION_RESULT: _integration,
     ExitGate.DELIVERY_VERDICT: _delivery,

@@ -32,16 +32,16 @@ from yolo_fs.protocol.workflow import (
 from yolo_fs.schemas.config import Config
 
 SHARED_KINDS = frozenset({"critique", "research"})
-"""Kinds of which the unprefixed file serves every department that has none of its own: Critic and
-Scout are shared agents."""
+"""Kinds whose unprefixed file serves every department without its own: Critic and Scout are shared
+agents."""
 
 PHASE_STEPS = frozenset({"po", "signoff", "integration_gate", "delivery"})
-"""Steps that a phase has once, however many departments work on it."""
+"""Steps that a phase has once, whatever the number of departments."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What the rules of a step look at."""
+    """Input of a step's rules."""
 
     facts: PhaseFacts
     department: Dept | None
@@ -84,15 +84,15 @@ class View:
 
 
 DECLARED_SKIP = "declared: "
-"""Begins the rule of a skip that no table decides, such as `--skip-qa` of one run: only the
-execution state tells."""
+"""Prefix of a skip rule that is in no table, such as `--skip-qa` of one run: only the execution
+state records it."""
 BY_RULE = "rule: "
-"""Begins the reason that the execution state gives for a skip by the tables."""
+"""Prefix of the execution state's reason for a skip by the tables."""
 
 
 def skip_rule(view: View, step: Step) -> str:
     """Return the rule that skips the step, as the tables print it; empty when none does."""
-    if step.mandatory and not _outside_route(view, step):
+    if step.mandatory and not _is_outside_route(view, step):
         return ""
     if any(failures_of(view.facts, step.key, view.department)):
         return ""
@@ -101,12 +101,12 @@ def skip_rule(view: View, step: Step) -> str:
         return by_row.value
     if not step.mandatory and (reason := _declared(view, step)) is not None:
         return DECLARED_SKIP + reason
-    if _outside_route(view, step):
+    if _is_outside_route(view, step):
         return f"complexity {view.facts.switches.complexity}"
-    return _too_small_for(view, step)
+    return _explain_team_skip(view, step)
 
 
-def _too_small_for(view: View, step: Step) -> str:
+def _explain_team_skip(view: View, step: Step) -> str:
     """Return which team leaves the step out; empty when it runs."""
     rules = view.config.company
     if step.mandatory or step.key in rules.steps:
@@ -118,8 +118,10 @@ def _too_small_for(view: View, step: Step) -> str:
 
 
 def is_trivial(facts: PhaseFacts) -> bool:
-    """Return whether the phase is trivial work: its analysis says so, surely enough, and its plans
-    touch no more files than such work may.
+    """Return whether the phase is trivial.
+
+    Its analysis says so with enough confidence, and its plans touch no more files than trivial work
+    may.
     """
     rules = facts.switches.config.complexity_routing
     if not rules.enabled:
@@ -133,7 +135,7 @@ def is_trivial(facts: PhaseFacts) -> bool:
     return is_sure and len(files) <= rules.max_trivial_files
 
 
-def _outside_route(view: View, step: Step) -> bool:
+def _is_outside_route(view: View, step: Step) -> bool:
     """Return whether the complexity routing of this phase leaves the step out."""
     complexity = view.facts.switches.complexity
     route = next((row for row in COMPLEXITIES if row.name == complexity), None)
@@ -150,13 +152,16 @@ def _declared(view: View, step: Step) -> str | None:
     return None if reason.startswith(BY_RULE) else reason
 
 
-def _output_exists(view: View, step: Step) -> bool:
-    """What the step ends with is there, but not its exit gate (`critique.jsonl` without `cf`)."""
+def _has_output(view: View, step: Step) -> bool:
+    """Return whether the step's product exists, even if its exit gate is closed.
+
+    An example is `critique.jsonl` without `cf`.
+    """
     kinds = {name.partition(".")[0] for name in step.outputs}
     return any(filed.place.artifact.kind in kinds for filed in view.of_step(step))
 
 
-def _no_task_has_ts(view: View, _: Step) -> bool:
+def _lacks_test_specs(view: View, _: Step) -> bool:
     tasks = [task for plan in view.plan_files for task in plan.tasks]
     is_specified = bool(tasks) and all(task.get("spec") for task in tasks)
     return is_specified and not any(task.get("ts") for task in tasks)
@@ -165,8 +170,8 @@ def _no_task_has_ts(view: View, _: Step) -> bool:
 SKIPS: Mapping[Skip, Callable[[View, Step], bool]] = {
     Skip.TURBO: lambda view, _: view.config.effort == "turbo",
     Skip.FAST: lambda view, _: view.config.effort == "fast",
-    Skip.EXISTS: _output_exists,
-    Skip.NO_TS: _no_task_has_ts,
+    Skip.EXISTS: _has_output,
+    Skip.NO_TS: _lacks_test_specs,
     Skip.SKIP_QA: lambda view, _: view.facts.switches.skip_qa,
     Skip.SKIP_SECURITY: lambda view, _: view.facts.switches.skip_security,
     Skip.CONFIG: lambda view, _: view.config.documenter == "never",

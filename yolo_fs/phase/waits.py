@@ -1,11 +1,12 @@
-"""Who waits for whom in a phase, as a graph: every circle is a deadlock and is named, and so is
-every wait for something that nobody will supply.
+"""The graph of who waits for whom in a phase.
 
-Names of the graph: departments (`frontend`: its part is done), plans (`01-02`), tasks (`01-02/T3`),
+Every cycle is reported as a deadlock, and so is every wait for something that nobody will supply.
+
+Names in the graph: departments (`frontend`: its part is done), plans (`01-02`), tasks (`01-02/T3`),
 gates (`gate:ux-complete`), escalations (`ESC-01-02-T3`), blocking research requests
-(`research:fe-research.jsonl:3`) and agents (`fe-lead`: somebody of that name is there and free to
-answer). A wait is met only when what it waits for is there. The graph work is linear but for one
-sort, without recursion. See docs/dev/sources.md#document-000 and #document-002.
+(`research:fe-research.jsonl:3`) and agents (`fe-lead`: an agent of that name is there and free to
+answer). A wait is met only when its target is there. The graph algorithms are linear except for one
+sort, and not recursive. See docs/dev/sources.md#document-000 and #document-002.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ CONFIG = "config.json"
 
 
 def waits_of(phase: GateSource) -> tuple[Wait, ...]:
-    """Return who waits for what, sorted, in whatever order artifacts arrived."""
+    """Return who waits for what, sorted. The order of arrival makes no difference."""
     sources = _WaitSources(phase)
-    found = {
+    waits = {
         *sources.of_departments(),
         *sources.of_plans(),
         *sources.of_gates(),
@@ -59,8 +60,8 @@ def waits_of(phase: GateSource) -> tuple[Wait, ...]:
         *sources.of_research(),
         *sources.of_handoffs(),
     }
-    found |= {*sources.of_stuck_plans(found), *sources.of_agents_to_come(found)}
-    return tuple(sorted(found, key=BY_NAME))
+    waits |= {*sources.of_stuck_plans(waits), *sources.of_agents_to_come(waits)}
+    return tuple(sorted(waits, key=BY_NAME))
 
 
 def suppliers(phase: GateSource) -> frozenset[str]:
@@ -76,15 +77,18 @@ def suppliers(phase: GateSource) -> frozenset[str]:
     }
     if not facts.switches.config.research_requests.enabled:
         agents.discard(Role.SCOUT)
-    return frozenset({*active, *plans, *_plans_elsewhere(facts), *gates, *agents, *_OUTSIDERS})
+    return frozenset({*active, *plans, *_find_plans_elsewhere(facts), *gates, *agents, *_OUTSIDERS})
 
 
 _OUTSIDERS = (Role.USER, Role.GO, "orchestrator")
-"""Who answers without being in the roster."""
+"""Agents that answer without being in the roster."""
 
 
-def _plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
-    """Yield the plans of other phases that are asked for: the facts of one do not tell them."""
+def _find_plans_elsewhere(facts: PhaseFacts) -> Iterator[str]:
+    """Yield the plans of other phases that are asked for.
+
+    The facts of one phase do not have them.
+    """
     for plan in plans_of(facts):
         yield from (
             f"{item.get('p')}-{item.get('n')}"
@@ -101,7 +105,7 @@ class _WaitSources:
 
     @cached_property
     def unfinished(self) -> tuple[tuple[PlanStatus, Plan, str], ...]:
-        """Plans of active departments that are incomplete: how far, what they say, where."""
+        """Incomplete plans of active departments: (state, content of the file, location)."""
         files = {filed.place.plan: filed.place.name for filed in self.phase.facts.of_kind("plan")}
         written = {plan.id: plan for plan in plans_of(self.phase.facts)}
         plans = (plan for plan in self.phase.folded.plans if not plan.is_done)
@@ -120,7 +124,9 @@ class _WaitSources:
     @cached_property
     def entrances(self) -> Mapping[Dept, WaveGate]:
         """Departments that have not begun to implement → the closed gate in front of their wave."""
-        begun = {one.department for one in self.phase.folded.departments if _has_begun(one)}
+        begun = {
+            status.department for status in self.phase.folded.departments if _has_begun(status)
+        }
         return {
             dept: gate
             for dept, gate in _wave_gates(self.phase.facts)
@@ -131,13 +137,13 @@ class _WaitSources:
         return (
             gate.gate in self.closed
             if gate.gate
-            else any(one.department is gate.department for one in self.phase.behind)
+            else any(status.department is gate.department for status in self.phase.behind)
         )
 
     def of_departments(self) -> Iterator[Wait]:
-        for one in self.phase.behind:
-            if gate := self.entrances.get(one.department):
-                yield Wait(one.department, _gate_name(gate), "its wave begins behind it", CONFIG)
+        for status in self.phase.behind:
+            if gate := self.entrances.get(status.department):
+                yield Wait(status.department, _name_gate(gate), "its wave begins behind it", CONFIG)
         for plan, _, file in self.unfinished:
             yield Wait(plan.department, str(plan.id), "its plan is not complete", file)
 
@@ -145,7 +151,7 @@ class _WaitSources:
         for plan, written, file in self.unfinished:
             name = str(plan.id)
             if gate := self.entrances.get(plan.department):
-                yield Wait(name, _gate_name(gate), f"{plan.department} begins behind it", CONFIG)
+                yield Wait(name, _name_gate(gate), f"{plan.department} begins behind it", CONFIG)
             for need in plan.blocked_by:
                 key = "d" if need in written.needs else "xd"
                 yield Wait(
@@ -158,26 +164,26 @@ class _WaitSources:
             yield from _of_tasks(plan, written, file)
 
     def of_gates(self) -> Iterator[Wait]:
-        """Yield which departments, or which of their Leads, owe a closed gate its evidence."""
+        """Yield which departments, or which of their Leads, owe evidence to a closed gate."""
         for name, missing in self.closed.items():
             row = GATE_BY_NAME.get(name)
             yield from OWING[row.owed_by if row else Owed.BEHIND](self, name, missing)
         for gate in self.entrances.values():
             yield from (
-                _owed(_gate_name(gate), one)
-                for one in self.phase.behind
-                if not gate.gate and one.department is gate.department
+                _wait_of_gate(_name_gate(gate), status)
+                for status in self.phase.behind
+                if not gate.gate and status.department is gate.department
             )
 
     def owed_behind(self, gate: str, _: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
-        yield from (_owed(f"gate:{gate}", one) for one in self.phase.behind)
+        yield from (_wait_of_gate(f"gate:{gate}", status) for status in self.phase.behind)
 
     def owed_by_required(self, gate: str, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
         for department in GATE_BY_NAME[gate].requires:
             yield Wait(f"gate:{gate}", department, missing[0].what, missing[0].file)
 
     def owed_by_unanswered(self, gate: str, missing: tuple[MissingEvidence, ...]) -> Iterator[Wait]:
-        """Yield whose word is missing: the side that was spoken to, or both if none is named."""
+        """Yield whose answer is missing: the side that was asked, or both if none is named."""
         lines = self.phase.facts.lines_of("api-contracts")
         for lack in missing:
             if lack.line or not lines:
@@ -191,39 +197,48 @@ class _WaitSources:
                     yield Wait(f"gate:{gate}", lead, lack.what, where, remedy)
 
     def of_escalations(self) -> Iterator[Wait]:
-        """Yield who waits for an escalation that is open, and whom it waits for."""
-        behind = {one.department for one in self.phase.behind}
-        for one in self.phase.escalations:
-            if not one.is_open or one.id.task.plan.phase != self.phase.facts.phase.number:
+        """Yield who waits for an open escalation, and whom it waits for."""
+        behind = {status.department for status in self.phase.behind}
+        for escalation in self.phase.escalations:
+            if (
+                not escalation.is_open
+                or escalation.id.task.plan.phase != self.phase.facts.phase.number
+            ):
                 continue
             department, last = (
-                self.department_of.get(one.id.task.plan, DEFAULT_DEPARTMENT),
-                one.history[-1],
+                self.department_of.get(escalation.id.task.plan, DEFAULT_DEPARTMENT),
+                escalation.history[-1],
             )
             where = f"{LOG}:{last.number}" if last.number else ENTRIES
-            waiters = {str(one.id.task): "it is blocked until that is resolved"}
-            if one.is_told:  # who goes on with it waits for nobody
+            waiters = {str(escalation.id.task): "it is blocked until that is resolved"}
+            if escalation.is_told:  # who goes on with it waits for nobody
                 waiters = {}
             if department in behind:
                 waiters[department] = "no escalation may be pending at the end of implementation"
             if (
-                one.severity == "blocking"
-                and one.standing is EscalationStage.RISING
+                escalation.severity == "blocking"
+                and escalation.standing is EscalationStage.RISING
                 and last.number
             ):
                 waiters[_agent(last.agent, department)] = "it escalated that and cannot go on"
-            yield from (Wait(waiter, str(one.id), why, where) for waiter, why in waiters.items())
-            remedy = f"resolve it: 'yolo-fs escalate resolve {one.id}'"
+            yield from (
+                Wait(waiter, str(escalation.id), why, where) for waiter, why in waiters.items()
+            )
+            remedy = f"resolve it: 'yolo-fs escalate resolve {escalation.id}'"
             yield Wait(
-                str(one.id), _spoken_to(one, department), "it holds the escalation", where, remedy
+                str(escalation.id),
+                _find_answerer(escalation, department),
+                "it holds the escalation",
+                where,
+                remedy,
             )
 
     def of_research(self) -> Iterator[Wait]:
         """Yield blocking requests without an answer: whom they pause, and the Scout."""
-        asked = self.phase.facts.of_kind("research")
+        requests = self.phase.facts.of_kind("research")
         lines = self.phase.facts.lines_of("research")
         answered = {line.get("q") for line in lines if line.get("src") != "pending"}
-        for filed in asked:
+        for filed in requests:
             for number, line in enumerate(filed.lines, 1):
                 if (
                     line.get("src") != "pending"
@@ -235,15 +250,15 @@ class _WaitSources:
                 name, where = f"research:{file}:{number}", f"{file}:{number}"
                 yield from (
                     Wait(waiter, name, "it asked, and cannot go on", where)
-                    for waiter in self._paused(filed, line)
+                    for waiter in self._find_paused(filed, line)
                 )
                 remedy = f"write the finding into {file}, or make the request informational"
                 yield Wait(name, Role.SCOUT, "it is to be answered", where, remedy)
 
-    def _paused(self, filed: Filed, line: Mapping[str, Any]) -> Iterator[str]:
+    def _find_paused(self, filed: Filed, line: Mapping[str, Any]) -> Iterator[str]:
         """Yield the agent that asked, and the task or plan that it asked for, if named."""
         named = [str(line.get(key, "")) for key in ("task", "plan_id", "brief_for")]
-        tasks = [found for name in named if (found := TaskRef.parse(name))]
+        tasks = [reference for name in named if (reference := TaskRef.parse(name))]
         plans = [task.plan for task in tasks] or [
             plan for name in named if (plan := PlanId.parse(name))
         ]
@@ -252,7 +267,7 @@ class _WaitSources:
         yield from map(str, tasks or plans)
 
     def of_handoffs(self) -> Iterator[Wait]:
-        """Yield departments that were handed blockers; a later handoff replaces an earlier one."""
+        """Yield departments that received blockers. A later handoff replaces an earlier one."""
         latest = {
             (str(line.get("from_dept")), str(line.get("to_dept"))): (
                 f"{filed.place.name}:{number}",
@@ -261,15 +276,15 @@ class _WaitSources:
             for filed in self.phase.facts.of_kind("dept-handoff")
             for number, line in enumerate(filed.lines, 1)
         }
-        behind = {one.department.value for one in self.phase.behind}
+        behind = {status.department.value for status in self.phase.behind}
         for (giver, taker), (where, line) in latest.items():
             if line.get("blockers") and taker in behind:
                 remedy = f"hand over from {giver} to {taker} again, without blockers"
                 yield Wait(taker, giver, "its handoff has blockers", where, remedy)
 
-    def of_stuck_plans(self, found: Collection[Wait]) -> Iterator[Wait]:
-        """Yield plans that wait for a task of theirs because that waits for more than its turn."""
-        stuck = {task for wait in found if (task := TaskRef.parse(wait.waiter))}
+    def of_stuck_plans(self, waits: Collection[Wait]) -> Iterator[Wait]:
+        """Yield plans that wait for one of their tasks, which waits for more than its turn."""
+        stuck = {task for wait in waits if (task := TaskRef.parse(wait.waiter))}
         files = {plan.id: file for plan, _, file in self.unfinished}
         yield from (
             Wait(str(task.plan), str(task), "its task cannot go on", files[task.plan])
@@ -277,18 +292,18 @@ class _WaitSources:
             if task.plan in files
         )
 
-    def of_agents_to_come(self, found: Collection[Wait]) -> Iterator[Wait]:
-        """Yield agents whom somebody waits for and who come when their department's wave begins."""
+    def of_agents_to_come(self, waits: Collection[Wait]) -> Iterator[Wait]:
+        """Yield awaited agents that come when their department's wave begins."""
         present = set(self.department_of.values())
-        for name in {wait.on for wait in found} & AGENT_BY_NAME.keys():
+        for name in {wait.on for wait in waits} & AGENT_BY_NAME.keys():
             department = AGENT_BY_NAME[name].department
             gate = self.entrances.get(department) if department else None
             if gate and department not in present:
-                yield Wait(name, _gate_name(gate), f"{department} begins behind it", CONFIG)
+                yield Wait(name, _name_gate(gate), f"{department} begins behind it", CONFIG)
 
 
-def _has_begun(one: DepartmentStatus) -> bool:
-    return any(plan.standing is not PlanStanding.PENDING for plan in one.plans)
+def _has_begun(status: DepartmentStatus) -> bool:
+    return any(plan.standing is not PlanStanding.PENDING for plan in status.plans)
 
 
 def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
@@ -300,12 +315,12 @@ def _wave_gates(facts: PhaseFacts) -> Iterator[tuple[Dept, WaveGate]]:
         yield from product(behind, gates)
 
 
-def _gate_name(row: WaveGate) -> str:
+def _name_gate(row: WaveGate) -> str:
     return f"gate:{row.gate or row.name}"
 
 
 def _of_tasks(plan: PlanStatus, written: Plan, file: str) -> Iterator[Wait]:
-    """Yield what tasks wait for that run in a circle; the order of all others is no news."""
+    """Yield the waits of tasks that form a cycle. The order of all other tasks is not reported."""
     stuck = {f"T{task.ref.number}" for task in plan.tasks if not task.layer and not task.commit}
     for line, task in enumerate(written.tasks, 2):
         for need in texts(task.get("td")):
@@ -320,13 +335,13 @@ def _of_tasks(plan: PlanStatus, written: Plan, file: str) -> Iterator[Wait]:
                 )
 
 
-def _owed(gate: str, one: DepartmentStatus) -> Wait:
-    assert one.current is not None
+def _wait_of_gate(gate: str, status: DepartmentStatus) -> Wait:
+    assert status.current is not None
     return Wait(
         gate,
-        one.department,
-        f"{one.department} is at {one.current.step.key}",
-        one.current.step.outputs[-1],
+        status.department,
+        f"{status.department} is at {status.current.step.key}",
+        status.current.step.outputs[-1],
     )
 
 
@@ -337,16 +352,20 @@ OWING: Mapping[Owed, Callable[[_WaitSources, str, tuple[MissingEvidence, ...]], 
 }
 
 
-def _spoken_to(one: EscalationProgress, department: Dept) -> str:
-    """Return whose answer is awaited: the holder; while it rises, whoever was asked, if any."""
-    asked = one.history[-1].target
+def _find_answerer(escalation: EscalationProgress, department: Dept) -> str:
+    """Return whose answer is awaited: the holder's, or while it rises, the asked agent's, if
+    any.
+    """
+    target = escalation.history[-1].target
     return (
-        _agent(asked, department) if asked and one.standing is EscalationStage.RISING else one.agent
+        _agent(target, department)
+        if target and escalation.standing is EscalationStage.RISING
+        else escalation.agent
     )
 
 
 def _agent(spelled: str, department: Dept) -> str:
-    """Return the agent whom a department means."""
+    """Return the agent that a department means by a name."""
     return name_in(plain_name(spelled), department)
 
 
@@ -356,7 +375,7 @@ _SHOWN_NAME = 80
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """One edge: somebody or something cannot go on before something else is there."""
+    """One edge: the waiter cannot continue before something else is there."""
 
     waiter: str
     """Name of what waits."""
@@ -379,18 +398,18 @@ class Wait:
 
 
 BY_NAME = attrgetter("waiter", "on", "why", "where", "remedy")
-"""The one order of waits, so that no other makes a difference."""
+"""Total order of waits, so that the order of arrival makes no difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadlock:
-    """Waits that run in a circle, from the smallest name on."""
+    """Waits that form a cycle, starting with the smallest name."""
 
     waits: tuple[Wait, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Who is in it, each waiting for the next, the last for the first."""
+        """Its members. Each waits for the next, the last for the first."""
         return tuple(wait.waiter for wait in self.waits)
 
     def __str__(self) -> str:
@@ -412,7 +431,7 @@ class Orphan:
 
     def __str__(self) -> str:
         ways = (self.wait.remedy,) if self.wait.remedy else ()
-        return f"orphan wait: {self.wait}, but {_absence(self.wait.on)}{_advice(ways)}"
+        return f"orphan wait: {self.wait}, but {_explain_absence(self.wait.on)}{_advice(ways)}"
 
 
 Alarm = Deadlock | Orphan
@@ -429,8 +448,8 @@ def _advice(ways: tuple[str, ...]) -> str:
     return f". To break it, {'do one of these: ' if len(ways) > 1 else ''}{'; or '.join(ways)}"
 
 
-def _absence(name: str) -> str:
-    """Return why nobody supplies what is named so."""
+def _explain_absence(name: str) -> str:
+    """Return why nobody supplies this name."""
     if name == Role.SCOUT:
         return "research on demand is turned off in config.json"
     if PlanId.parse(name):
@@ -443,11 +462,10 @@ def _absence(name: str) -> str:
 
 
 def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:
-    """Return a shortest circle through the smallest name of each knot (of waits that all lead back
-    to each other).
+    """Return a shortest cycle through the smallest name of each strongly connected component.
 
-    Linear in the waits after sorting. Where circles share a knot, the next is named when the first
-    is broken.
+    Linear in the waits after sorting. Where cycles share a component, the next one is reported once
+    the first is broken.
     """
     edges: dict[tuple[str, str], Wait] = {}
     for wait in sorted(waits, key=BY_NAME):
@@ -455,21 +473,22 @@ def cycles(waits: Iterable[Wait]) -> tuple[Deadlock, ...]:
     graph: dict[str, list[str]] = {name: [] for pair in edges for name in pair}
     for waiter, on in edges:
         graph[waiter].append(on)
-    found = sorted(_circle(graph, knot) for knot in _knots(graph) if _is_tied(graph, knot))
-    return tuple(Deadlock(tuple(edges[pair] for pair in _pairs(names))) for names in found)
+    circles = sorted(_circle(graph, knot) for knot in _find_knots(graph) if _is_tied(graph, knot))
+    return tuple(Deadlock(tuple(edges[pair] for pair in _pairs(names))) for names in circles)
 
 
 def orphans(waits: Iterable[Wait], known: Collection[str]) -> tuple[Orphan, ...]:
-    """Return the waits for a name that is not known and does not wait itself: a name that waits
-    says what it lacks.
+    """Return the waits for an unknown name that does not wait itself.
+
+    A name that waits reports what it lacks.
     """
     listed = sorted(set(waits), key=BY_NAME)
     there = {*known, *(wait.waiter for wait in listed)}
     return tuple(Orphan(wait) for wait in listed if wait.on not in there)
 
 
-def _knots(graph: Mapping[str, list[str]]) -> Iterator[frozenset[str]]:
-    """Yield the strongly connected components, by Kosaraju's two walks, none of them recursive."""
+def _find_knots(graph: Mapping[str, list[str]]) -> Iterator[frozenset[str]]:
+    """Yield the strongly connected components by Kosaraju's algorithm, without recursion."""
     back: dict[str, list[str]] = {name: [] for name in graph}
     for waiter, following in graph.items():
         for on in following:
@@ -483,7 +502,7 @@ def _knots(graph: Mapping[str, list[str]]) -> Iterator[frozenset[str]]:
 
 
 def _walk(graph: Mapping[str, list[str]], root: str, seen: set[str]) -> Iterator[str]:
-    """Yield what is reached from `root` and was not seen, each name after all that it leads to."""
+    """Yield the names reachable from `root` that were not seen, in postorder."""
     if root in seen:
         return
     seen.add(root)
@@ -504,7 +523,7 @@ def _is_tied(graph: Mapping[str, list[str]], knot: frozenset[str]) -> bool:
 
 
 def _circle(graph: Mapping[str, list[str]], knot: frozenset[str]) -> tuple[str, ...]:
-    """Return a shortest way from the smallest name of a knot back to it."""
+    """Return a shortest cycle through the smallest name of a component."""
     start = min(knot)
     came_from: dict[str, str] = {}
     ahead = deque([start])

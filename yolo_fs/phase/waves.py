@@ -1,5 +1,4 @@
-"""From the configuration to the Leads: which departments work, in which waves, behind which gates.
-Pure.
+"""Which departments work, in which waves and behind which gates, by the configuration. Pure.
 
 The configuration is read as leniently as the reference scripts read it: only these keys count,
 whatever else is wrong. The backend always works, even where the configuration says false: a test of
@@ -30,9 +29,10 @@ class Routing(NamedTuple):
     """How the departments of a phase are dispatched."""
 
     workflow: str
-    """In force: `backend_only` when no other department works."""
+    """The workflow in force; `backend_only` when no other department works."""
     active: frozenset[Dept]
-    """As configured, whether or not the workflow lets them work; without the default department."""
+    """The configured departments, whether or not the workflow lets them work; without the default
+    department."""
     warning: str = ""
     """Why the workflow in force is not the configured one."""
     needed: frozenset[Dept] = frozenset()
@@ -42,16 +42,18 @@ class Routing(NamedTuple):
 
     @property
     def groups(self) -> tuple[tuple[Department, ...], ...]:
-        """The departments that work, wave by wave. Whom the Owner dispatches one after the other
-        stay in one wave where the workflow lets them work at once.
+        """The departments that work, wave by wave.
+
+        Departments that the Owner dispatches one after another stay in one wave where the workflow
+        lets them work in parallel.
         """
-        said = waves_of(self.workflow, self.active)
-        wave_of = {row.name: number for number, group in enumerate(said) for row in group}
-        rows = [row for group in said for row in group if row.name in (self.needed or wave_of)]
+        all_waves = waves_of(self.workflow, self.active)
+        wave_of = {row.name: number for number, group in enumerate(all_waves) for row in group}
+        rows = [row for group in all_waves for row in group if row.name in (self.needed or wave_of)]
         order = {name: at for at, name in enumerate(self.first)}
         rows.sort(key=lambda row: order.get(row.name, len(order)))
         waves = [tuple(group) for _, group in groupby(rows, key=lambda row: wave_of[row.name])]
-        return tuple(waves) or said
+        return tuple(waves) or all_waves
 
     @property
     def order(self) -> str:
@@ -71,7 +73,7 @@ class Routing(NamedTuple):
 
 
 class Wave(NamedTuple):
-    """Departments that work at once, and the gate that ends their wave."""
+    """Departments that work in parallel, and the gate that ends their wave."""
 
     departments: tuple[Dept, ...]
     gate: str
@@ -100,11 +102,10 @@ def routing(config: Mapping[str, Any]) -> Routing:
 
 
 def dispatch(config: Mapping[str, Any]) -> Routing:
-    """Return how the departments are dispatched by our own rule: their flags say who works, the
-    workflow in which order.
+    """Return how the departments are dispatched by our own rule.
 
-    The reference scripts let `backend_only` win over the flags, so that a department would never be
-    looked at.
+    Their flags decide who works, and the workflow decides the order. In the reference scripts
+    `backend_only` overrides the flags, so that a department would never be looked at.
     """
     route = routing(config)
     is_ordered = route.workflow != BACKEND_ONLY or not route.active
@@ -125,8 +126,8 @@ def waves(route: Routing) -> tuple[Wave, ...]:
 
 def section(config: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return a section of the configuration; empty when it is absent or no object."""
-    found = config.get(key)
-    return found if isinstance(found, dict) else {}
+    part = config.get(key)
+    return part if isinstance(part, dict) else {}
 
 
 def _is_on(value: object) -> bool:

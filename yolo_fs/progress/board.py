@@ -1,8 +1,7 @@
-"""The team as of one commit: every phase with its steps, plans, gates and alarms, now or at any
-moment of the past.
+"""The team as of one commit: every phase with its steps, plans, gates and alarms.
 
-Nothing here looks at the work tree, a clock or a daemon, so that `status` and `status --at` are the
-same code.
+The commit may be the present one or any past one. Nothing here reads the work tree, a clock or a
+daemon, so that `status` and `status --at` share the code.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ class Pace(NamedTuple):
     """How far a phase is, and how fast it got there."""
 
     steps_done: int
-    """Steps that hold nobody up any more, of all departments and of the phase."""
+    """Steps that no longer block anybody, of all departments and of the phase."""
     steps: int
     began_s: int
     """Moment of its first commit, in seconds since the epoch; 0 for none."""
     last_s: int
-    """Moment of its last one."""
+    """Time of its last commit, in seconds since the epoch."""
     left_s: int
-    """What the steps that are left take at the pace of those that are done; 0 where unknown."""
+    """Estimated seconds for the remaining steps, at the pace so far; 0 where unknown."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,11 @@ class PhaseBoard(Phase):
     def is_finished(self) -> bool:
         """Whether it needs no attention; a sign-off that overrides a department does."""
         progress = self.progress
-        return progress.is_complete and all(one.is_complete for one in progress.departments)
+        return progress.is_complete and all(status.is_complete for status in progress.departments)
 
     @cached_property
     def said(self) -> str:
-        """How far it is, in one line."""
+        """Its progress in one line."""
         progress, plans = self.progress, self.progress.plans
         done = f"{sum(plan.is_done for plan in plans)} of {len(plans)} plans complete"
         standing = "complete" if self.is_finished else f"at {progress.step}"
@@ -71,14 +70,18 @@ class PhaseBoard(Phase):
 
     @cached_property
     def root_cause(self) -> RootCause | None:
-        """What most of it waits for in the end; None while nobody waits for another's work."""
+        """The root cause of most of its waits; None while nobody waits for another's work."""
         return root_cause(self)
 
     @property
     def pace(self) -> Pace:
-        """How fast it goes, by its commits alone."""
-        filed = [one.at_s for one in self.facts.filed if one.place.phase and one.commit]
-        times = (*filed, *(one.at_s for one in self.facts.work))
+        """Its pace, computed from its commits alone."""
+        filed = [
+            artifact.at_s
+            for artifact in self.facts.filed
+            if artifact.place.phase and artifact.commit
+        ]
+        times = (*filed, *(work.at_s for work in self.facts.work))
         began_s, last_s = min(times, default=0), max(times, default=0)
         steps, done = len(self.progress.every_step), self.progress.steps_passed
         left_s = (last_s - began_s) * (steps - done) // done if done else 0
@@ -96,16 +99,16 @@ class PhaseBoard(Phase):
             "pace": to_json(self.pace),
             "root_cause": self.root_cause.as_json() if self.root_cause else None,
             "next": _next(self, progress.next),
-            "departments": [_department(self, one) for one in progress.departments],
-            "steps": [_step(one) for one in progress.steps],
+            "departments": [_department(self, status) for status in progress.departments],
+            "steps": [_step(step) for step in progress.steps],
             "gates": to_json(self.gates),
             "sign_off": {"decision": decision.value, "why": why},
-            "waits": [] if progress.is_complete else [asdict(one) for one in self.waits],
-            "alarms": [_alarm(one) for one in self.alarms],
-            "handoffs": [one.as_json() for one in self.false_claims],
-            "escalations": [as_json(one) for one in self.escalations],
+            "waits": [] if progress.is_complete else [asdict(wait) for wait in self.waits],
+            "alarms": [_alarm_as_json(alarm) for alarm in self.alarms],
+            "handoffs": [finding.as_json() for finding in self.false_claims],
+            "escalations": [as_json(escalation) for escalation in self.escalations],
             "loops": to_json(self.loops),
-            "out_of_lane": [one.as_json() for one in self.out_of_lane],
+            "out_of_lane": [finding.as_json() for finding in self.out_of_lane],
         }
 
     def headline(self) -> dict[str, Any]:
@@ -125,28 +128,34 @@ class Board(NamedTuple):
     commit: str | None
     """None on a branch without commits."""
     config: Config | None
-    """The configuration that the commit has; None when it has none that can be read."""
+    """The configuration of the commit; None when it has no readable one."""
     stands_in: bool
-    """The commit has no configuration, and the one in force, which is not the default, was taken
-    for it."""
+    """Whether the commit has no configuration and the one in force, which is not the default,
+    stands in for it."""
     phases: tuple[PhaseBoard, ...]
 
     def phase_named(self, name: str) -> str:
-        """Return the name, or where no phase has it, that of the first open or else the last."""
-        names = [str(one.id) for one in self.phases]
-        open_ = [str(one.id) for one in self.phases if not one.progress.is_complete]
+        """Return the name.
+
+        Where no phase has it, return the first open phase's, or else the last one's.
+        """
+        names = [str(phase.id) for phase in self.phases]
+        open_ = [str(phase.id) for phase in self.phases if not phase.progress.is_complete]
         return name if name in names else (open_ or names[-1:] or [""])[0]
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
-        """Return the board as `status --json` shows it. `whole`: the phase that is told in full."""
+        """Return the board as `status --json` shows it.
+
+        `whole`: the phase that is shown in full.
+        """
         shown = whole if whole is None else self.phase_named(whole)
         source = "in force" if self.stands_in else "default"
         return {
             "commit": self.commit,
             "config": "committed" if self.config else source,
             "phases": [
-                one.as_json() if shown in (None, str(one.id)) else one.headline()
-                for one in self.phases
+                phase.as_json() if shown in (None, str(phase.id)) else phase.headline()
+                for phase in self.phases
             ],
         }
 
@@ -154,7 +163,7 @@ class Board(NamedTuple):
 def board(
     repository: Repository, settings: Settings, commit: str | None, team: Team | None = None
 ) -> Board:
-    """Return where the team stands as of a commit. `team`: remembers what an earlier look has read.
+    """Return where the team stands as of a commit. `team`: cache of earlier reads.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
@@ -168,7 +177,7 @@ def board(
 
     def drawn() -> tuple[PhaseBoard, ...]:
         made = partial(_phase, gathered, at_s)
-        return tuple(gathered.derive(one, "board", partial(made, one)) for one in known)
+        return tuple(gathered.derive(phase, "board", partial(made, phase)) for phase in known)
 
     return Board(commit, config, stands_in, gathered.derive_from((commit, known), "board", drawn))
 
@@ -176,8 +185,7 @@ def board(
 def phases_now(
     repository: Repository, settings: Settings, commit: str | None, team: Team
 ) -> tuple[Phase, ...]:
-    """Return the phases of a commit as a board of it shows them, by the configuration that the
-    commit has.
+    """Return the phases of a commit as its board shows them, by the commit's own configuration.
 
     Raises:
         YoloError: OBJECT_MISSING, GIT_FAILED when the history cannot be read.
@@ -190,57 +198,57 @@ def phases_now(
 def _phase(team: Team, at_s: int, phase: Phase) -> PhaseBoard:
     going_on: tuple[LoopProgress, ...] = ()
     if not phase.is_complete:
-        found = loops_of(team, phase.facts, at_s)
-        going_on = tuple(loop for loop in found if not loop.is_over)
+        loops = loops_of(team, phase.facts, at_s)
+        going_on = tuple(loop for loop in loops if not loop.is_over)
     shown = PhaseBoard(phase.facts, going_on)
     vars(shown).update(vars(phase))  # what was folded already
     return shown
 
 
-def _department(phase: Phase, one: DepartmentStatus) -> dict[str, Any]:
+def _department(phase: Phase, status: DepartmentStatus) -> dict[str, Any]:
     return {
-        "department": one.department.value,
-        "complete": one.is_complete,
-        "step": one.current.step.key if one.current else None,
-        "percent": one.percent,
-        "stage_gate": one.stage.value,
-        "next": _next(phase, one.next, one.department),
-        "blockers": list(one.blockers),
-        "steps": [_step(step) for step in one.steps],
-        "plans": [_plan(plan) for plan in one.plans],
+        "department": status.department.value,
+        "complete": status.is_complete,
+        "step": status.current.step.key if status.current else None,
+        "percent": status.percent,
+        "stage_gate": status.stage.value,
+        "next": _next(phase, status.next, status.department),
+        "blockers": list(status.blockers),
+        "steps": [_step(step) for step in status.steps],
+        "plans": [_plan(plan) for plan in status.plans],
     }
 
 
-def _step(one: StepStatus) -> dict[str, Any]:
+def _step(step: StepStatus) -> dict[str, Any]:
     return {
-        "number": one.step.number,
-        "step": one.step.key,
-        "standing": one.standing.value,
-        "by": one.by,
-        "missing": list(one.missing),
+        "number": step.step.number,
+        "step": step.step.key,
+        "standing": step.standing.value,
+        "by": step.by,
+        "missing": list(step.missing),
     }
 
 
-def _plan(one: PlanStatus) -> dict[str, Any]:
+def _plan(plan: PlanStatus) -> dict[str, Any]:
     return {
-        "plan": str(one.id),
-        "title": one.title,
-        "wave": one.wave,
-        "standing": one.standing.value,
-        "commit": one.commit,
-        "tasks_done": tasks_done(one),
-        "tasks_total": len(one.tasks),
+        "plan": str(plan.id),
+        "title": plan.title,
+        "wave": plan.wave,
+        "standing": plan.standing.value,
+        "commit": plan.commit,
+        "tasks_done": tasks_done(plan),
+        "tasks_total": len(plan.tasks),
         "tasks": [
             {"task": str(task.ref), "action": task.action, "commit": task.commit}
-            for task in one.tasks
+            for task in plan.tasks
         ],
-        "missing": list(one.missing),
-        "blocked_by": list(one.blocked_by),
+        "missing": list(plan.missing),
+        "blocked_by": list(plan.blocked_by),
     }
 
 
 def tasks_done(plan: PlanStatus) -> int:
-    """Return how many tasks of a plan a commit names."""
+    """Return how many tasks of a plan are named by a commit."""
     return sum(bool(task.commit) for task in plan.tasks)
 
 
@@ -248,6 +256,8 @@ def _next(phase: Phase, turn: Next | None, department: Dept | None = None) -> An
     return act_for(phase, turn, department).as_json() if turn else None
 
 
-def _alarm(one: Alarm) -> dict[str, Any]:
-    kind, waits = ("deadlock", one.waits) if isinstance(one, Deadlock) else ("orphan", (one.wait,))
-    return {"kind": kind, "text": str(one), "waits": [asdict(wait) for wait in waits]}
+def _alarm_as_json(alarm: Alarm) -> dict[str, Any]:
+    kind, waits = (
+        ("deadlock", alarm.waits) if isinstance(alarm, Deadlock) else ("orphan", (alarm.wait,))
+    )
+    return {"kind": kind, "text": str(alarm), "waits": [asdict(wait) for wait in waits]}

@@ -1,10 +1,11 @@
-"""What a Lead says of its department, written under the department's lock and merged with what the
-evidence says; and the files that departments coordinate by, removed when a phase is over or given
-up.
+"""Writes what a Lead declares about its department, and removes coordination files.
 
-An allow-list decides what is removed, so that no plan, summary or other artifact can be touched;
-what is an artifact all the same, `.phase-orchestration.json`, goes only while the branch has the
-very same content. A lock that somebody holds is left, for two holders would follow. See
+A declaration is written under the department's lock and merged with the evidence. The files by
+which departments coordinate are removed when a phase is over or given up.
+
+An allow-list decides what is removed, so that no plan, summary or other artifact can be touched.
+`.phase-orchestration.json` is an artifact all the same: it is removed only while the branch has
+exactly its content. A lock that is held is left, because otherwise two processes would hold it. See
 docs/dev/faults.md#f44, #f47 and #f51.
 """
 
@@ -54,22 +55,24 @@ class Declaration:
     """Any of `status`, `step`, `plans_complete`, `plans_total`, `error`, `eta`."""
     blockers: tuple[str, ...] | None = None
     expect_seq: int | None = None
-    """Write only if the file still has this number."""
+    """Write only if the file still has this sequence number."""
 
 
-def declare(root: str, department: Dept, phase: PhaseId, said: Declaration) -> dict[str, Any]:
-    """Write a declaration and return the file as it is afterwards.
+def declare(
+    root: str, department: Dept, phase: PhaseId, declaration: Declaration
+) -> dict[str, Any]:
+    """Write a declaration and return the resulting file.
 
     Raises:
         YoloError: UNKNOWN_NAME for a status or step that the protocol does not know, LOCK_TIMEOUT,
             STATE_CONFLICT when the file has another number than expected, NOT_REGULAR.
     """
-    _refuse_unknown(said.values)
+    _refuse_unknown(declaration.values)
     folder = own_phase_folder(root, phase)
     path = os.path.join(folder, f".dept-status-{department}.json")
     lock = os.path.join(folder, f".dept-lock-{department}")
     reap_temporaries(folder, 0)
-    declared = partial(_declared, department, said=said)
+    declared = partial(_declared, department, declaration=declaration)
     written = update(path, lock, declared, root=root, mode=SHARED)
     return written or {}
 
@@ -82,9 +85,11 @@ Statuses = dict[str, dict[str, Any]]
 
 
 def shown(folder: ListedFolder) -> Statuses:
-    """Return the status files of a phase, department by department, as they are."""
-    found = {name: folder.read_json(file) for name, file in _FILES.items() if file in folder.names}
-    return {name: value for name, value in found.items() if isinstance(value, dict)}
+    """Return the status files of a phase unchanged, by department."""
+    contents = {
+        name: folder.read_json(file) for name, file in _FILES.items() if file in folder.names
+    }
+    return {name: value for name, value in contents.items() if isinstance(value, dict)}
 
 
 def _refuse_unknown(values: Mapping[str, Any]) -> None:
@@ -101,12 +106,12 @@ def _refuse_unknown(values: Mapping[str, Any]) -> None:
 
 
 def _declared(
-    department: Dept, before: dict[str, Any] | Damaged | None, said: Declaration
+    department: Dept, before: dict[str, Any] | Damaged | None, declaration: Declaration
 ) -> dict[str, Any]:
     old = before if isinstance(before, dict) else {}
     seq = seq_of(old)
-    if said.expect_seq is not None and said.expect_seq != seq:
-        message = f"the status has number {seq}, not {said.expect_seq}"
+    if declaration.expect_seq is not None and declaration.expect_seq != seq:
+        message = f"the status has number {seq}, not {declaration.expect_seq}"
         raise YoloError(Reason.STATE_CONFLICT, message, hint="Read it again, then decide anew.")
     now = iso(time.time())
     empty: dict[str, Any] = {
@@ -125,10 +130,10 @@ def _declared(
     }
     before = old.get("declared")
     declared = dict(before) if isinstance(before, dict) else {}
-    declared |= {key: said.values[key] for key in DECLARABLE if key in said.values}
-    fresh = {**empty, **old, **said.values, "updated_at": now, "seq": seq + 1}
-    if said.blockers is not None:
-        fresh["blockers"] = list(said.blockers)
+    declared |= {key: declaration.values[key] for key in DECLARABLE if key in declaration.values}
+    fresh = {**empty, **old, **declaration.values, "updated_at": now, "seq": seq + 1}
+    if declaration.blockers is not None:
+        fresh["blockers"] = list(declaration.blockers)
     return fresh | ({"declared": declared} if declared else {})
 
 
@@ -147,7 +152,7 @@ UNIQUE = "no commit has this content"
 
 
 class Cleaned(NamedTuple):
-    """What became of the coordination files of one phase."""
+    """Result of cleaning up the coordination files of one phase."""
 
     removed: tuple[str, ...]
     left: tuple[tuple[str, str], ...]
@@ -155,10 +160,10 @@ class Cleaned(NamedTuple):
 
 
 def clean(folder: str, reason: str, is_unique: Callable[[str], bool], *, root: str) -> Cleaned:
-    """Remove what the allow-list names.
+    """Remove the files on the allow-list.
 
-    `is_unique`: whether a path holds an artifact that no commit has. `root`: what the folder lies
-    below, or is; no link below it is followed.
+    `is_unique`: whether a path holds an artifact that no commit has. `root`: the folder itself or
+    one above it; no link below it is followed.
 
     Raises:
         YoloError: STORAGE_FAILED when the directory cannot be listed; NOT_REGULAR.
@@ -166,7 +171,7 @@ def clean(folder: str, reason: str, is_unique: Callable[[str], bool], *, root: s
     patterns = REMOVED + (WHEN_COMPLETE if reason == "complete" else ())
     removed, left = [], []
     for name in _named(folder, patterns):
-        if why := _why_left(os.path.join(folder, name), is_unique, root):
+        if why := _remove_unless_unique(os.path.join(folder, name), is_unique, root):
             left.append((name, why))
         else:
             removed.append(name)
@@ -174,7 +179,7 @@ def clean(folder: str, reason: str, is_unique: Callable[[str], bool], *, root: s
 
 
 def is_unique_in(repository: Repository) -> Callable[[str], bool]:
-    """Return what tells whether a path holds an artifact with a content that its branch has not."""
+    """Return a predicate: whether a path holds an artifact whose content its branch lacks."""
     tip = repository.head().tip
 
     def is_unique(path: str) -> bool:
@@ -200,11 +205,11 @@ def _named(folder: str, patterns: Sequence[str]) -> list[str]:
         names = sorted(os.listdir(folder))
     except OSError as error:
         raise YoloError(Reason.STORAGE_FAILED, f"{folder}: {error.strerror}") from error
-    matching = ([name for name in names if fnmatchcase(name, one)] for one in patterns)
+    matching = ([name for name in names if fnmatchcase(name, pattern)] for pattern in patterns)
     return [name for named in matching for name in named]
 
 
-def _why_left(path: str, is_unique: Callable[[str], bool], root: str) -> str:
+def _remove_unless_unique(path: str, is_unique: Callable[[str], bool], root: str) -> str:
     """Remove a file and return nothing, or return why it was left."""
     try:
         if is_unique(path):
@@ -218,8 +223,9 @@ def _why_left(path: str, is_unique: Callable[[str], bool], root: str) -> str:
 
 
 def _remove(place: int, name: str) -> str:
-    """Remove a file, a link, or the empty directory that stands in for a lock, from the open folder
-    `place`; return why not.
+    """Remove a file, a link or a lock's empty directory from a folder; return why not.
+
+    `place`: descriptor of the open folder.
     """
     is_lock = fnmatchcase(name, _LOCK)
     kind = os.stat(name, dir_fd=place, follow_symlinks=False).st_mode

@@ -1,8 +1,7 @@
-"""What the work tree says of the team beside what history proves: declarations that drifted,
-sentinels that are forged.
+"""What the work tree says beyond what history proves: drifted declarations, forged sentinels.
 
 Only the present has a work tree, so `status --at` shows none of this. The disk is judged by the
-configuration in force, which the daemon writes by. See docs/dev/faults.md#f58.
+configuration in force, because the daemon writes by it. See docs/dev/faults.md#f58.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ class Aside:
     """Directory name of the phase; empty for what concerns all."""
     drifts: tuple[Drift, ...] = ()
     forged: tuple[str, ...] = ()
-    """Sentinel files that the evidence does not bear out."""
+    """Sentinel files that the evidence does not support."""
     blockers: tuple[tuple[str, str], ...] = ()
-    """(department, what its Lead says holds it up)."""
+    """(department, blocker that its Lead declares)."""
     handoffs: tuple[str, ...] = ()
-    """Handoffs that nobody took up in time, sentence by sentence."""
+    """Overdue handoffs, one sentence each."""
 
     def __bool__(self) -> bool:
         return bool(self.drifts or self.forged or self.blockers or self.handoffs)
@@ -57,50 +56,54 @@ class Aside:
 def asides(
     root: str,
     settings: Settings,
-    found: Board,
+    board: Board,
     team: Team,
     lives: Sequence[HandoffLifecycle] | None = None,
 ) -> tuple[Aside, ...]:
     """Return what the work tree adds to a board of the present; empty when all agree.
 
-    `lives`: the lives of the handoffs, where somebody has looked already.
+    `lives`: the life cycles of the handoffs, if they are known already.
     """
-    of_all = (*_of_config(found.config, settings.config), *_of_project(root, found))
-    known = _lives(root, settings, found, team) if lives is None else lives
-    late = tuple(str(one) for one in overdue(known, int(time.time())))
+    of_all = (*_find_config_drift(board.config, settings.config), *_of_project(root, board))
+    known = _lives(root, settings, board, team) if lives is None else lives
+    late = tuple(str(overdue_handoff) for overdue_handoff in overdue(known, int(time.time())))
     configured = Aside("", of_all, handoffs=late)
     in_force = Switches(settings.config)
-    switches = {id(one.facts.switches): one.facts.switches for one in found.phases}
-    same = {key for key, one in switches.items() if one == in_force}
+    switches = {id(phase.facts.switches): phase.facts.switches for phase in board.phases}
+    same = {key for key, phase_switches in switches.items() if phase_switches == in_force}
     judged = (
-        one if id(one.facts.switches) in same else Phase(replace(one.facts, switches=in_force))
-        for one in found.phases
+        phase
+        if id(phase.facts.switches) in same
+        else Phase(replace(phase.facts, switches=in_force))
+        for phase in board.phases
     )
-    phases = (_of_phase(root, one, team, found.commit) for one in judged)
-    return tuple(one for one in (configured, *phases) if one)
+    phases = (_of_phase(root, phase, team, board.commit) for phase in judged)
+    return tuple(aside for aside in (configured, *phases) if aside)
 
 
-def as_json(found: Iterable[Aside]) -> dict[str, Any]:
+def as_json(asides: Iterable[Aside]) -> dict[str, Any]:
     """Return what the work tree says as `status --json` shows it."""
-    listed = tuple(found)
+    listed = tuple(asides)
     return {
         "drift": [
             {
-                "phase": one.phase,
+                "phase": aside.phase,
                 "where": each.where,
                 "key": each.key,
                 "declared": each.declared,
                 "derived": each.derived,
             }
-            for one in listed
-            for each in one.drifts
+            for aside in listed
+            for each in aside.drifts
         ],
-        "overdue": [said for one in listed for said in one.handoffs],
-        "forged": [{"phase": one.phase, "file": name} for one in listed for name in one.forged],
+        "overdue": [handoff for aside in listed for handoff in aside.handoffs],
+        "forged": [
+            {"phase": aside.phase, "file": name} for aside in listed for name in aside.forged
+        ],
         "declared_blockers": [
-            {"phase": one.phase, "department": department, "blocker": said}
-            for one in listed
-            for department, said in one.blockers
+            {"phase": aside.phase, "department": department, "blocker": blocker}
+            for aside in listed
+            for department, blocker in aside.blockers
         ],
     }
 
@@ -123,65 +126,65 @@ def _of_phase(root: str, phase: Phase, team: Team, commit: str | None) -> Aside:
     folder = ListedFolder.at(phase_folder(root, phase.id))
     declared = shown(folder)
     missing_tests = team.derive_from(
-        (commit, phase), f"{phase.id} tests", lambda: tuple(_of_tests(phase, commit, team))
+        (commit, phase), f"{phase.id} tests", lambda: tuple(_find_test_drift(phase, commit, team))
     )
     return Aside(
         str(phase.id),
         (*drift_of_phase(folder, phase, declared), *missing_tests),
         forged_sentinels(folder, phase, team),
-        tuple(_declared_blockers(declared)),
+        tuple(_collect_declared_blockers(declared)),
     )
 
 
-def _of_config(committed: Config | None, in_force: Config) -> Iterator[Drift]:
-    """Yield the settings in force that history has not, which cannot tell who worked by them."""
+def _find_config_drift(committed: Config | None, in_force: Config) -> Iterator[Drift]:
+    """Yield the settings in force that history lacks, so that it cannot tell who worked by them."""
     if committed is None or committed == in_force:
         return
-    proved = dict(_leaves(to_json(committed)))
-    for key, value in _leaves(to_json(in_force)):
+    proved = dict(_flatten_settings(to_json(committed)))
+    for key, value in _flatten_settings(to_json(in_force)):
         if value != proved.get(key):
             yield Drift(CONFIG, key, value, proved.get(key))
 
 
-def _leaves(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten_settings(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each setting under its whole name, such as `approval_gates.code_review`."""
     for key, value in settings.items():
         if isinstance(value, dict):
-            yield from _leaves(value, f"{above}{key}.")
+            yield from _flatten_settings(value, f"{above}{key}.")
         else:
             yield above + key, value
 
 
-def _of_project(root: str, found: Board) -> Iterator[Drift]:
-    said = read_json(os.path.join(root, PROJECT_STATE))
-    if isinstance(said, dict) and found.phases:
-        for key, (declared, derived) in claims(found.phases, said).items():
+def _of_project(root: str, board: Board) -> Iterator[Drift]:
+    state = read_json(os.path.join(root, PROJECT_STATE))
+    if isinstance(state, dict) and board.phases:
+        for key, (declared, derived) in claims(board.phases, state).items():
             yield Drift(PROJECT_STATE, key, declared, derived)
 
 
-def _lives(root: str, settings: Settings, found: Board, team: Team) -> tuple[HandoffLifecycle, ...]:
-    if not found.phases:
+def _lives(root: str, settings: Settings, board: Board, team: Team) -> tuple[HandoffLifecycle, ...]:
+    if not board.phases:
         return ()
     reads = Reader(root, root, settings.limits, lambda *_: None).log().reads
     deadline_s = settings.policy.handoff_deadline_s
-    return lifecycles_of(root, found.phases, team.history_index, reads, deadline_s)
+    return lifecycles_of(root, board.phases, team.history_index, reads, deadline_s)
 
 
-def _tests_named(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _find_named_tests(facts: PhaseFacts) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return the name of each test plan, and the test files that it names."""
     return tuple(
-        (one.place.name, tuple(path for line in one.lines for path in texts(line.get("tf"))))
-        for one in facts.of_kind("test-plan")
+        (filed.place.name, tuple(path for line in filed.lines for path in texts(line.get("tf"))))
+        for filed in facts.of_kind("test-plan")
     )
 
 
-def _of_tests(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
+def _find_test_drift(phase: Phase, commit: str | None, team: Team) -> Iterator[Drift]:
     """Yield the test files that a test plan names and nobody has committed."""
-    for name, paths in phase.facts.ask(_tests_named):
+    for name, paths in phase.facts.ask(_find_named_tests):
         for path in team.absent_at(commit, paths):
             yield Drift(name, path, "written", "not committed")
 
 
-def _declared_blockers(declared: Statuses) -> Iterator[tuple[str, str]]:
+def _collect_declared_blockers(declared: Statuses) -> Iterator[tuple[str, str]]:
     for department, status in declared.items():
-        yield from ((department, str(said)) for said in declared_blockers(status))
+        yield from ((department, str(blocker)) for blocker in declared_blockers(status))

@@ -1,11 +1,11 @@
 """Gates between those who open them and those who wait: the daemon's notice, and `gate wait`.
 
-The daemon replaces one small file when a gate opens or closes, and touches it whenever it has
-judged the gates again. A waiter polls that file's stamp. The notice only saves the waiter a look at
-the branch, which it takes itself when no daemon runs or the daemon stays silent.
+The daemon replaces one small file when a gate opens or closes, and touches it after each evaluation
+of the gates. A waiter polls that file's stamp. The notice only saves the waiter from reading the
+branch. It reads the branch itself when no daemon runs or the daemon stays silent.
 
-There may be hundreds of waiters, so each stays small: a look needs git and the whole rule book, and
-runs in a process of its own. See docs/dev/faults.md#f58.
+There may be hundreds of waiters, so each stays small: a look needs git and all the rules, and runs
+in a process of its own. See docs/dev/faults.md#f58.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from yolo_fs.system.system import try_lock
 from yolo_fs.system.warm_path import owners_of
 
 POLL_S = 0.05
-"""How often a waiter looks at the stamp of the daemon's notice."""
+"""Interval at which a waiter checks the stamp of the daemon's notice."""
 DAEMON_POLL_S = 1.0
-"""How often it looks whether the daemon lives and, while it does, whether the branch moved."""
+"""Interval at which it checks whether the daemon lives and, while it does, whether the branch
+moved."""
 ALONE_POLL_S = 0.1
 """The same while no daemon lives."""
 DOUBT_S = 5.0
@@ -111,7 +112,9 @@ class NoticeWriter:
 
 
 class GateLook(NamedTuple):
-    """What one look at the branch found, and the files that change before another look differs."""
+    """Result of one look at the branch, and the files that change before another look can
+    differ.
+    """
 
     phase: str
     gates: Sequence[Mapping[str, Any]]
@@ -120,7 +123,7 @@ class GateLook(NamedTuple):
     """How far each department is and what it lacks."""
     commit: str
     stamps: Mapping[str, Stamp | None]
-    """Files that the answer depends on, as they were before it."""
+    """Files that the answer depends on → their stamps before the look."""
     notice: str
     """Id of the daemon's notice before the look: only a later one is news."""
     notices: str
@@ -132,7 +135,7 @@ class GateLook(NamedTuple):
     lock: str
     """Path of the lock that a living daemon holds."""
     timeout_s: float
-    """How long to wait where the command line does not say."""
+    """Default timeout, where the command line has none."""
 
     @property
     def is_open(self) -> bool:
@@ -140,19 +143,19 @@ class GateLook(NamedTuple):
         return all(gate["open"] for gate in self.gates)
 
     def is_outdated(self) -> bool:
-        """Return whether another look may find something else."""
+        """Return whether another look may have another result."""
         return any(stamp_at(path) != before for path, before in self.stamps.items())
 
 
 class GateWaitResult(NamedTuple):
-    """How the waiting ended."""
+    """Result of waiting."""
 
     look: GateLook
-    """The last look; a later notice of the daemon is not in it."""
+    """The last look. It does not include a later notice of the daemon."""
     notice: Notice | None
     """The notice that ended the waiting; None when a look or the timeout did."""
     woke_at_ns: int
-    """When the waiter knew."""
+    """When the waiter learned the result."""
     waited_s: float
 
     @property
@@ -168,14 +171,14 @@ def wait(look: Callable[[], GateLook], timeout_s: float | None = None) -> GateWa
     deadline = began + (seen.timeout_s if timeout_s is None else timeout_s)
     gc.freeze()  # many end at one moment: none should walk its whole heap before it exits
     with closing(_Presence(seen.waiters)) as presence:
-        seen, notice = _until_open(look, seen, presence, deadline)
+        seen, notice = _wait_until_open(look, seen, presence, deadline)
     woke_at_ns = time.time_ns()
     if notice:
         time.sleep(2 * POLL_S)  # let the other waiters read the notice before this one answers
     return GateWaitResult(seen, notice, woke_at_ns, time.monotonic() - began)
 
 
-def _until_open(
+def _wait_until_open(
     look: Callable[[], GateLook], seen: GateLook, presence: _Presence, deadline: float
 ) -> tuple[GateLook, Notice | None]:
     while not seen.is_open:
@@ -195,7 +198,7 @@ def _until_open(
 
 
 class _Presence:
-    """A shared lock that tells the daemon that somebody waits; it ends with the process."""
+    """A shared lock that tells the daemon of a waiter. It ends with the process."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -219,14 +222,14 @@ class _Presence:
 
 
 class _Sleep:
-    """The time between one look and the next."""
+    """The pause between two looks."""
 
     def __init__(self, seen: GateLook, presence: _Presence) -> None:
         self._seen = seen
         self._presence = presence
         self._patience = random.uniform(1, 2)  # so that a hundred waiters do not look at once
         self._read: Stamp | None = None
-        """Stamp of the notice that was read last."""
+        """Stamp of the last notice that was read."""
         self._moved_at: float | None = None
         self._judged: Stamp | None = None
         """The notice's stamp when the move of the branch was noticed."""
@@ -238,20 +241,20 @@ class _Sleep:
         while True:
             is_served = False
             if is_check := time.monotonic() >= check_at:
-                is_served = self._presence.announce() and self._daemon_lives()
+                is_served = self._presence.announce() and self._is_daemon_alive()
                 check_at = time.monotonic() + (DAEMON_POLL_S if is_served else ALONE_POLL_S)
-            if notice := self._opening_notice():
+            if notice := self._find_opening_notice():
                 return notice
             left_s = deadline - time.monotonic()
             if left_s <= 0 or (is_check and self._is_look_due(is_served=is_served)):
                 return None
             time.sleep(min(POLL_S, left_s))
 
-    def _opening_notice(self) -> Notice | None:
+    def _find_opening_notice(self) -> Notice | None:
         """Return a notice that is younger than the look and says that all gates are open.
 
-        Its commit may be older than that of the look, when the branch was moved back meanwhile:
-        then the gates were open at a moment of the waiting, which is all that waiting can promise.
+        Its commit may be older than that of the look, when the branch was moved back meanwhile. The
+        gates were then open at some moment of the wait, which is all that waiting can promise.
         """
         stamp = stamp_at(self._seen.notices)
         if stamp is None or stamp == self._read:
@@ -264,7 +267,7 @@ class _Sleep:
         is_open = all(gate["gate"] in open_gates for gate in self._seen.gates)
         return notice if is_open else None
 
-    def _daemon_lives(self) -> bool:
+    def _is_daemon_alive(self) -> bool:
         try:
             return holder(self._seen.lock) is not None
         except YoloError:
@@ -297,8 +300,8 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     answer = json.loads(done.stdout) if done.stdout else {}
     if done.returncode == 0:
-        stamps = {path: _as_stamp(parts) for path, parts in answer.pop("stamps").items()}
-        judged = _as_stamp(answer.pop("judged"))
+        stamps = {path: _build_stamp(parts) for path, parts in answer.pop("stamps").items()}
+        judged = _build_stamp(answer.pop("judged"))
         return GateLook(stamps=stamps, judged=judged, **answer)
     if answer:
         raise YoloError(
@@ -312,5 +315,5 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
     raise YoloError(Reason.INTERNAL_ERROR, message, exit_code=Exit.DEFECT)
 
 
-def _as_stamp(parts: Sequence[int] | None) -> Stamp | None:
+def _build_stamp(parts: Sequence[int] | None) -> Stamp | None:
     return None if parts is None else Stamp(*parts)

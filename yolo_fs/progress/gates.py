@@ -42,7 +42,7 @@ from yolo_fs.workspace import (
 
 
 class Gates(NamedTuple):
-    """The gates of one phase, and what its files say otherwise."""
+    """The gates of one phase, and the files that contradict them."""
 
     phase: Phase
     forged: tuple[str, ...]
@@ -69,33 +69,33 @@ def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | N
     """Return the gates of a phase as of a commit; all closed while nothing is committed."""
     present = team.phases(commit)
     empty = not_begun(phase, present, Switches(load(repository.root).config))
-    found = next((one for one in present if one.id == phase), empty)
+    known_phase = next((candidate for candidate in present if candidate.id == phase), empty)
     folder = ListedFolder.at(phase_folder(repository.root, phase))
-    forged = (*forged_sentinels(folder, found, team), *_damaged(folder, found))
-    return Gates(found, forged, tuple(drift_of_phase(folder, found, shown(folder))))
+    forged = (*forged_sentinels(folder, known_phase, team), *_damaged(folder, known_phase))
+    return Gates(known_phase, forged, tuple(drift_of_phase(folder, known_phase, shown(folder))))
 
 
 def _damaged(folder: ListedFolder, phase: Phase) -> Iterator[str]:
     """Yield the status files that hold no JSON object, or are links, pipes or directories."""
-    for one in phase.progress.departments:
-        name = f".dept-status-{one.department}.json"
+    for status in phase.progress.departments:
+        name = f".dept-status-{status.department}.json"
         if isinstance(folder.read_json(name), Damaged):
             yield name
 
 
 def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
-    """Look at gates for somebody who waits; what may change the answer is noted before."""
+    """Look at gates for a waiter. The files that may change the answer are noted first."""
     with Repository(start) as repository:
         stamps = {path: stamp_at(path) for path in _sources(repository)}
         judged, notice = stamp_at(notice_path(repository)), read_notice(notice_path(repository))
         settings = load(repository.root)
         team, commit = Team(repository, settings), repository.head().tip
         phase = spelled_or_at_work(repository, settings, team, spelled)
-        found = gates_at(repository, team, phase, commit)
+        gates = gates_at(repository, team, phase, commit)
         return GateLook(
             phase=str(phase),
-            gates=[to_json(found.named(name)) for name in names],
-            departments=[_department(one) for one in found.phase.progress.departments],
+            gates=[to_json(gates.named(name)) for name in names],
+            departments=[_department(status) for status in gates.phase.progress.departments],
             commit=commit or "",
             stamps=stamps,
             notice=notice.id,
@@ -103,7 +103,7 @@ def look(start: str, spelled: str, names: Sequence[str]) -> GateLook:
             judged=judged,
             waiters=waiters_path(repository),
             lock=lock_path(repository),
-            timeout_s=_timeout_s(repository.root, settings, phase, names),
+            timeout_s=_choose_timeout_s(repository.root, settings, phase, names),
         )
 
 
@@ -129,27 +129,27 @@ def _department(progress: DepartmentStatus) -> dict[str, Any]:
     }
 
 
-def _timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[str]) -> float:
-    """Return how long these gates are waited for by default: the longest of them decides."""
-    said = read_json(os.path.join(phase_folder(root, phase), ".phase-orchestration.json"))
-    minutes = said.get("timeout_minutes") if isinstance(said, dict) else None
+def _choose_timeout_s(root: str, settings: Settings, phase: PhaseId, names: Sequence[str]) -> float:
+    """Return the default timeout of these gates in seconds: the longest one counts."""
+    orchestration = read_json(os.path.join(phase_folder(root, phase), ".phase-orchestration.json"))
+    minutes = orchestration.get("timeout_minutes") if isinstance(orchestration, dict) else None
     others_s = 60.0 * (minutes if type(minutes) is int and minutes > 0 else GATE_TIMEOUT_MINUTES)
     integration_s = float(settings.config.integration_gate.timeout_seconds)
     return max(integration_s if name == INTEGRATION else others_s for name in names)
 
 
 def _main(start: str, phase: str, *names: str) -> int:
-    """Print a look, or why there is none, for the process that waits."""
+    """Print a look, or why it failed, for the waiting process."""
     try:
         print(json.dumps(look(start, phase, names)._asdict()))
     except YoloError as error:
-        said = {
+        failure = {
             "reason": error.reason,
             "message": error.message,
             "hint": error.hint,
             "exit": error.exit_code,
         }
-        print(json.dumps(said))
+        print(json.dumps(failure))
         return 1
     return 0
 

@@ -19,7 +19,7 @@ from yolo_fs.workspace import planning_home
 _NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
 _LAST = 99
 _LOCK_TRIES = 200
-"""Each takes `hold` 50 ms, so that another `phase new` has 10 s to end."""
+"""Attempts of `hold`, 50 ms each, so that another `phase new` has 10 s to end."""
 
 
 class PhaseDirectory(NamedTuple):
@@ -43,13 +43,13 @@ class PhaseDirectory(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The answer to a wish for a phase."""
+    """Result of a request for a phase."""
 
     path: str
     is_new: bool
-    """False when a phase with this slug was there."""
+    """False when a phase with this slug existed already."""
     taken_by: tuple[str, ...] = ()
-    """The phases of other work trees and branches that have its number as well."""
+    """The phases of other work trees and branches with the same number."""
 
 
 def planning_root(root: str) -> str:
@@ -78,7 +78,7 @@ def phases(root: str) -> tuple[PhaseDirectory, ...]:
 
 
 def misnamed(root: str) -> tuple[Finding, ...]:
-    """Return directories that stand among the phases and whose artifacts nobody looks at."""
+    """Return directories among the phases whose artifacts are never read."""
     folder = f"{planning_root(root)}/phases"
     return tuple(
         Finding(
@@ -94,8 +94,10 @@ def misnamed(root: str) -> tuple[Finding, ...]:
 
 
 def make_phase(repository: Repository, slug: str) -> Made:
-    """Make the directory of the next phase; a phase that has this slug already is the answer
-    itself, and one that another work tree or branch has keeps its number here.
+    """Make the directory of the next phase.
+
+    A phase that has this slug already is returned. One that another work tree or branch has keeps
+    its number here.
 
     Raises:
         YoloError: NOT_INITIALISED; OUT_OF_RANGE after phase 99; LOCK_TIMEOUT; STORAGE_FAILED.
@@ -103,34 +105,38 @@ def make_phase(repository: Repository, slug: str) -> Made:
     folder = f"{planning_root(repository.root)}/phases"
     with _alone(repository):  # two agents at once must not get the same number
         here = _folders(repository.root, folder)
-        elsewhere = _folders_elsewhere(repository, folder)
+        elsewhere = _find_folders_elsewhere(repository, folder)
         for name in here:
             phase = PhaseId.parse(name)
             if phase and phase.slug == slug:
                 return Made(f"{folder}/{name}", is_new=False)
         known = {phase.slug: phase for name in elsewhere if (phase := PhaseId.parse(name))}
-        name = str(known.get(slug) or f"{_next_number(here):02}-{slug}")
+        name = str(known.get(slug) or f"{_choose_next_number(here):02}-{slug}")
         path = f"{folder}/{name}"
         _make(repository.root, path)
-        same = [one for one in elsewhere if one != name and one.startswith(name[:3])]
+        same = [
+            other_name
+            for other_name in elsewhere
+            if other_name != name and other_name.startswith(name[:3])
+        ]
         return Made(path, is_new=True, taken_by=tuple(same))
 
 
-def _folders_elsewhere(repository: Repository, folder: str) -> tuple[str, ...]:
-    """Return the names that the phases of other work trees and of branches have, each once."""
-    found = [name for root in repository.work_trees()[1:] for name in _folders(root, folder)]
+def _find_folders_elsewhere(repository: Repository, folder: str) -> tuple[str, ...]:
+    """Return the distinct names of the phases in other work trees and on branches."""
+    folders = [name for root in repository.work_trees()[1:] for name in _folders(root, folder)]
     branches = ("refs/heads", "refs/remotes")
     tips = repository.git.text("for-each-ref", "--format=%(objectname)", *branches).split()
     for tip in dict.fromkeys(tips):
         with contextlib.suppress(YoloError):  # a partial clone may lack what nobody checked out
             there = repository.trees.folder_at(repository.root_tree(tip), folder)
             names = repository.trees.get(there).keys if there else ()
-            found += [os.fsdecode(name[:-1]) for name in names if name.endswith(b"/")]
-    return tuple(dict.fromkeys(found))
+            folders += [os.fsdecode(name[:-1]) for name in names if name.endswith(b"/")]
+    return tuple(dict.fromkeys(folders))
 
 
-def _next_number(names: tuple[str, ...]) -> int:
-    numbers = [int(found["number"]) for name in names if (found := _NUMBERED.fullmatch(name))]
+def _choose_next_number(names: tuple[str, ...]) -> int:
+    numbers = [int(match["number"]) for name in names if (match := _NUMBERED.fullmatch(name))]
     number = max(numbers, default=0) + 1
     if number > _LAST:
         raise YoloError(

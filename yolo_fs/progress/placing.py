@@ -1,8 +1,9 @@
-"""Puts files into the work tree in the moment in which the branch gets them, and makes the commits
-of our own verbs that way.
+"""Puts files into the work tree at the moment when the branch gets them.
 
-Branch and index are locked meanwhile: whoever looks sees both without the files, or both with them,
-so that no daemon commits one by itself, and none has to run.
+The commits of our own verbs are made this way.
+
+Branch and index are locked meanwhile. Other processes see both without the files, or both with
+them, so that no daemon commits a file on its own, and none has to run.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from yolo_fs.workspace import Settings, lock_path, states_lock
 
 TRIES = 20
 TRY_EVERY_S = 0.1
-"""A daemon may move the branch, or hold the index, in the same moment."""
+"""Retry interval: a daemon may be moving the branch, or holding the index."""
 _PATIENCE_S = 10.0
 _PASSING = (Reason.BRANCH_MOVED, Reason.INDEX_LOCKED, Reason.REF_LOCKED, Reason.BEING_WRITTEN)
 _Result = TypeVar("_Result")
@@ -42,9 +43,9 @@ Files = Sequence[tuple[str, bytes]]
 
 @contextlib.contextmanager
 def placed(root: str, files: Files, before: Mapping[str, bytes | None]) -> Iterator[None]:
-    """Give files their content; where the branch does not move, they are as they were.
+    """Give files their content; restore them if the branch does not move.
 
-    `before`: path → what it has to hold now; None where there must be no file.
+    `before`: path → content that it must have now; None where there must be no file.
 
     Raises:
         YoloError: BEING_WRITTEN, or why one cannot be replaced; NO_SPACE, STORAGE_FAILED.
@@ -68,7 +69,7 @@ def _take_back(root: str, path: str, data: bytes, former: bytes | None) -> None:
 
 
 def tried(act: Callable[[], _Result]) -> _Result:
-    """Return what an act returns, done again while somebody else is about to end.
+    """Return what an act returns. Retry while another process is about to end.
 
     Raises:
         YoloError: as the act.
@@ -84,28 +85,28 @@ def tried(act: Callable[[], _Result]) -> _Result:
 
 
 class FileCommitter:
-    """Makes the commits of a verb of ours in one repository."""
+    """Makes the commits of our own verbs in one repository."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
         self._settings = settings
 
     def content(self, path: str) -> bytes | None:
-        """Return what a valid artifact of the work tree holds; None where there is none.
+        """Return the content of a valid artifact of the work tree; None where there is none.
 
         Raises:
             YoloError: what is wrong with it.
         """
-        found = read(self._repository.root, path, self._settings.policy.max_file_bytes)
-        if isinstance(found, Content):
-            self._request(path, found.data, None)
-            return found.data
-        if found.reason is Reason.FILE_MISSING:
+        outcome = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if isinstance(outcome, Content):
+            self._request(path, outcome.data, None)
+            return outcome.data
+        if outcome.reason is Reason.FILE_MISSING:
             return None
-        raise YoloError(found.reason, f"{path}: {found.message}", exit_code=Exit.UNREADABLE)
+        raise YoloError(outcome.reason, f"{path}: {outcome.message}", exit_code=Exit.UNREADABLE)
 
     def requests(self, files: Mapping[str, bytes], head: Head) -> tuple[CommitRequest, ...]:
-        """Return the commit of each of the files that the branch does not have like this.
+        """Return a commit request for each file that the branch lacks in this version.
 
         Raises:
             YoloError: what is wrong with one, or which rule of git's keeps it from being committed.
@@ -113,17 +114,17 @@ class FileCommitter:
         policy, repository = self._settings.policy, self._repository
         hidden = (*HIDDEN, *IGNORED_STATES)
         rules = PathRules(repository, commit_ignored=policy.commit_ignored, hidden=hidden)
-        found = []
+        requests = []
         try:
             for path, data in files.items():
                 there = repository.blob_at(head.tip, path)
                 if reason := rules.reason_to_hold(path, in_head=there is not None):
                     raise YoloError(reason, f"{path}: {reason.sentence}", exit_code=Exit.FINDINGS)
                 if there != repository.object_format.hash_object("blob", data).oid:
-                    found.append(self._request(path, data, there))
+                    requests.append(self._request(path, data, there))
         finally:
             rules.close()
-        return tuple(found)
+        return tuple(requests)
 
     def refuse_obstacle(self, head: Head) -> None:
         """Refuse to commit as long as nobody may.

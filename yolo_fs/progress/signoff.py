@@ -30,11 +30,11 @@ from yolo_fs.workspace import Settings
 
 
 class SignedOff(NamedTuple):
-    """What became of the wish to sign a phase off."""
+    """Result of a sign-off."""
 
     phase: str
     state: str
-    """`signed_off`, `already`, `lacking`, or `would_sign_off` where nothing is to be changed."""
+    """`signed_off`, `already`, `lacking`, or `would_sign_off` for a dry run."""
     commit: str = ""
     subject: str = ""
     paths: tuple[str, ...] = ()
@@ -78,11 +78,11 @@ class PhaseSignOff:
     def _sign(self, named: Phase, *, dry_run: bool) -> SignedOff:
         head = self._repository.head()
         phases = self._team.phases(head.tip)
-        phase = next((one for one in phases if one.id == named.id), named)
+        phase = next((candidate for candidate in phases if candidate.id == named.id), named)
         name = str(phase.id)
         if is_signed_off(phase):
             commit = phase.facts.signed_off or next(
-                one.by for one in phase.progress.steps if one.step.key == SIGN_OFF
+                step.by for step in phase.progress.steps if step.step.key == SIGN_OFF
             )
             return SignedOff(name, "already", commit)
         if missing := lacks_of_sign_off(phase):
@@ -93,7 +93,7 @@ class PhaseSignOff:
             lack = "both files are as an earlier sign-off left them, and this one changes neither"
             return SignedOff(name, "lacking", missing=(lack,))
         first, *others = requests
-        request = replace(first, beside=tuple((one.path, one.data) for one in others))
+        request = replace(first, beside=tuple((other.path, other.data) for other in others))
         paths = (request.path, *(path for path, _ in request.beside))
         if dry_run:
             return SignedOff(name, "would_sign_off", subject=request.subject, paths=paths)
@@ -103,17 +103,17 @@ class PhaseSignOff:
     def _after(
         self, phases: Phases, phase: Phase, before: Mapping[str, bytes | None]
     ) -> dict[str, bytes]:
-        """Return what both files say once the phase is signed off."""
+        """Return the content of both files after the sign-off."""
         state, roadmap = before[PROJECT_STATE], before[roadmap_of(phase)]
-        said = _object(state) if state else None
+        parsed_state = _object(state) if state else None
         text = roadmap.decode("utf-8") if roadmap else "# Roadmap\n\n"
         today = datetime.now(UTC).date().isoformat()
         return {
-            PROJECT_STATE: json_text(signed_state(phases, phase, said)),
+            PROJECT_STATE: json_text(signed_state(phases, phase, parsed_state)),
             roadmap_of(phase): marked(text, phase, today).encode(),
         }
 
 
 def _object(data: bytes) -> Mapping[str, object]:
-    said = parse(data, len(data))
-    return said if isinstance(said, dict) else {}
+    content = parse(data, len(data))
+    return content if isinstance(content, dict) else {}

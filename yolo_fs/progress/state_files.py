@@ -1,11 +1,13 @@
-"""Writes the files that follow from committed history: execution state, orchestration, project
-state, and the status, sentinels and gates of departments that work side by side.
+"""Writes the state files that are derived from committed history.
+
+These are the execution state, the orchestration, the project state, and the status, sentinels and
+gates of departments that work in parallel.
 
 A state file that the branch has is committed like any artifact before the next is computed, one
-transition at a time, and a crash at any point heals at the next look. One that it has not is kept
-beside it: it follows from artifacts, so a clone makes its own, and history tells the same without
-it. A file that somebody is writing is left alone until it is committed. A project with one
-department has no sentinels and no orchestration. Sentinels made by hand open nothing. See
+transition at a time. The next look repairs a crash at any point. A state file that the branch does
+not have is kept beside it: it follows from artifacts, so each clone makes its own, and history is
+complete without it. A file that somebody is writing is left alone until it is committed. A project
+with one department has no sentinels and no orchestration. Sentinels made by hand open nothing. See
 docs/dev/faults.md#f58.
 """
 
@@ -77,14 +79,14 @@ from yolo_fs.workspace import (
 
 def forged_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
     """Return the sentinel files that are links, made by hand, or of another phase (F58)."""
-    wrong = tuple(_not_borne_out(folder, phase))
+    wrong = tuple(_find_wrong_sentinels(folder, phase))
     stale = stale_sentinels(folder, phase, team) if wrong else ()
     there = ListedFolder.at(folder.path).names if wrong else ()  # the daemon takes the stale away
     return tuple(name for name in wrong if name in there and name not in stale)
 
 
 def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str, ...]:
-    """Return our own sentinel files whose evidence is out of force: the daemon takes them away."""
+    """Return our own sentinel files whose evidence is out of force. The daemon removes them."""
 
     def changed_by(name: str) -> frozenset[str]:
         commit = team.history_index.commit(name)
@@ -92,13 +94,13 @@ def stale_sentinels(folder: ListedFolder, phase: Phase, team: Team) -> tuple[str
 
     return tuple(
         name
-        for name in _not_borne_out(folder, phase)
+        for name in _find_wrong_sentinels(folder, phase)
         if is_plain_file(path := os.path.join(folder.path, name))
         and was_proved(name, phase.id, read_json(path), changed_by)
     )
 
 
-def _not_borne_out(folder: ListedFolder, phase: Phase) -> Iterator[str]:
+def _find_wrong_sentinels(folder: ListedFolder, phase: Phase) -> Iterator[str]:
     for name in folder.names:
         if not name.startswith(".handoff-"):
             continue
@@ -129,12 +131,12 @@ class States:
         self._rules = PathRules(repository, hidden=HIDDEN)
         self._mode = settings.mode
         self._spoilt: set[str] = set()
-        """Files with a content of ours that is not valid, at the last look."""
+        """Files with an invalid content of ours, as of the last look."""
         self._read: dict[str, Stamp | None] = {}
-        """Path → what its file was then; None where there was none."""
+        """Path → stamp of the file when it was read; None where there was none."""
         self._team = team
         self._true: object = None
-        """The commit, and the files that were kept, when all of them were true."""
+        """The commit and the kept files at which everything was up to date."""
         self._seen: tuple[str | None, Phases] = (None, ())
         """The commit that was looked at last, and its phases."""
 
@@ -143,16 +145,21 @@ class States:
         self._rules.close()
 
     def moved_by(self, tip: str | None, fresh: Sequence[FreshArtifact]) -> StateMove | None:
-        """Return what `state.json` says once these artifacts are committed on the tip; None where
-        it says so already, where the branch does not have it, or where that has to be worked out:
-        then it follows in a commit of its own.
+        """Return what `state.json` says once these artifacts are committed on the tip.
+
+        None where it says so already, where the branch does not have it, or where that has to be
+        computed first: then it follows in its own commit.
         """
         blob = tracked_state(self._repository, self._settings, tip)
         if blob is not None and self._seen[0] is None:
             # A team of its own, for nothing may be committed while this one reads.
             self._seen = (tip, Team(self._repository, self._settings).phases(tip))
         seen, phases = self._seen
-        if seen != tip or blob is None or any(one.place.path == PROJECT_STATE for one in fresh):
+        if (
+            seen != tip
+            or blob is None
+            or any(artifact.place.path == PROJECT_STATE for artifact in fresh)
+        ):
             return None
         content = read(self._repository.root, PROJECT_STATE, self._limit)
         if not isinstance(content, Content) or not says_ours(content.data):
@@ -167,16 +174,20 @@ class States:
         place = fresh.place
         limits = Limits(max_file_bytes=self._limit)
         records = READERS[place.artifact.format](fresh.data, place.path, limits).records
-        lines = tuple(one.value for one in understand(place, records, self._mode).records)
+        lines = tuple(record.value for record in understand(place, records, self._mode).records)
         return Filed(place, lines, valid=True, commit=fresh.blob, at_s=int(time.time()))
 
     def write_next(self, commit: str | None, known: Iterable[str]) -> str | None:
-        """Write what is kept beside the branch, and of what is on it the first state file that is
-        behind the commit; return its path, or None when all are true.
+        """Write the files beside the branch, and the first outdated state file on it.
 
-        `known`: the paths of all candidates.
+        Return the path of the latter, or None when all are up to date. `known`: the paths of all
+        candidates.
         """
-        if commit is None or self._wanted == "never" or not (self._always or _some_exist(known)):
+        if (
+            commit is None
+            or self._wanted == "never"
+            or not (self._always or _has_state_files(known))
+        ):
             return None
         phases = self._team.phases(commit)
         self._seen = (commit, phases)
@@ -198,16 +209,16 @@ class States:
         self._spoilt, self._read = set(), {}
         late = [path for path in beside if not self._keep(path, rows[path])]
         kept = {path: content for path, content in rows.items() if path not in beside}
-        said = {path: self._committed(commit, path) for path in kept}
+        contents = {path: self._committed(commit, path) for path in kept}
         for path, next_content in kept.items():
-            if said[path] is _IN_FLIGHT:
+            if contents[path] is _IN_FLIGHT:
                 continue
-            fresh = next_content(said[path])
+            fresh = next_content(contents[path])
             if fresh is None and path in self._spoilt:
-                fresh = said[path]
+                fresh = contents[path]
             if fresh is not None:
                 if self._is_faulty(path, fresh):  # a defect of ours must not block anybody's work
-                    said[path] = _IN_FLIGHT
+                    contents[path] = _IN_FLIGHT
                     continue
                 failpoint.reach("states.begun")
                 try:
@@ -215,11 +226,11 @@ class States:
                     root, check = self._repository.root, partial(self._check, path)
                     write_json(full, fresh, root=root, mode=SHARED, last_check=check)
                 except _WrittenMeanwhileError:  # the work of somebody, and seen at the next look
-                    said[path] = _IN_FLIGHT
+                    contents[path] = _IN_FLIGHT
                     continue
                 failpoint.reach("states.written")
                 return path
-        is_true = not late and _IN_FLIGHT not in said.values()
+        is_true = not late and _IN_FLIGHT not in contents.values()
         self._true = (commit, [*rows], self._stamps(beside)) if is_true else None
         return None
 
@@ -233,8 +244,8 @@ class States:
         return [stamp_at(f"{self._repository.root}/{path}", by_link=False) for path in paths]
 
     def _keep(self, path: str, next_content: _Next) -> bool:
-        """Let a file beside the branch say what history says; return whether it does."""
-        before = self._said_beside(path)
+        """Update a file beside the branch to what history says; return whether it is up to date."""
+        before = self._read_beside(path)
         if before is _IN_FLIGHT:
             return False
         fresh = before
@@ -255,9 +266,10 @@ class States:
         failpoint.reach("states.kept")
         return True
 
-    def _said_beside(self, path: str) -> Any:
-        """Return what a file beside the branch says, None where there is nothing of ours; what
-        others write is theirs until it is committed, unless git ignores it.
+    def _read_beside(self, path: str) -> Any:
+        """Return what a file beside the branch says; None where there is nothing of ours.
+
+        What others write is theirs until it is committed, unless git ignores it.
         """
         content = read(self._repository.root, path, self._limit)
         self._read[path] = content.stamp if isinstance(content, Content) else None
@@ -266,13 +278,13 @@ class States:
         if content.being_written or content.writer is Writer.SOME:
             return _IN_FLIGHT
         try:
-            said = parse(content.data, len(content.data))
+            state = parse(content.data, len(content.data))
         except ValueError:
-            said = None
-        if not isinstance(said, dict) or self._is_faulty(path, said):
-            return _IN_FLIGHT if said is None or not is_ours(said) else None
+            state = None
+        if not isinstance(state, dict) or self._is_faulty(path, state):
+            return _IN_FLIGHT if state is None or not is_ours(state) else None
         is_ignored = self._rules.reason_to_hold(path, in_head=False) is Reason.GITIGNORED
-        return said if is_ours(said) or is_ignored else _IN_FLIGHT
+        return state if is_ours(state) or is_ignored else _IN_FLIGHT
 
     def _check(self, path: str) -> None:
         if stamp_at(os.path.join(self._repository.root, path), by_link=False) != self._read[path]:
@@ -291,7 +303,9 @@ class States:
         return is_asked_for or os.path.lexists(full)
 
     def _committed(self, commit: str, path: str) -> Any:
-        """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has it."""
+        """Return the committed content of a file; `_IN_FLIGHT` unless the work tree has the
+        same.
+        """
         blob = self._repository.blob_at(commit, path)
         content = read(self._repository.root, path, self._limit)
         self._read[path] = content.stamp if isinstance(content, Content) else None
@@ -308,7 +322,7 @@ class States:
         return lines[0] if lines or is_same else None
 
     def _is_our_fault(self, path: str, data: bytes) -> bool:
-        """Return whether an untouched content of ours is not valid: then it is written anew."""
+        """Return whether an unchanged content of ours is invalid, and has to be written anew."""
         try:
             content = parse(data, len(data))
         except ValueError:
@@ -325,7 +339,7 @@ class States:
 _IN_FLIGHT = object()
 _PATIENCE_S = 2.0
 _MOST_STEPS = 100
-"""Transitions that one look writes down at once; more come at the next."""
+"""Most transitions that one look records; the next look continues."""
 
 
 class _WrittenMeanwhileError(Exception):
@@ -333,36 +347,36 @@ class _WrittenMeanwhileError(Exception):
 
 
 def _rows(phases: Phases) -> Iterator[tuple[str, bool, _Next]]:
-    """Yield each state file, whether its phase is over, and what works out its next content.
+    """Yield (state file, whether its phase is over, function that computes its next content).
 
-    Execution states come first: once the project's state goes on to the next phase, they alone say
-    that one is over.
+    Execution states come first: once the project's state moves on to the next phase, only they say
+    that a phase is over.
     """
     for phase in phases:
         folder = phase.facts.folder
         is_over = phase.is_complete
-        yield f"{folder}/.execution-state.json", is_over, _execution(phase)
+        yield f"{folder}/.execution-state.json", is_over, _execution_builder_of(phase)
         if phase.facts.switches.several_departments:
-            yield f"{folder}/.phase-orchestration.json", is_over, _orchestration(phase)
+            yield f"{folder}/.phase-orchestration.json", is_over, _orchestration_builder_of(phase)
     if phases:
-        yield RUNNING, False, _execution(current(phases))
+        yield RUNNING, False, _execution_builder_of(current(phases))
         yield PROJECT_STATE, False, lambda before: project_state(phases, before)
 
 
-def _execution(phase: Phase) -> _Next:
+def _execution_builder_of(phase: Phase) -> _Next:
     return lambda before: next_execution_state(phase, before)
 
 
-def _orchestration(phase: Phase) -> _Next:
+def _orchestration_builder_of(phase: Phase) -> _Next:
     return lambda before: orchestration(phase, before)
 
 
-def _some_exist(known: Iterable[str]) -> bool:
+def _has_state_files(known: Iterable[str]) -> bool:
     return any(path.endswith((*STATE_FILES, _ESCALATIONS)) for path in known)
 
 
 class Projector:
-    """Keeps the projections of one work tree true."""
+    """Keeps the projections of one work tree up to date."""
 
     def __init__(self, repository: Repository, settings: Settings, team: Team, tell: EventSink):
         self._repository = repository
@@ -376,24 +390,24 @@ class Projector:
         self._open: set[tuple[str, str]] = set()
         """(phase, gate) that were open at the last look."""
         self._done: object = None
-        """Commit and errors that everything was written for."""
+        """Commit and errors for which everything was written."""
         self._has_failed = False
         self._is_hidden = False
-        """Whether git shows nothing of what is kept."""
+        """Whether git hides all the files that are kept."""
 
     def bring_up_to_date(self, commit: str | None, unsettled: Mapping[str, Verdict]) -> None:
-        """Write every projection as of a commit; nothing is written that is true already."""
+        """Write every projection that is outdated as of a commit."""
         several = self._switches.several_departments
         writes = several or self._wanted != "never"
         if not (writes or self._notices.are_awaited()):
             return
-        errors = _first_errors(unsettled)
+        errors = _find_first_errors(unsettled)
         if (commit, errors) == self._done:
             return
         self._has_failed = False
         phases = self._team.phases(commit)
         gates = {str(phase.id): phase.gates for phase in phases}
-        # First and synced to no disk: whole teams wait for it.
+        # First, and not synced to disk: whole teams wait for it.
         self._notices.write(_open_gates(gates), commit or "")
         if several:
             self._note_gates(gates)
@@ -403,7 +417,7 @@ class Projector:
         self._done = None if self._has_failed else (commit, errors)
 
     def _hide(self) -> None:
-        """Keep what no commit gets out of `git status`, whatever the user's rules say."""
+        """Hide the files that no commit gets from `git status`, whatever the user's rules say."""
         if self._is_hidden or self._wanted != "kept":
             return
         with self._told("info/exclude"):
@@ -464,14 +478,17 @@ class Projector:
         for name, content in phase.sentinels.items():
             path = os.path.join(self._folder(phase), name)
             if not _is_over(phase, path):
-                self._sentinel(path, content)
+                self._write_sentinel(path, content)
         folder = ListedFolder.at(self._folder(phase))
         for name in stale_sentinels(folder, phase, self._team):
             with self._told(path := os.path.join(folder.path, name)):
                 remove(path, root=self._repository.root)
 
-    def _sentinel(self, path: str, content: str) -> None:
-        """Write a missing or stale sentinel; a link or folder in its place is left, and shown."""
+    def _write_sentinel(self, path: str, content: str) -> None:
+        """Write a missing or stale sentinel.
+
+        A link or folder in its place is left, and reported.
+        """
         value = json.loads(content)
         if read_json(path) == value or (os.path.lexists(path) and not is_plain_file(path)):
             return
@@ -484,7 +501,7 @@ class Projector:
 
     @contextlib.contextmanager
     def _told(self, path: str) -> Any:
-        """Tell of a projection that could not be written, and go on: the next look tries again."""
+        """Report a projection that could not be written, and go on: the next look retries."""
         try:
             yield
         except (OSError, YoloError) as error:
@@ -504,7 +521,7 @@ def _open_gates(gates: Mapping[str, tuple[GateStatus, ...]]) -> dict[str, list[s
 
 
 def _is_over(phase: Phase, path: str) -> bool:
-    """Return whether a phase is complete and somebody has cleaned this up already."""
+    """Return whether a phase is complete and this file has been cleaned up already."""
     return phase.is_complete and not os.path.lexists(path)
 
 
@@ -520,14 +537,14 @@ def _merge(
     return merged
 
 
-def _first_errors(unsettled: Mapping[str, Verdict]) -> dict[str, str]:
+def _find_first_errors(unsettled: Mapping[str, Verdict]) -> dict[str, str]:
     """Return for each phase the first finding of its first rejected artifact."""
-    found: dict[str, str] = {}
+    messages: dict[str, str] = {}
     rejected = {
         path: verdict for path, verdict in unsettled.items() if isinstance(verdict, Rejected)
     }
     for path in sorted(rejected):
         parts = path.split("/")
         if "phases" in parts:
-            found.setdefault(parts[parts.index("phases") + 1], str(rejected[path].findings[0]))
-    return found
+            messages.setdefault(parts[parts.index("phases") + 1], str(rejected[path].findings[0]))
+    return messages

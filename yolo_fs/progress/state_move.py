@@ -1,5 +1,6 @@
-"""What a commit of artifacts does to a state file: asked before it is made, so that it brings the
-file along.
+"""How a commit of artifacts changes a state file.
+
+This is computed before the commit is made, so that the commit includes the file.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from yolo_fs.workspace import Settings
 
 
 def tracked_state(repository: Repository, settings: Settings, tip: str | None) -> str | None:
-    """Return the blob of the state file that commits may have to bring along; None where the branch
-    has none, and where each of its transitions is a commit of its own anyway.
+    """Return the blob of the state file that commits may have to include.
+
+    None where the branch has none, and where each of its transitions is a commit of its own anyway.
     """
     is_kept = settings.policy.state_files == "kept"
     return repository.blob_at(tip, PROJECT_STATE) if is_kept else None
@@ -29,7 +31,7 @@ class FreshArtifact(NamedTuple):
 
 
 class StateMove(NamedTuple):
-    """A state file that the commit of an artifact brings with it."""
+    """A state file that the commit of an artifact includes."""
 
     path: str
     before: bytes

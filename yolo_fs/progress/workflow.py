@@ -1,7 +1,7 @@
-"""Asks the workflow: who is next, what each gate of a step lacks, whether a step is done; and
-declares a skip.
+"""Answers queries about the workflow, and declares skips.
 
-Nothing here calls a step complete: only evidence does.
+It tells who is next, what each gate of a step lacks, and whether a step is done. Nothing here calls
+a step complete: only evidence does.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class StepLook:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What keeps it from being complete, piece by piece; nothing if complete or skipped."""
+        """What keeps it from being complete; empty if it is complete or skipped."""
         if self.progress.is_passed:
             return ()
         return tuple(
@@ -86,44 +86,44 @@ def facts_of(repository: Repository, settings: Settings, team: Team, phase: Phas
     """Return the facts of a phase as the branch has them; empty while nothing is committed."""
     present = phases_now(repository, settings, repository.head().tip, team)
     empty = not_begun(phase, present, Switches(settings.config))
-    return next((one for one in present if one.id == phase), empty).facts
+    return next((candidate for candidate in present if candidate.id == phase), empty).facts
 
 
 def phase_named(repository: Repository, settings: Settings, team: Team, spelled: str) -> Phase:
-    """Return the phase of a number or directory name; the one that is worked on without any.
+    """Return the phase with a number or directory name; without any, the one that is worked on.
 
     Raises:
         YoloError: BAD_NAME, or UNKNOWN_NAME when there is none.
     """
     if spelled:
         return Phase(facts_of(repository, settings, team, find_phase(repository.root, spelled)))
-    found = phases_now(repository, settings, repository.head().tip, team)
-    if not found:
+    phases = phases_now(repository, settings, repository.head().tip, team)
+    if not phases:
         hint = "A phase begins with its first committed artifact."
         raise YoloError(Reason.UNKNOWN_NAME, "no phase is committed yet", hint=hint)
-    return current(found)
+    return current(phases)
 
 
 def phase_at_work(repository: Repository, settings: Settings, team: Team) -> Phase | None:
     """Return the phase of the work tree that is worked on, committed or not; None without any."""
-    found = tuple(
+    phases = tuple(
         Phase(facts_of(repository, settings, team, phase)) for phase in phases_in(repository.root)
     )
-    return current(found) if found else None
+    return current(phases) if phases else None
 
 
 def spelled_or_at_work(
     repository: Repository, settings: Settings, team: Team, spelled: str
 ) -> PhaseId:
-    """Return the phase of a number, slug or directory name; the one at work without any.
+    """Return the phase with a number, slug or directory name; without any, the one at work.
 
     Raises:
         YoloError: as `find_phase`; UNKNOWN_NAME when there is no phase at all.
     """
     if spelled:
         return find_phase(repository.root, spelled)
-    if found := phase_at_work(repository, settings, team):
-        return found.id
+    if phase := phase_at_work(repository, settings, team):
+        return phase.id
     hint = "Create one: yolo-fs phase new SLUG"
     raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint, exit_code=Exit.USAGE)
 
@@ -134,27 +134,29 @@ def find_step(key: str) -> Step:
     Raises:
         YoloError: UNKNOWN_NAME.
     """
-    found = STEP_BY_KEY.get(key) or next((step for step in STEPS if step.number == key), None)
-    if found is None:
+    known_step = STEP_BY_KEY.get(key) or next((step for step in STEPS if step.number == key), None)
+    if known_step is None:
         hint = f"The steps are {', '.join(STEP_BY_KEY)}."
         raise YoloError(
             Reason.UNKNOWN_NAME, f"no step {safe(key)!r}", hint=hint, exit_code=Exit.USAGE
         )
-    return found
+    return known_step
 
 
 def looks(phase: Phase) -> Iterator[StepLook]:
     """Yield every step with its gates, in the order of the workflow; departments side by side."""
     facts, progress = phase.facts, phase.progress
-    whole = {one.step.key: one for one in progress.steps}
-    passed = frozenset(key for key, one in whole.items() if one.is_passed)
-    everywhere = frozenset.intersection(*(passed_steps(one.steps) for one in progress.departments))
+    whole = {status.step.key: status for status in progress.steps}
+    passed = frozenset(key for key, status in whole.items() if status.is_passed)
+    everywhere = frozenset.intersection(
+        *(passed_steps(status.steps) for status in progress.departments)
+    )
     for step in STEPS:
         if step.key in PHASE_STEPS:
             yield _look(View(facts, None), whole[step.key], passed | everywhere)
             continue
         for department in progress.departments:
-            own = next(one for one in department.steps if one.step == step)
+            own = next(status for status in department.steps if status.step == step)
             view = View(facts, department.department)
             yield _look(view, own, passed | passed_steps(department.steps))
 
@@ -174,16 +176,15 @@ def skip(
     because: str,
     now_s: float,
 ) -> bool:
-    """Declare in the phase's execution state that a step is skipped; it counts once that file is
-    committed. No artifact proves it, so where that file is kept beside the branch it is committed
-    here, and from then on as any that the branch has.
+    """Declare in the phase's execution state that a step is skipped.
 
-    Returns False when the file says so already.
+    It counts once that file is committed. No artifact proves it, so a file that is kept beside the
+    branch is committed here, and from then on like any other on the branch. Return False when the
+    file says so already.
 
     Raises:
         YoloError: STATE_CONFLICT for a mandatory step or one that is complete, EMPTY_VALUE,
-            BAD_FORMAT;
-            UNREADABLE when the file holds anything but a valid state; LOCK_TIMEOUT.
+            BAD_FORMAT; UNREADABLE when the file holds anything but a valid state; LOCK_TIMEOUT.
     """
     _refuse(phase, step, because)
     file = f"{phase.facts.folder}/{_FILE}"
@@ -198,7 +199,7 @@ def skip(
         if isinstance(before, Damaged):
             raise _unreadable(path, before.detail)
         state = before or next_execution_state(phase, None) or {}
-        return _with_skip(path, state, step, because, iso(now_s))
+        return _add_skip(path, state, step, because, iso(now_s))
 
     return update(path, lock, skipped, root=repository.root, mode=SHARED) is not None
 
@@ -214,8 +215,8 @@ def _commit_skip(
     own_phase_folder(repository.root, phase.id)
     path, files = f"{phase.facts.folder}/{_FILE}", FileCommitter(repository, settings)
     head, before = repository.head(), files.content(path)
-    said = parse(before, len(before)) if before else next_execution_state(phase, None)
-    fresh = _with_skip(path, said or {}, step, because, iso(now_s)) or said or {}
+    state = parse(before, len(before)) if before else next_execution_state(phase, None)
+    fresh = _add_skip(path, state or {}, step, because, iso(now_s)) or state or {}
     for request in files.requests({path: json_text(fresh)}, head):
         files.commit(request, head, {path: before})
         return True
@@ -242,13 +243,13 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
         hint = f"Mend what fails and have step {step.key} done again."
         raise YoloError(Reason.STATE_CONFLICT, message, hint=hint)
     own = [look.progress for look in looks(phase) if look.progress.step == step]
-    if all(one.is_passed and one.standing.value == "complete" for one in own):
+    if all(status.is_passed and status.standing.value == "complete" for status in own):
         raise YoloError(
             Reason.STATE_CONFLICT, f"step {step.key} is complete", hint="There is nothing to skip."
         )
 
 
-def _with_skip(
+def _add_skip(
     path: str, state: Mapping[str, Any], step: Step, because: str, at: str
 ) -> dict[str, Any] | None:
     steps = state.get("steps")

@@ -216,9 +216,9 @@ class Barrier(NamedTuple):
 BARRIERS = (Barrier(frozenset({Dept.BACKEND, Dept.UIUX}), Dept.UIUX, Dept.FRONTEND),)
 
 
-def barrier_between(one: str | None, other: str | None) -> Barrier | None:
+def barrier_between(department: str | None, other: str | None) -> Barrier | None:
     """Return the barrier between two departments, or None where they may speak."""
-    return next((row for row in BARRIERS if row.departments == {one, other}), None)
+    return next((row for row in BARRIERS if row.departments == {department, other}), None)
 
 
 BACKEND_ONLY = "backend_only"

@@ -236,7 +236,7 @@ class Host(NamedTuple):
     """An event holds groups of hooks, each with its matcher; otherwise the hooks themselves."""
 
 
-def _all_but(*names: str) -> dict[str, str]:
+def _hooks_except(*names: str) -> dict[str, str]:
     return {row.name: row.event for row in AGENT_HOOKS if row.name not in names}
 
 
@@ -244,7 +244,7 @@ HOSTS = (
     Host(
         "claude",
         ".claude/settings.json",
-        _all_but("post-compact"),  # its SessionStart is called after a compaction
+        _hooks_except("post-compact"),  # its SessionStart is called after a compaction
         (
             "Trust this folder when the host asks, and look at the hooks with /hooks.",
             "Start the host at the root of the repository: below it, it does not read this file, "
@@ -260,7 +260,7 @@ HOSTS = (
     Host(
         "codex",
         ".codex/hooks.json",
-        _all_but(
+        _hooks_except(
             "task-completed", "post-tool-use-failure"
         ),  # a failing command is told as any other
         (

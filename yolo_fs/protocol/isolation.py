@@ -237,7 +237,7 @@ PRINTED_BORDERS = (
 _PRINTED = {border.department for border in PRINTED_BORDERS}
 
 
-def _border(department: Dept) -> Border:
+def _derive_border(department: Dept) -> Border:
     """Return the border of a department that the document does not print: its own context, and
     nothing internal of another.
     """
@@ -270,7 +270,7 @@ BORDERS = (
         border._replace(never=(*border.never, *map(_context_of, _UNPRINTED)))
         for border in PRINTED_BORDERS
     ),
-    *(_border(row.name) for row in _UNPRINTED),
+    *(_derive_border(row.name) for row in _UNPRINTED),
 )
 """Those printed, and those that follow for departments that the document does not know."""
 

@@ -151,7 +151,7 @@ OWNER = Agent(
 )
 
 
-def _variant(agent: Agent, row: Department) -> Agent:
+def _derive_agent(agent: Agent, row: Department) -> Agent:
     """Return the agent that does the work of a backend agent in another department."""
     return agent._replace(
         name=row.prefix + agent.name,
@@ -166,7 +166,7 @@ def _agents() -> dict[str, Agent]:
     for row in DEPARTMENTS:
         for role, name in zip(row.roles, row.agents, strict=True):
             if name not in known:
-                known[name] = _variant(known[role], row)
+                known[name] = _derive_agent(known[role], row)
     return known
 
 
@@ -198,15 +198,15 @@ def department_said(spelled: str) -> Dept | None:
 
 def agent(name: str) -> Agent:
     """Return the agent of that name, with or without `yolo-`; raise `unknown_name` without one."""
-    found = AGENT_BY_NAME.get(bare_name(name))
-    if found is None:
+    row = AGENT_BY_NAME.get(bare_name(name))
+    if row is None:
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"no agent is named {name!r}",
             hint=f"the agents are {', '.join(AGENT_BY_NAME)}",
             exit_code=Exit.USAGE,
         )
-    return found
+    return row
 
 
 class Health(StrEnum):

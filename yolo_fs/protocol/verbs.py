@@ -48,39 +48,39 @@ ALWAYS = "always"
 _OUTPUT = ("-o", "--output")
 
 
-def _persons(name: str, **more: Any) -> OwnVerb:
+def _verb_for_person(name: str, **more: Any) -> OwnVerb:
     return OwnVerb(name, Whose.PERSON, **more)
 
 
 _SHOWN = ("--dry-run", "--check")
 
 OWN_VERBS = (
-    _persons("init", never_with=_SHOWN),
-    _persons("uninstall", never_with=_SHOWN),
-    _persons("stop"),
-    _persons("restart"),
-    _persons("run", only_with=("--unsafe-fs",)),
-    _persons("service install"),
-    _persons("service uninstall"),
-    _persons("adopt", only_with=("--write",), writes=("--report",), reads=("--from",)),
-    _persons("kept restore", writes=("--to",)),
-    _persons("kept prune"),
-    _persons("go", never_with=("--dry-run",)),
-    _persons("debug", never_with=("--dry-run",)),
-    _persons("fix-it", never_with=("--dry-run",)),
-    _persons("research", never_with=("--dry-run",)),
-    _persons("qa", never_with=("--dry-run",)),
-    _persons("answer"),
-    _persons("workflow skip"),
-    _persons("decide accept-risk"),
-    _persons("team join"),
-    _persons("team leave"),
-    _persons("merge install"),
-    _persons("merge uninstall"),
-    _persons("handoff check", only_with=("--override",)),
-    _persons("mcp"),
-    _persons("setup", never_with=_SHOWN, writes=("--plugin",)),
-    _persons("hooks uninstall", never_with=_SHOWN),
+    _verb_for_person("init", never_with=_SHOWN),
+    _verb_for_person("uninstall", never_with=_SHOWN),
+    _verb_for_person("stop"),
+    _verb_for_person("restart"),
+    _verb_for_person("run", only_with=("--unsafe-fs",)),
+    _verb_for_person("service install"),
+    _verb_for_person("service uninstall"),
+    _verb_for_person("adopt", only_with=("--write",), writes=("--report",), reads=("--from",)),
+    _verb_for_person("kept restore", writes=("--to",)),
+    _verb_for_person("kept prune"),
+    _verb_for_person("go", never_with=("--dry-run",)),
+    _verb_for_person("debug", never_with=("--dry-run",)),
+    _verb_for_person("fix-it", never_with=("--dry-run",)),
+    _verb_for_person("research", never_with=("--dry-run",)),
+    _verb_for_person("qa", never_with=("--dry-run",)),
+    _verb_for_person("answer"),
+    _verb_for_person("workflow skip"),
+    _verb_for_person("decide accept-risk"),
+    _verb_for_person("team join"),
+    _verb_for_person("team leave"),
+    _verb_for_person("merge install"),
+    _verb_for_person("merge uninstall"),
+    _verb_for_person("handoff check", only_with=("--override",)),
+    _verb_for_person("mcp"),
+    _verb_for_person("setup", never_with=_SHOWN, writes=("--plugin",)),
+    _verb_for_person("hooks uninstall", never_with=_SHOWN),
     OwnVerb("dept update", Whose.DEPARTMENT),
     OwnVerb("phase sign-off", Whose.ROLE, never_with=("--dry-run",), roles=(Role.LEAD,)),
     *(OwnVerb(name, speaks_by=("--as",)) for name in (

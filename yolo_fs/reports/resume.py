@@ -1,7 +1,7 @@
 """Gathers what a new session is told, from files and git alone, whether or not a daemon runs.
 
-Whatever cannot be looked at is said and leaves the rest as it is: a session must begin even beside
-half-written state, a rewritten history or no git at all.
+A part that cannot be read is reported and does not affect the rest: a session must begin even
+beside half-written state, a rewritten history or no git at all.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from yolo_fs.handoffs.lifecycle import HandoffLifecycle
 from yolo_fs.history.team import Team
 from yolo_fs.install.doctor import standing_troubles
 from yolo_fs.phase.phase import Phases, not_begun
-from yolo_fs.phase.report import Asker, Brief
+from yolo_fs.phase.report import Audience, Brief
 from yolo_fs.progress.board import Board, board
 from yolo_fs.progress.drift import asides
 from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
@@ -39,12 +39,11 @@ _Answer = TypeVar("_Answer")
 _Seen = tuple[dict[str, Verdict], Head, Reason | None]
 
 
-def resume(start: str, asker: Asker = Asker(), *, keep: bool = True) -> Brief:
-    """Return the brief of the work tree that `start` lies in; empty where nobody works by the
-    protocol.
+def resume(start: str, asker: Audience = Audience(), *, keep: bool = True) -> Brief:
+    """Return the brief of the work tree that `start` lies in; empty where no protocol is in use.
 
-    `keep`: leave what was read of the log to the next process, and compile the contexts that exist
-    anew.
+    `keep`: keep what was read of the log for the next process, and recompile the contexts that
+    exist.
     """
     try:
         repository = Repository(start)
@@ -73,20 +72,20 @@ def _told(error: YoloError) -> str:
 
 @dataclass(slots=True)
 class _Look:
-    """One look at a work tree, which goes on where a part of it cannot be read."""
+    """One look at a work tree. It continues where a part cannot be read."""
 
     repository: Repository
     trouble: list[str] = field(default_factory=list)
     is_handed: bool = True
-    """Whether a HANDOFF.md may be there."""
+    """Whether there may be a HANDOFF.md."""
 
     def situation(self, *, keep: bool) -> Situation:
         settings = self._tried(lambda: load(self.repository.root), None)
         in_force = settings or Settings(Config(), Policy())
         unseen: _Seen = ({}, Head(None, None), None)
-        verdicts, head, obstacle = self._tried(lambda: self._verdicts(in_force), unseen)
+        verdicts, head, obstacle = self._tried(lambda: self._survey_verdicts(in_force), unseen)
         team = Team(self.repository, in_force)
-        found = self._tried(lambda: board(self.repository, in_force, head.tip, team), None)
+        team_board = self._tried(lambda: board(self.repository, in_force, head.tip, team), None)
         seen = Situation(
             branch=head.branch or "",
             commit=head.tip or "",
@@ -98,10 +97,10 @@ class _Look:
         )
         if obstacle is Reason.BRANCH_BROKEN:
             self.trouble.append(f"{obstacle.value}: {obstacle.sentence}. See 'yolo-fs doctor'.")
-        elif found and (
-            settings or found.config
+        elif team_board and (
+            settings or team_board.config
         ):  # who works on it is not guessed: nobody is sent anywhere
-            seen = self._with_team(seen, in_force, team, found)
+            seen = self._add_team(seen, in_force, team, team_board)
             seen = replace(
                 seen,
                 contexts=self._contexts(
@@ -114,19 +113,19 @@ class _Look:
             team.history_index.keep()
             team.keep()
         standing = standing_troubles(self.repository) if settings else ()
-        self.trouble += [f"{one}." for one in standing if one.reason is not obstacle]
+        self.trouble += [f"{finding}." for finding in standing if finding.reason is not obstacle]
         handoff = self._tried(lambda: self._handoff(in_force), None)
         return replace(seen, handoff=handoff, trouble=tuple(dict.fromkeys(self.trouble)))
 
-    def _with_team(
-        self, seen: Situation, settings: Settings, team: Team, found: Board
+    def _add_team(
+        self, seen: Situation, settings: Settings, team: Team, team_board: Board
     ) -> Situation:
         none: tuple[HandoffLifecycle, ...] = ()
-        lives = self._tried(lambda: self._lives(settings, team, found.phases), none)
+        lives = self._tried(lambda: self._lives(settings, team, team_board.phases), none)
         return replace(
             seen,
-            phases=self._with_empty(found.phases, settings),
-            drift=self._tried(lambda: tuple(self._drift(settings, found, team, lives)), ()),
+            phases=self._add_empty_phases(team_board.phases, settings),
+            drift=self._tried(lambda: tuple(self._drift(settings, team_board, team, lives)), ()),
             steps_said=team.steps_said(),
             lives=lives,
         )
@@ -138,7 +137,7 @@ class _Look:
             self.trouble.append(_told(error))
             return otherwise
 
-    def _verdicts(self, settings: Settings) -> _Seen:
+    def _survey_verdicts(self, settings: Settings) -> _Seen:
         with Surveyor(self.repository, settings.without_patience) as surveyor:
             head, obstacle, seen, others = surveyor.survey_all(is_handoff)
         self.is_handed = bool(others) or any(map(is_handoff, seen))
@@ -149,30 +148,32 @@ class _Look:
         }
         return verdicts, head, obstacle
 
-    def _with_empty(self, phases: Phases, settings: Settings) -> Phases:
-        """Return the phases with those that are only a directory: somebody is to begin them."""
+    def _add_empty_phases(self, phases: Phases, settings: Settings) -> Phases:
+        """Return the phases with those that are only a directory so far and still have to begin."""
         known = {phase.id for phase in phases}
         begun = phases[0].facts.switches if phases else Switches(settings.config)
         empty = (phase for phase in phases_in(self.repository.root) if phase not in known)
         fresh = (not_begun(phase, phases, begun) for phase in empty)
-        return sorted((*phases, *fresh), key=lambda one: one.id)
+        return sorted((*phases, *fresh), key=lambda phase: phase.id)
 
     def _drift(
-        self, settings: Settings, found: Board, team: Team, lives: tuple[HandoffLifecycle, ...]
+        self, settings: Settings, team_board: Board, team: Team, lives: tuple[HandoffLifecycle, ...]
     ) -> Iterator[str]:
-        """Yield what the work tree declares, but how late a handoff is, which changes by itself."""
-        for one in asides(self.repository.root, settings, found, team, lives):
-            place = f"{one.phase}: " if one.phase else ""
-            yield from (f"{place}{each}" for each in one.drifts)
-            yield from (f"{place}{name} was made by hand and opens nothing" for name in one.forged)
+        """Yield the work tree's drift, except how late a handoff is: that changes by itself."""
+        for aside in asides(self.repository.root, settings, team_board, team, lives):
+            place = f"{aside.phase}: " if aside.phase else ""
+            yield from (f"{place}{each}" for each in aside.drifts)
             yield from (
-                f"{place}{department} says that it is held up by {said}"
-                for department, said in one.blockers
+                f"{place}{name} was made by hand and opens nothing" for name in aside.forged
+            )
+            yield from (
+                f"{place}{department} says that it is held up by {blocker}"
+                for department, blocker in aside.blockers
             )
 
     @staticmethod
     def _contexts(contexts: ContextStore, seen: Situation, *, keep: bool) -> tuple[str, ...]:
-        """Compile the contexts that exist anew; where that fails, nobody is stopped for it."""
+        """Recompile the contexts that exist. A failure stops nobody."""
         try:
             return contexts.keep(seen.commit or None, seen.verdicts, writes=keep)
         except (OSError, YoloError):
@@ -186,7 +187,9 @@ class _Look:
         handed = handoffs.check(handoffs.sessions.open(path), datetime.now(UTC))
         if handed.over:
             return None
-        wrong = () if handed.is_accepted else tuple(str(one) for one in errors(handed.findings))
+        wrong = (
+            () if handed.is_accepted else tuple(str(finding) for finding in errors(handed.findings))
+        )
         packet = handed.packet
         orders = (
             (

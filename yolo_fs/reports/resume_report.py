@@ -1,7 +1,7 @@
-"""What a new session is told: where the team stands, who does what next, and what of the work tree
-needs a hand. Pure.
+"""What a new session is told. Pure.
 
-See docs/dev/sources.md#document-002.
+It tells where the team stands, who does what next, and what in the work tree needs attention. See
+docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from yolo_fs.phase.phase import Phases
 from yolo_fs.phase.progress import PhaseStatus
 from yolo_fs.phase.report import (
     SHORT,
-    Asker,
+    Audience,
     Brief,
     Item,
     PhaseReport,
@@ -31,22 +31,22 @@ from yolo_fs.team.reconcile import TeamOverview, headline, holdings, obstruction
 
 
 class LastHandoff(NamedTuple):
-    """The handoff between roles that was written last, and what became of it."""
+    """The last handoff between roles, and what became of it."""
 
     path: str
     role: str
-    """What the receiver is; empty when the handoff is not accepted."""
+    """Role of the receiver; empty when the handoff is not accepted."""
     wrong: tuple[str, ...] = ()
-    """Why it is not."""
+    """Why it is not accepted."""
     writer: str = ""
     """Who wrote it, and has to mend it; empty when it does not say."""
     orders: tuple[tuple[str, str], ...] = ()
-    """What its receiver reads, does and reaches: name and value."""
+    """(name, value) of what its receiver reads, does and achieves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything that a brief is made of."""
+    """The input of a brief."""
 
     branch: str = ""
     """Empty when HEAD is detached."""
@@ -55,7 +55,7 @@ class Situation:
     obstacle: Reason | None = None
     """Why nothing may be committed now."""
     is_cut_off: bool = False
-    """Whether the clone is shallow: older commits may have done what seems to be undone."""
+    """Whether the clone is shallow: older commits may contain what seems to be missing."""
     is_partial: bool = False
     """Whether the clone leaves contents or trees of former commits out."""
     trouble: tuple[str, ...] = ()
@@ -65,37 +65,36 @@ class Situation:
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
     """Path → verdict of each candidate of the work tree."""
     drift: tuple[str, ...] = ()
-    """What the work tree declares otherwise than history."""
+    """Declarations of the work tree that differ from history."""
     steps_said: Mapping[str, str] = field(default_factory=dict)
-    """`NN step` → the last commit whose subject says that it records the step."""
+    """`NN step` → the last commit whose subject claims to record the step."""
     handoff: LastHandoff | None = None
     lives: tuple[HandoffLifecycle, ...] = ()
     """Handoffs between departments and phases, and how far each is."""
     contexts: tuple[str, ...] = ()
-    """Compiled contexts that are true: what they are made of was compiled anew."""
+    """Compiled contexts that are up to date, because they were recompiled."""
     machines: TeamOverview | None = None
     """The other work trees and clones; None where none was joined."""
 
 
-def resume_report(situation: Situation, asker: Asker = Asker()) -> Brief:
+def resume_report(situation: Situation, asker: Audience = Audience()) -> Brief:
     """Return the whole brief, the weightiest section first."""
     report = PhaseReport(current(situation.phases), asker) if situation.phases else None
-    found = {one.key: one for one in _sections(situation, report) if one}
-    return tuple(found[key] for key in _WEIGHTS if key in found)
+    sections = {section.key: section for section in _sections(situation, report) if section}
+    return tuple(sections[key] for key in _WEIGHTS if key in sections)
 
 
 _WEIGHTS = (
     "now", "next", "stops", "rejected", "held", "escalations", "uncommitted", "machines",
     "handoffs", "team", "in_progress", "blocked", "gates", "drift", "contexts", "phases", "done",
 )  # fmt: skip
-"""Sections by their weight: what keeps somebody from going on comes first, what is over and done
-last."""
+"""Sections by weight: what blocks somebody comes first, finished work last."""
 
 
 def _sections(situation: Situation, report: PhaseReport | None) -> Iterator[ReportSection | None]:
     yield _now(situation, report)
-    yield from report.sections() if report else _without_phase(situation)
-    yield from _of_work_tree(situation)
+    yield from report.sections() if report else _explain_no_phase(situation)
+    yield from _sections_of_work_tree(situation)
 
 
 def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
@@ -104,7 +103,7 @@ def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
         f"branch: {safe(situation.branch) or 'detached HEAD'} at "
         f"{situation.commit[:SHORT] or 'no commit yet'}"
     )
-    lines = ["# yolo-fs resume", *_phase_line(report), branch]
+    lines = ["# yolo-fs resume", *_format_phase_line(report), branch]
     if situation.obstacle:
         lines.append(
             f"nothing is committed now: {situation.obstacle.value}: {situation.obstacle.sentence}"
@@ -117,18 +116,18 @@ def _now(situation: Situation, report: PhaseReport | None) -> ReportSection:
         lines.append(
             "this clone is partial: what it lacks is not known ('git fetch --refetch --no-filter')"
         )
-    lines += [f"stop: {safe(one, 500)}" for one in situation.trouble]
+    lines += [f"stop: {safe(sentence, 500)}" for sentence in situation.trouble]
     trouble = {
         "obstacle": situation.obstacle.value if situation.obstacle else None,
         "trouble": [*situation.trouble],
         "daemon_runs": situation.is_daemon_running,
     }
     return ReportSection(
-        "now", "", tuple(lines), {**_phase_data(report), **where, **trouble}, is_vital=True
+        "now", "", tuple(lines), {**_phase_as_json(report), **where, **trouble}, is_vital=True
     )
 
 
-def _phase_data(report: PhaseReport | None) -> dict[str, Any]:
+def _phase_as_json(report: PhaseReport | None) -> dict[str, Any]:
     if report is None:
         return {"phase": None, "step": None, "status": "empty", "percent": 0}
     progress = report.phase.progress
@@ -140,26 +139,27 @@ def _phase_data(report: PhaseReport | None) -> dict[str, Any]:
     }
 
 
-def _phase_line(report: PhaseReport | None) -> tuple[str, ...]:
-    said = _phase_data(report)
+def _format_phase_line(report: PhaseReport | None) -> tuple[str, ...]:
+    summary = _phase_as_json(report)
     if report is None:
         return ("phase: none yet",)
     return (
         (
-            f"phase: {said['phase']}  step: {said['step']}  status: {said['status']}  plans: "
-            f"{said['percent']} %"
+            f"phase: {summary['phase']}  step: {summary['step']}  status: "
+            f"{summary['status']}  plans: "
+            f"{summary['percent']} %"
         ),
     )
 
 
-def _without_phase(situation: Situation) -> tuple[ReportSection, ...]:
+def _explain_no_phase(situation: Situation) -> tuple[ReportSection, ...]:
     why = "there is no phase yet (yolo-fs phase new SLUG makes one)"
     if situation.trouble:
         why = "first mend what stops"
     return (ReportSection("next", "", (f"next: nobody; {why}",), None, is_vital=True),)
 
 
-def _of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
+def _sections_of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
     yield listed("rejected", "Rejected: mend these", _rejected(situation))
     yield listed("held", "Held: valid, and waiting for something else", _held(situation))
     yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
@@ -169,7 +169,7 @@ def _of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
     yield listed(
         "contexts",
         "Contexts that were compiled anew",
-        ((safe(one), {"path": one}) for one in situation.contexts),
+        ((safe(context), {"path": context}) for context in situation.contexts),
     )
     yield _phases(situation.phases)
 
@@ -217,7 +217,7 @@ def _machines(seen: TeamOverview | None) -> Iterator[Item]:
         ("lease", holdings(seen)),
         ("clone", others(seen)),
     ):
-        yield from ((safe(said, 400), {kind: said}) for said in sentences)
+        yield from ((safe(sentence, 400), {kind: sentence}) for sentence in sentences)
 
 
 def _handoffs(situation: Situation) -> Iterator[Item]:
@@ -233,14 +233,15 @@ def _handoffs(situation: Situation) -> Iterator[Item]:
             },
         )
     for life in situation.lives:
-        one = life.delivery
+        delivery = life.delivery
         if life.stage is not HandoffStage.ACTED_UPON:
             yield (
-                f"{safe(one.place)}: {safe(one.sender)} → {safe(one.receiver)}, {life.stage.value}",
+                f"{safe(delivery.place)}: {safe(delivery.sender)} → "
+                f"{safe(delivery.receiver)}, {life.stage.value}",
                 {
-                    "path": one.place,
-                    "from": one.sender,
-                    "to": one.receiver,
+                    "path": delivery.place,
+                    "from": delivery.sender,
+                    "to": delivery.receiver,
                     "stage": life.stage.value,
                 },
             )
@@ -260,38 +261,44 @@ def _said_of(taken: LastHandoff) -> str:
 
 
 def _phases(phases: Phases) -> ReportSection | None:
-    found = [phase.progress for phase in phases] if len(phases) > 1 else []
+    statuses = [phase.progress for phase in phases] if len(phases) > 1 else []
 
-    def as_item(one: PhaseStatus) -> Item:
-        step = "complete" if one.is_complete else one.step
+    def as_item(status: PhaseStatus) -> Item:
+        step = "complete" if status.is_complete else status.step
         return (
-            f"{one.phase}: {step}, {one.percent} %",
-            {"phase": str(one.phase), "step": step, "percent": one.percent},
+            f"{status.phase}: {step}, {status.percent} %",
+            {"phase": str(status.phase), "step": step, "percent": status.percent},
         )
 
-    return listed_as("phases", "All phases", found, as_item)
+    return listed_as("phases", "All phases", statuses, as_item)
 
 
 def _drift(situation: Situation) -> ReportSection | None:
-    found = (*_states(situation.phases), *_said_only(situation), *situation.drift)
+    disagreements = (
+        *_states(situation.phases),
+        *_find_unproved_claims(situation),
+        *situation.drift,
+    )
 
-    def as_item(one: str) -> Item:
-        return safe(one, 300), {"what": one}
+    def as_item(disagreement: str) -> Item:
+        return safe(disagreement, 300), {"what": disagreement}
 
-    return listed_as("drift", "What disagrees with the evidence", found, as_item)
+    return listed_as("drift", "What disagrees with the evidence", disagreements, as_item)
 
 
 def _states(phases: Phases) -> Iterator[str]:
-    """Yield which committed state files are behind: each mends itself as soon as a daemon runs."""
+    """Yield which committed state files are behind. A running daemon repairs them."""
     if not phases:
         return
     phase = current(phases)
-    for said in phase.facts.lines_of("state"):
-        if not claims(phases, said) and (fresh := project_state(phases, said)):
-            was, is_ = (f"phase {one.get('ph')} at {one.get('step')}" for one in (said, fresh))
-            keys = ", ".join(key for key in fresh if fresh[key] != said.get(key))
-            told = f"it says {was}, the evidence {is_}" if was != is_ else f"its {keys}"
-            yield f"state.json is behind: {told}"
+    for state in phase.facts.lines_of("state"):
+        if not claims(phases, state) and (fresh := project_state(phases, state)):
+            was, is_ = (
+                f"phase {content.get('ph')} at {content.get('step')}" for content in (state, fresh)
+            )
+            keys = ", ".join(key for key in fresh if fresh[key] != state.get(key))
+            difference = f"it says {was}, the evidence {is_}" if was != is_ else f"its {keys}"
+            yield f"state.json is behind: {difference}"
     execution = phase.facts.execution_state()
     if execution and next_execution_state(phase, execution) is not None:
         yield (
@@ -300,12 +307,12 @@ def _states(phases: Phases) -> Iterator[str]:
         )
 
 
-def _said_only(situation: Situation) -> Iterator[str]:
-    """Yield commits that say they record a step of which the branch has no artifact."""
+def _find_unproved_claims(situation: Situation) -> Iterator[str]:
+    """Yield commits that claim to record a step of which the branch has no artifact."""
     for facts in [phase.facts for phase in situation.phases]:
-        there = {one.place.artifact.step for one in facts.filed if one.place.phase}
-        for said, commit in sorted(situation.steps_said.items()):
-            number, _, step = said.partition(" ")
+        there = {filed.place.artifact.step for filed in facts.filed if filed.place.phase}
+        for claim, commit in sorted(situation.steps_said.items()):
+            number, _, step = claim.partition(" ")
             if number == facts.phase.number and _MADE_IN.get(step, step) not in there:
                 what = f"{step} of phase {facts.phase}"
                 yield (

@@ -87,7 +87,7 @@ class Candidate(NamedTuple):
 
 
 class CandidateList(NamedTuple):
-    """Every candidate, and what each look asks of all of them."""
+    """Every candidate, and the derived values that each look needs."""
 
     all: tuple[Candidate, ...]
     unsettled: tuple[Candidate, ...]
@@ -96,11 +96,11 @@ class CandidateList(NamedTuple):
 
     @classmethod
     def of(cls, candidates: tuple[Candidate, ...]) -> CandidateList:
-        """Return candidates, looked through once."""
+        """Return the list of some candidates, computed in one pass."""
         by_phase: dict[str, Counter[CandidateState]] = {}
-        for one in candidates:
-            by_phase.setdefault(one.phase, Counter())[one.standing] += 1
-        unsettled = tuple(one for one in candidates if not one.is_committed)
+        for candidate in candidates:
+            by_phase.setdefault(candidate.phase, Counter())[candidate.standing] += 1
+        unsettled = tuple(candidate for candidate in candidates if not candidate.is_committed)
         return cls(candidates, unsettled, by_phase)
 
 
@@ -120,11 +120,11 @@ class Report:
     verification: Verification | None = None
     """How the user's own check of the sources of HEAD ended; None where there is none."""
     misnamed: tuple[Finding, ...] = ()
-    """Files whose names nearly are an artifact's."""
+    """Files whose names almost match an artifact's."""
     last: tuple[IndexedCommit, ...] = ()
-    """The latest coordination commits, newest first; none where nobody has read the history."""
+    """The latest coordination commits, newest first; empty when the history was not read."""
     warnings: Mapping[str, int] = field(default_factory=dict)
-    """Committed artifact → how many warnings it has; none where nobody has read the history."""
+    """Committed artifact → number of its warnings; empty when the history was not read."""
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -133,22 +133,28 @@ class Report:
 
     @property
     def counts(self) -> Counter[CandidateState]:
-        """How many candidates stand so."""
+        """Number of candidates in each state."""
         return sum(self.listing.by_phase.values(), Counter())
 
     def with_standing(self, *standings: CandidateState) -> tuple[Candidate, ...]:
-        """Return the candidates that stand so, of those that are not committed."""
-        return tuple(one for one in self.listing.unsettled if one.standing in standings)
+        """Return the uncommitted candidates in these states."""
+        return tuple(
+            candidate for candidate in self.listing.unsettled if candidate.standing in standings
+        )
 
     def as_json(self, whole: str | None = None) -> dict[str, Any]:
-        """Return the report as the data of `status --json`. `whole`: name of the one phase of which
-        committed artifacts are listed, beside those of the planning root.
+        """Return the report as the data of `status --json`.
+
+        `whole`: name of the one phase whose committed artifacts are listed, beside those of the
+        planning root.
         """
         listed_here, counts = self.candidates, self.counts
         if whole is not None:
             wanted = ("", whole)
             listed_here = tuple(
-                one for one in listed_here if one.phase in wanted or not one.is_committed
+                candidate
+                for candidate in listed_here
+                if candidate.phase in wanted or not candidate.is_committed
             )
         return {
             "root": self.root,
@@ -171,8 +177,12 @@ class Report:
 
 
 def misnamed_in(listing: CandidateList) -> tuple[Finding, ...]:
-    """Return what is said of the files that are refused for their names alone."""
-    verdicts = (one.verdict for one in listing.unsettled if isinstance(one.verdict, Rejected))
+    """Return the findings of the files that are rejected for their names alone."""
+    verdicts = (
+        candidate.verdict
+        for candidate in listing.unsettled
+        if isinstance(candidate.verdict, Rejected)
+    )
     firsts = (verdict.findings[0] for verdict in verdicts)
     return tuple(each for each in firsts if each.reason is Reason.UNKNOWN_NAME)
 
@@ -184,7 +194,7 @@ def report(repository: Repository, settings: Settings) -> Report:
 
 
 class Reporter:
-    """Looks at everything again and again, and reads only what may have changed."""
+    """Looks at everything repeatedly, and reads only what may have changed."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
@@ -197,21 +207,21 @@ class Reporter:
         head, obstacle, looks, others = self._surveyor.survey_all(misnamed)
         entries = tuple(self._repository.staged(*self._settings.roots))
         nothing = (None, None, CandidateList.of(()))
-        before, staged_before, found = _SHOWN[-1] if _SHOWN else nothing
+        before, staged_before, listing = _SHOWN[-1] if _SHOWN else nothing
         if looks is not before or entries != staged_before:
-            found = CandidateList.of(tuple(_candidates(looks, entries)))
-            _SHOWN[:] = [(looks, entries, found)]
+            listing = CandidateList.of(tuple(_list_candidates(looks, entries)))
+            _SHOWN[:] = [(looks, entries, listing)]
         health_now, kept = health(self._repository), self._keeper.entries()
         root = self._repository.root
-        near = (*misnamed_in(found), *misnamed_among(root, self._settings.roots, others))
+        near = (*misnamed_in(listing), *misnamed_among(root, self._settings.roots, others))
         repaired: tuple[AutofixedFile, ...] = ()
         if self._settings.policy.autofix == "safe":
-            verdicts = {candidate.path: candidate.verdict for candidate in found.all}
+            verdicts = {candidate.path: candidate.verdict for candidate in listing.all}
             repaired = autofixed(self._repository, verdicts)
         verification = None
         if self._settings.verify_command:
             verification = verification_of(self._repository, head.tip)
-        return Report(root, head, obstacle, health_now, found, kept, repaired, verification, near)
+        return Report(root, head, obstacle, health_now, listing, kept, repaired, verification, near)
 
     def close(self) -> None:
         """End the helper processes."""
@@ -219,21 +229,21 @@ class Reporter:
 
 
 _SHOWN: list[tuple[object, object, CandidateList]] = []
-"""The looks and the index that were shown last, and what they came to: a process that is forked
-from here finds both as they were, mostly; at most one."""
+"""At most one entry: the looks and the index that were shown last, with the result. A process that
+is forked from here mostly finds both unchanged."""
 
 
-def _candidates(
+def _list_candidates(
     looks: Mapping[str, CachedVerdict], entries: Iterable[StagedEntry]
 ) -> Iterator[Candidate]:
     staged = {entry.path: entry.oid for entry in entries if not entry.is_conflicted}
     for path, look in looks.items():
         if not isinstance(look.seen.verdict, Ignored):
-            yield Candidate(path, _with_index(look.seen.verdict, staged.get(path)))
+            yield Candidate(path, _note_staged_version(look.seen.verdict, staged.get(path)))
 
 
-def _with_index(verdict: Verdict, staged: str | None) -> Verdict:
-    """Return the verdict, saying so where the user has staged another version (F22)."""
+def _note_staged_version(verdict: Verdict, staged: str | None) -> Verdict:
+    """Return the verdict, with a note where the user has staged another version (F22)."""
     if isinstance(verdict, Committed) and staged not in (None, verdict.blob):
         return Committed(verdict.blob, Reason.INDEX_DIVERGED)
     return verdict

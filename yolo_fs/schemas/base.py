@@ -101,13 +101,13 @@ def _import_plugin_loader() -> None:
     """
     if _METADATA not in sys.modules:
         sys.modules[_METADATA] = stand_in = types.ModuleType(_METADATA)
-        vars(stand_in)["entry_points"] = _entry_points
+        vars(stand_in)["entry_points"] = _read_entry_points
         with contextlib.suppress(ImportError):  # a pydantic that needs more imports it as ever
             importlib.import_module("pydantic.plugin._loader")
         del sys.modules[_METADATA]
 
 
-def _entry_points(**wanted: Any) -> Any:
+def _read_entry_points(**wanted: Any) -> Any:
     return importlib.import_module(_METADATA).entry_points(**wanted)
 
 
@@ -139,11 +139,11 @@ def fault(
     return PydanticCustomError(reason.value, "{message}", context)
 
 
-def _written_as(pattern: str, example: str, meaning: str, grade: Any = None) -> Any:
+def _require_pattern(pattern: str, example: str, meaning: str, grade: Any = None) -> Any:
     return Field(pattern=pattern, examples=[example], description=meaning, json_schema_extra=grade)
 
 
-def _real_date(text: str) -> str:
+def _require_real_date(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError:
@@ -163,7 +163,7 @@ def real_instant(text: str) -> str:
     return text
 
 
-def _stays_inside(text: str, *, grade: Grade = Grade.MUST) -> str:
+def _require_inside_path(text: str, *, grade: Grade = Grade.MUST) -> str:
     if not stays_inside(text):
         raise fault(
             Reason.PATH_ESCAPES,
@@ -174,15 +174,15 @@ def _stays_inside(text: str, *, grade: Grade = Grade.MUST) -> str:
     return text
 
 
-def _names_a_file(text: str) -> str:
-    return _stays_inside(text, grade=Grade.SHOULD)
+def _advise_inside_path(text: str) -> str:
+    return _require_inside_path(text, grade=Grade.SHOULD)
 
 
 Text = Annotated[str, Field(min_length=1, examples=["a sentence"], json_schema_extra=SHOULD)]
 """A text that says something."""
 OneLine = Annotated[
     str,
-    _written_as(
+    _require_pattern(
         r"^[^\r\n]*\S[^\r\n]*$", "one line of text", "one line that says something", SHOULD
     ),
 ]
@@ -198,51 +198,55 @@ LineNumber = Annotated[int, Field(ge=0, examples=[12], json_schema_extra=SHOULD)
 """Line of a file from 1; 0 for the whole file."""
 Percent = Annotated[float, Field(ge=0, le=100, examples=[50])]
 Fraction = Annotated[float, Field(ge=0, le=1, examples=[0.92])]
-PhaseNumber = Annotated[str, _written_as(r"^[0-9]{2}$", "01", "phase number, two digits")]
-PlanName = Annotated[str, _written_as(r"^[0-9]{2}-[0-9]{2}$", "01-02", "plan id NN-MM")]
-TaskName = Annotated[str, _written_as(r"^T[1-9][0-9]*$", "T1", "task id within its plan", SHOULD)]
-TaskPath = Annotated[
-    str, _written_as(r"^[0-9]{2}-[0-9]{2}/T[1-9][0-9]*$", "01-02/T3", "task reference NN-MM/Tk")
+PhaseNumber = Annotated[str, _require_pattern(r"^[0-9]{2}$", "01", "phase number, two digits")]
+PlanName = Annotated[str, _require_pattern(r"^[0-9]{2}-[0-9]{2}$", "01-02", "plan id NN-MM")]
+TaskName = Annotated[
+    str, _require_pattern(r"^T[1-9][0-9]*$", "T1", "task id within its plan", SHOULD)
 ]
-FindingName = Annotated[str, _written_as(r"^C[1-9][0-9]*$", "C1", "finding id", SHOULD)]
+TaskPath = Annotated[
+    str,
+    _require_pattern(r"^[0-9]{2}-[0-9]{2}/T[1-9][0-9]*$", "01-02/T3", "task reference NN-MM/Tk"),
+]
+FindingName = Annotated[str, _require_pattern(r"^C[1-9][0-9]*$", "C1", "finding id", SHOULD)]
 EscalationName = Annotated[
     str,
-    _written_as(
+    _require_pattern(
         r"^ESC-[0-9]{2}-[0-9]{2}-T[1-9][0-9]*$", "ESC-01-02-T3", "escalation id ESC-NN-MM-Tk"
     ),
 ]
 Commit = Annotated[
-    str, _written_as(r"^[0-9a-f]{7,64}$", "abc1234", "commit hash, 7 digits or more")
+    str, _require_pattern(r"^[0-9a-f]{7,64}$", "abc1234", "commit hash, 7 digits or more")
 ]
 IsoDate = Annotated[
     str,
-    _written_as(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "2026-02-19", "a day", SHOULD),
-    AfterValidator(_real_date),
+    _require_pattern(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "2026-02-19", "a day", SHOULD),
+    AfterValidator(_require_real_date),
 ]
 _INSTANT = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$"
 )
 IsoInstant = Annotated[
     str,
-    _written_as(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone"),
+    _require_pattern(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone"),
     AfterValidator(real_instant),
 ]
 """A moment that is compared with others."""
 NotedInstant = Annotated[
-    str, _written_as(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone", SHOULD)
+    str,
+    _require_pattern(_INSTANT, "2026-02-19T08:00:00Z", "a timestamp with its time zone", SHOULD),
 ]
 """A moment that is only shown."""
 _PATH: Any = Field(
     min_length=1, examples=["src/auth.ts"], description="relative path", json_schema_extra=SHOULD
 )
-RelativePath = Annotated[str, _PATH, AfterValidator(_stays_inside)]
+RelativePath = Annotated[str, _PATH, AfterValidator(_require_inside_path)]
 """A path that is opened."""
 OptionalPath = Annotated[
     str,
     Field(examples=["src/auth.ts"], description="relative path, or nothing"),
-    AfterValidator(_stays_inside),
+    AfterValidator(_require_inside_path),
 ]
-NotedPath = Annotated[str, _PATH, AfterValidator(_names_a_file)]
+NotedPath = Annotated[str, _PATH, AfterValidator(_advise_inside_path)]
 """A path that is shown, and compared with those that commits have."""
 
 _Checked = TypeVar("_Checked", bound=Wire)
@@ -278,8 +282,8 @@ def shape_of(kind: Any) -> type[Wire]:
             return contradiction(shaped, shaped.model_fields_set)
 
         checks = {"contradict": invariant(contradict)}
-    said = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__validators__": checks}
-    made: type[Wire] = create_model(kind.__name__, __base__=Wire, **said, **fields)
+    attributes = {"__module__": kind.__module__, "__doc__": kind.__doc__, "__validators__": checks}
+    made: type[Wire] = create_model(kind.__name__, __base__=Wire, **attributes, **fields)
     return made
 
 
@@ -291,13 +295,13 @@ def _field_of(hint: Any, default: Any) -> Any:
     if hasattr(hint, "_fields"):
         return shape_of(hint), Field(default_factory=shape_of(hint))
     if kind := _JSON_KINDS.get(typing.get_origin(hint)):
-        return _in_json(hint), Field(default_factory=functools.partial(kind, default))
+        return _json_type_of(hint), Field(default_factory=functools.partial(kind, default))
     return hint, default
 
 
-def _in_json(hint: Any) -> Any:
+def _json_type_of(hint: Any) -> Any:
     kind = _JSON_KINDS.get(typing.get_origin(hint))
-    parts = (_in_json(part) for part in typing.get_args(hint) if part is not ...)
+    parts = (_json_type_of(part) for part in typing.get_args(hint) if part is not ...)
     return types.GenericAlias(kind, tuple(parts)) if kind else hint
 
 
@@ -305,7 +309,7 @@ def check(
     shape: type[Wire], value: Mapping[str, Any], mode: Strictness = Strictness()
 ) -> tuple[Wire | None, tuple[Fault, ...]]:
     """Return the value as its shape, or None, with all of its faults in the order of keys."""
-    keys = tuple(_unknown_keys(shape, value, mode))
+    keys = tuple(_find_unknown_keys(shape, value, mode))
     renames = tuple(fault for fault in keys if fault.reason is Reason.LEGACY_KEY)
     unknown = tuple(fault for fault in keys if fault.reason is not Reason.LEGACY_KEY)
     try:
@@ -340,7 +344,7 @@ _REASON_OF_TYPE = {
 def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
     context = detail.get("ctx", {})
     location, field = _place(shape, detail["loc"])
-    at = _pointer(location) + context.get("at", "")
+    at = _format_pointer(location) + context.get("at", "")
     seen = detail["input"]
     if own := _OWN_REASONS.get(detail["type"]):
         grade = Grade(context["grade"])
@@ -356,14 +360,20 @@ def _fault(shape: type[Wire], detail: ErrorDetails) -> Fault:
         message = f"got the key {_shown(seen)}"
     else:
         message = f"got {_shown(seen)}"
-    return Fault(reason, at, message, _expected(field, detail), grade=_grade(field, detail, reason))
+    return Fault(
+        reason,
+        at,
+        message,
+        _describe_expected(field, detail),
+        grade=_grade_fault(field, detail, reason),
+    )
 
 
 _GRADED = frozenset({Reason.EMPTY_VALUE, Reason.TOO_LONG, Reason.BAD_FORMAT, Reason.OUT_OF_RANGE})
 """Reasons of constraints beyond key, type and listed value; the field grades them."""
 
 
-def _grade(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) -> Grade:
+def _grade_fault(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) -> Grade:
     """Return the grade that the field, or for a member of a list the member, gives to a fault."""
     if field is None or detail["type"] in ("literal_error", "enum"):
         return Grade.MUST
@@ -371,7 +381,7 @@ def _grade(field: FieldInfo | None, detail: ErrorDetails, reason: Reason) -> Gra
         return Grade.SHOULD if may_be_absent(field) else Grade.MUST
     if reason not in _GRADED:
         return Grade.MUST
-    parts = (info for part in typing.get_args(field.annotation) for info in _infos(part))
+    parts = (info for part in typing.get_args(field.annotation) for info in _infos_in(part))
     own = () if isinstance(detail["loc"][-1], int) else (field,)
     return Grade.SHOULD if any(_says(info, SHOULD) for info in (*own, *parts)) else Grade.MUST
 
@@ -388,21 +398,21 @@ def may_be_absent(field: FieldInfo) -> bool:
 
 def listed_values(field: FieldInfo) -> tuple[str, ...]:
     """Return the values that a field may have, where they are listed."""
-    return _literals(field.annotation)
+    return _literals_in(field.annotation)
 
 
 def is_list(field: FieldInfo) -> bool:
     """Return whether a field is a list."""
-    return _member_of(field.annotation) is not None
+    return _member_type_of(field.annotation) is not None
 
 
 def is_whole(field: FieldInfo) -> bool:
     """Return whether a field takes a whole number, and no other."""
-    kinds = [_unwrapped(part) for part in typing.get_args(field.annotation)]
-    return int in (_unwrapped(field.annotation), *kinds) and float not in kinds
+    kinds = [_unwrap_annotated(part) for part in typing.get_args(field.annotation)]
+    return int in (_unwrap_annotated(field.annotation), *kinds) and float not in kinds
 
 
-def _unwrapped(annotation: Any) -> Any:
+def _unwrap_annotated(annotation: Any) -> Any:
     is_marked = typing.get_origin(annotation) is Annotated
     return typing.get_args(annotation)[0] if is_marked else annotation
 
@@ -419,7 +429,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:80] + "…"
 
 
-def _pointer(location: tuple[str | int, ...]) -> str:
+def _format_pointer(location: tuple[str | int, ...]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
 
 
@@ -431,9 +441,9 @@ def _place(
     field: FieldInfo | None = None
     inside: tuple[type[Wire], ...] = (shape,)
     for part in loc:
-        found = next((f for s in inside if (f := _field(s, part)) is not None), None)
-        if found is not None:
-            field, inside = found, tuple(_shapes_in(found.annotation))
+        next_field = next((f for s in inside if (f := _find_field(s, part)) is not None), None)
+        if next_field is not None:
+            field, inside = next_field, tuple(_shapes_in(next_field.annotation))
             real.append(part)
         elif not _names_a_branch(part):
             real.append(part)
@@ -448,7 +458,7 @@ def _names_a_branch(part: str | int) -> bool:
     return isinstance(part, str) and (part[:1].isupper() or "[" in part or part in _BRANCHES)
 
 
-def _field(shape: type[Wire], key: str | int) -> FieldInfo | None:
+def _find_field(shape: type[Wire], key: str | int) -> FieldInfo | None:
     for name, field in shape.model_fields.items():
         if key in (name, field.alias):
             return field
@@ -462,15 +472,15 @@ def _shapes_in(annotation: Any) -> Iterator[type[Wire]]:
         yield from _shapes_in(part)
 
 
-def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
+def _describe_expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
     if field is None:
         return str(detail["msg"])
     if detail["loc"][-1] == "[key]" and detail["type"] == "literal_error":
         # of the key, not of what it maps to
         return f"one of the keys {str(detail['ctx']['expected']).replace(chr(39), '')}"
-    if detail["type"] in _OF_A_WHOLE_LIST and (member := _member_of(field.annotation)):
-        return _expected_list(field, member)
-    if values := _literals(field.annotation):
+    if detail["type"] in _OF_A_WHOLE_LIST and (member := _member_type_of(field.annotation)):
+        return _describe_expected_list(field, member)
+    if values := _literals_in(field.annotation):
         return " or ".join(", ".join(value or repr(value) for value in values).rsplit(", ", 1))
     described = _described(field)
     parts = [described.description or _kind(described.annotation)]
@@ -480,12 +490,12 @@ def _expected(field: FieldInfo | None, detail: ErrorDetails) -> str:
         )
     if described.examples:
         parts.append(f"such as {described.examples[0]}")
-    elif example := _written_example(field.annotation):
+    elif example := _format_example(field.annotation):
         parts.append(f"such as {example}")
     return ", ".join(parts)
 
 
-def _written_example(annotation: Any) -> str:
+def _format_example(annotation: Any) -> str:
     """Return an object or a number that a field takes, as JSON; empty for other values."""
     example = _example_of(annotation)
     text = json.dumps(example, ensure_ascii=False)
@@ -497,20 +507,20 @@ _OF_A_WHOLE_LIST = frozenset({"list_type", "missing", "too_short", "too_long"})
 """Types of errors that are about a list, where the field is one, and not about a member of it."""
 
 
-def _member_of(annotation: Any) -> Any:
+def _member_type_of(annotation: Any) -> Any:
     """Return the type of the members where a field is a list, or a list or null; else None."""
     parts = [part for part in typing.get_args(annotation) if part is not types.NoneType]
     if typing.get_origin(annotation) is list:
         return parts[0]
     is_optional = typing.get_origin(annotation) in (Union, types.UnionType) and len(parts) == 1
-    return _member_of(parts[0]) if is_optional else None
+    return _member_type_of(parts[0]) if is_optional else None
 
 
-def _expected_list(field: FieldInfo, member: Any) -> str:
+def _describe_expected_list(field: FieldInfo, member: Any) -> str:
     """Return, for example, `a list of paths, such as ["src/auth.ts"]`."""
-    is_needed = any(getattr(one, "min_length", 0) for one in field.metadata)
+    is_needed = any(getattr(constraint, "min_length", 0) for constraint in field.metadata)
     example = json.dumps([_example_of(member)], ensure_ascii=False)
-    parts = [f"a list of {_plural(member)}", "at least one" if is_needed else ""]
+    parts = [f"a list of {_name_in_plural(member)}", "at least one" if is_needed else ""]
     if len(example) <= _LONGEST_EXAMPLE:
         parts.append(f"such as {example}")
     return ", ".join(filter(None, parts))
@@ -526,13 +536,13 @@ _PLURALS = {
 """Description of a member → what several of them are called."""
 
 
-def _plural(member: Any) -> str:
-    if values := _literals(member):
+def _name_in_plural(member: Any) -> str:
+    if values := _literals_in(member):
         return " or ".join(", ".join(values).rsplit(", ", 1))
-    described = next((info.description for info in _infos(member) if info.description), "")
+    described = next((info.description for info in _infos_in(member) if info.description), "")
     if described in _PLURALS:
         return _PLURALS[described]
-    plain = _unwrapped(_without_null(member))
+    plain = _unwrap_annotated(_strip_null(member))
     if isinstance(plain, type) and issubclass(plain, Wire):
         return _kind(plain).replace("an object", "objects")
     return _PLURAL_KINDS.get(plain, "values")
@@ -541,7 +551,7 @@ def _plural(member: Any) -> str:
 _PLURAL_KINDS = {str: "texts", int: "whole numbers", float: "numbers", dict: "objects"}
 
 
-def _without_null(annotation: Any) -> Any:
+def _strip_null(annotation: Any) -> Any:
     parts = [part for part in typing.get_args(annotation) if part is not types.NoneType]
     is_choice = typing.get_origin(annotation) in (Union, types.UnionType)
     return parts[0] if is_choice else annotation
@@ -549,12 +559,12 @@ def _without_null(annotation: Any) -> Any:
 
 def _example_of(annotation: Any) -> Any:
     """Return a value that a field of this type takes."""
-    annotation = _without_null(annotation)
+    annotation = _strip_null(annotation)
     if values := typing.get_args(annotation) if typing.get_origin(annotation) is Literal else ():
         return values[0]
-    if examples := next((info.examples for info in _infos(annotation) if info.examples), None):
+    if examples := next((info.examples for info in _infos_in(annotation) if info.examples), None):
         return examples[0]
-    plain = _unwrapped(annotation)
+    plain = _unwrap_annotated(annotation)
     if isinstance(plain, type) and issubclass(plain, Wire):
         needed = {key: field for key, field in plain.model_fields.items() if field.is_required()}
         return {
@@ -577,11 +587,11 @@ def _described(field: FieldInfo) -> FieldInfo:
     """Return the field itself, or what an alternative, as in `IsoDate | None`, or an item says."""
     if field.description or field.examples:
         return field
-    inner = (info for part in typing.get_args(field.annotation) for info in _infos(part))
+    inner = (info for part in typing.get_args(field.annotation) for info in _infos_in(part))
     return next(inner, field)
 
 
-def _infos(annotation: Any) -> Iterator[FieldInfo]:
+def _infos_in(annotation: Any) -> Iterator[FieldInfo]:
     if typing.get_origin(annotation) is Annotated:
         plain, *metadata = typing.get_args(annotation)
         for info in metadata:
@@ -590,11 +600,11 @@ def _infos(annotation: Any) -> Iterator[FieldInfo]:
                 yield info
 
 
-def _literals(annotation: Any) -> tuple[str, ...]:
+def _literals_in(annotation: Any) -> tuple[str, ...]:
     if typing.get_origin(annotation) is Literal:
         return tuple(str(value) for value in typing.get_args(annotation))
     if typing.get_origin(annotation) in (Union, types.UnionType, list, Annotated):
-        return tuple(value for part in typing.get_args(annotation) for value in _literals(part))
+        return tuple(value for part in typing.get_args(annotation) for value in _literals_in(part))
     return ()
 
 
@@ -633,7 +643,7 @@ def _kind(annotation: Any) -> str:
     return _KIND_NAMES.get(origin, "a value of another type")
 
 
-def _unknown_keys(
+def _find_unknown_keys(
     shape: type[Wire], value: Mapping[str, Any], mode: Strictness, at: str = ""
 ) -> Iterator[Fault]:
     """Yield the keys that no field has, in nested objects as well."""
@@ -641,11 +651,11 @@ def _unknown_keys(
     for key, item in value.items():
         if key not in keys:
             if not shape.allows_extra or key in shape.renamed_keys:
-                yield _unknown_key(shape, key, value, at + _pointer((key,)), mode)
+                yield _fault_for_unknown_key(shape, key, value, at + _format_pointer((key,)), mode)
         elif (nested := keys[key]).shape is not None:
-            place = at + _pointer((key,))
+            place = at + _format_pointer((key,))
             for step, object_ in _objects_in(item, keyed=nested.keyed):
-                yield from _unknown_keys(nested.shape, object_, mode, place + step)
+                yield from _find_unknown_keys(nested.shape, object_, mode, place + step)
 
 
 def shapes_within(shape: type[Wire]) -> Mapping[str, type[Wire]]:
@@ -683,7 +693,7 @@ def _objects_in(item: Any, *, keyed: bool) -> Iterator[tuple[str, Mapping[str, A
         )
     elif isinstance(item, dict) and keyed:
         yield from (
-            (_pointer((key,)), part) for key, part in item.items() if isinstance(part, dict)
+            (_format_pointer((key,)), part) for key, part in item.items() if isinstance(part, dict)
         )
     elif isinstance(item, dict):
         yield "", item
@@ -695,7 +705,7 @@ def _is_keyed(annotation: Any) -> bool:
     return typing.get_origin(annotation) is dict or any(_is_keyed(part) for part in parts)
 
 
-def _unknown_key(
+def _fault_for_unknown_key(
     shape: type[Wire], key: str, value: Mapping[str, Any], at: str, mode: Strictness
 ) -> Fault:
     if fresh := shape.renamed_keys.get(key):

@@ -369,10 +369,10 @@ _Values = TypeVar("_Values", Config, Policy)
 def values_of(kind: type[_Values], checked: Mapping[str, Any]) -> _Values:
     """Return JSON that was checked by the shape of a class of values as such values."""
     defaults = kind._field_defaults.items()
-    return kind(**{name: _value_of(default, checked[name]) for name, default in defaults})
+    return kind(**{name: _fit_to_default(default, checked[name]) for name, default in defaults})
 
 
-def _value_of(default: Any, checked: Any) -> Any:
+def _fit_to_default(default: Any, checked: Any) -> Any:
     if hasattr(default, "_fields"):
         return values_of(type(default), checked)
     return tuple(checked) if isinstance(default, tuple) else checked

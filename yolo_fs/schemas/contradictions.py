@@ -74,7 +74,7 @@ def _beside(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[
     for index, line in enumerate(lines):
         if line.get(row.key) == row.verdict:
             for value in _values(line, row.against):
-                if _speaks_against(row, value):
+                if _contradicts(row, value):
                     yield _told(row, index, value)
 
 
@@ -87,7 +87,7 @@ def _below(row: Contradiction, lines: Sequence[Mapping[str, Any]]) -> Iterator[C
             continue
         is_of_it = line.get("plan") in (None, verdict.get("plan"))
         value = line.get(row.against)
-        if is_of_it and verdict.get(row.key) == row.verdict and _speaks_against(row, value):
+        if is_of_it and verdict.get(row.key) == row.verdict and _contradicts(row, value):
             yield _told(row, index, value)
 
 
@@ -103,7 +103,7 @@ def _values(line: Mapping[str, Any], path: str) -> Iterator[Any]:
             yield from _values(item, rest)
 
 
-def _speaks_against(row: Contradiction, value: Any) -> bool:
+def _contradicts(row: Contradiction, value: Any) -> bool:
     return value in row.values if row.values else bool(value)
 
 

@@ -48,7 +48,7 @@ def _names_a_branch(text: str) -> str:
     return text
 
 
-def _filled_in(text: str) -> str:
+def _require_filled_in(text: str) -> str:
     if _PLACEHOLDER.fullmatch(text):
         raise fault(
             Reason.EMPTY_VALUE,
@@ -101,9 +101,9 @@ BranchName = Annotated[
 
 `n/a` would be one, yet here it only ever means that the branch is absent.
 """
-FilledLine = Annotated[OneLine, AfterValidator(_filled_in)]
+FilledLine = Annotated[OneLine, AfterValidator(_require_filled_in)]
 """One line that is not a `<placeholder>` of the packet's template."""
-FilledPath = Annotated[RelativePath, AfterValidator(_filled_in)]
+FilledPath = Annotated[RelativePath, AfterValidator(_require_filled_in)]
 
 
 class Packet(Wire):

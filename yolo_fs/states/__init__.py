@@ -1,4 +1,4 @@
-"""The state files as the evidence has them, and how our last word in them is told from others'.
+"""The state files as the evidence has them, and how to tell our own last write from others'.
 
 Pure.
 """

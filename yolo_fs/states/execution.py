@@ -1,9 +1,10 @@
-"""`.execution-state.json` as the evidence has it: one write for each transition, so that each can
-be a commit.
+"""`.execution-state.json` as the evidence has it.
+
+Each transition is one write, so that it can be a commit.
 
 Times are those of the commits that prove a step, so the same history gives the same file. What
-cannot be derived (the current task, a step that somebody says has begun, keys that we do not know)
-stays as it is. See docs/dev/sources.md#document-002.
+cannot be derived (the current task, a step that is declared as begun, unknown keys) is kept as it
+is. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -40,14 +41,13 @@ class _Target(NamedTuple):
 
 
 def next_execution_state(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the next content of a phase's execution state; None when it says already what the
-    evidence says.
+    """Return the next content of a phase's execution state; None when it matches the evidence.
 
     `before`: the committed content. Called again after each commit, it records one transition at a
     time.
     """
     facts, progress, old = phase.facts, phase.progress, dict(before or {})
-    targets = {target.step.key: target for target in _targets(phase, old)}
+    targets = {target.step.key: target for target in _derive_targets(phase, old)}
     written = _steps_of(old)
     escalated = next_entries(facts, before)
     due = [
@@ -57,11 +57,11 @@ def next_execution_state(phase: Phase, before: Mapping[str, Any] | None) -> dict
     ]
     now, later = (due[:1], due[1:]) if escalated.change is None else ([], due)
     steps = {
-        key: _joined(_entry_of(written, key), one)
+        key: _joined(_entry_of(written, key), target)
         if key not in later
         else _entry_of(written, key) or _PENDING
-        for key, one in targets.items()
-        if key not in LAZY or key in written or (one.status != "pending" and key not in later)
+        for key, target in targets.items()
+        if key not in LAZY or key in written or (target.status != "pending" and key not in later)
     }
     reached = now[0] if now else str(old.get("step") or progress.step)
     fresh = _content(phase, old, targets, steps, reached, escalated)
@@ -109,11 +109,11 @@ def _content(
 
 
 def _running(targets: Mapping[str, _Target]) -> str:
-    return next((key for key, one in targets.items() if one.status == "running"), "")
+    return next((key for key, target in targets.items() if target.status == "running"), "")
 
 
 def _joined(before: Mapping[str, Any], target: _Target) -> dict[str, Any]:
-    """Return a step's entry with what others wrote in it, as long as it stands as it stood."""
+    """Return a step's entry with what others wrote in it, while its state is unchanged."""
     if before.get("status") == target.status:
         return {**before, **target.entry}
     return {key: value for key, value in before.items() if key not in _OUTCOME} | dict(target.entry)
@@ -123,59 +123,63 @@ _PENDING = {"status": "pending"}
 _OUTCOME = frozenset({"completed_at", "skipped_at", "artifact", "reason"})
 
 
-def _targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
+def _derive_targets(phase: Phase, old: Mapping[str, Any]) -> Iterator[_Target]:
     reached = True
     for step in STEPS:
-        found = _found(phase.progress, step)
-        status = _standing(found, said=_status(_steps_of(old), step.key))
-        if status == "skipped" and not reached and not found[0].by.startswith(DECLARED_SKIP):
+        statuses = _found(phase.progress, step)
+        status = _standing(statuses, recorded_status=_status(_steps_of(old), step.key))
+        if status == "skipped" and not reached and not statuses[0].by.startswith(DECLARED_SKIP):
             status = "pending"  # a rule skips a step when its turn comes, not before
         reached = reached and (status in PASSED or not step.blocking)
-        yield _Target(step, status, _entry(phase.facts, step, status, found))
+        yield _Target(step, status, _entry(phase.facts, step, status, statuses))
 
 
 def _found(progress: PhaseStatus, step: Step) -> list[StepStatus]:
-    own = [one for one in progress.steps if one.step.key == step.key]
-    steps = (one for department in progress.departments for one in department.steps)
-    return own or [one for one in steps if one.step.key == step.key]
+    own = [status for status in progress.steps if status.step.key == step.key]
+    steps = (status for department in progress.departments for status in department.steps)
+    return own or [status for status in steps if status.step.key == step.key]
 
 
-def _standing(found: list[StepStatus], said: str) -> str:
-    standings = {one.standing for one in found}
+def _standing(statuses: list[StepStatus], recorded_status: str) -> str:
+    standings = {status.standing for status in statuses}
     if standings <= {StepStanding.SKIPPED}:
         return "skipped"
     if standings <= {StepStanding.SKIPPED, StepStanding.COMPLETE}:
         return "complete"
     begun = standings & {StepStanding.RUNNING, StepStanding.COMPLETE}
-    may_have_begun = StepStanding.READY in standings and said == "running"
+    may_have_begun = StepStanding.READY in standings and recorded_status == "running"
     return "running" if begun or may_have_begun else "pending"
 
 
-def _entry(facts: PhaseFacts, step: Step, status: str, found: list[StepStatus]) -> dict[str, Any]:
+def _entry(
+    facts: PhaseFacts, step: Step, status: str, statuses: list[StepStatus]
+) -> dict[str, Any]:
     filed = _filed(facts, step)
     if status == "complete":
-        proofs = [one for one in filed if one.commit in {each.by for each in found}] or filed
-        last = max(proofs, key=lambda one: one.at_s, default=None)
-        begun = {"started_at": iso(min(one.at_s for one in filed))} if filed else {}
-        done = {"completed_at": iso(last.at_s), "artifact": _below_planning(last)} if last else {}
+        proofs = [
+            artifact for artifact in filed if artifact.commit in {each.by for each in statuses}
+        ] or filed
+        last = max(proofs, key=lambda artifact: artifact.at_s, default=None)
+        begun = {"started_at": iso(min(artifact.at_s for artifact in filed))} if filed else {}
+        done = {"completed_at": iso(last.at_s), "artifact": _path_in_planning(last)} if last else {}
         return {"status": status, **begun, **done}
     if status == "skipped":
-        reason = found[0].by
+        reason = statuses[0].by
         own_words = reason.removeprefix(DECLARED_SKIP)
         return {"status": status, "reason": own_words if own_words != reason else BY_RULE + reason}
     if status == "running" and filed:
-        return {"status": status, "started_at": iso(min(one.at_s for one in filed))}
+        return {"status": status, "started_at": iso(min(artifact.at_s for artifact in filed))}
     return {"status": status}
 
 
 def _filed(facts: PhaseFacts, step: Step) -> list[Filed]:
     """Return the artifacts of a step; the design review changes those of the planning."""
     made_in = "planning" if step.key == "design_review" else step.key
-    own = [one for one in facts.filed if one.valid and one.commit and one.place.phase]
-    return [one for one in own if one.place.artifact.step == made_in]
+    own = [filed for filed in facts.filed if filed.valid and filed.commit and filed.place.phase]
+    return [filed for filed in own if filed.place.artifact.step == made_in]
 
 
-def _below_planning(filed: Filed) -> str:
+def _path_in_planning(filed: Filed) -> str:
     return filed.place.path.partition("/")[2]
 
 
@@ -195,16 +199,20 @@ def _plans(progress: PhaseStatus) -> list[dict[str, Any]]:
 
 
 def _departments(progress: PhaseStatus) -> dict[str, dict[str, str]]:
-    found = {one.department.value: derived_status(one) for one in progress.departments}
-    return {name: {"status": one["status"], "step": one["step"]} for name, one in found.items()}
+    entries = {status.department.value: derived_status(status) for status in progress.departments}
+    return {
+        name: {"status": entry["status"], "step": entry["step"]} for name, entry in entries.items()
+    }
 
 
 def _begin(facts: PhaseFacts) -> int:
-    return min((one.at_s for one in facts.filed if one.commit and one.place.phase), default=0)
+    return min(
+        (filed.at_s for filed in facts.filed if filed.commit and filed.place.phase), default=0
+    )
 
 
 def _said(old: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what the file claims to be done, for only a claim can run ahead of the evidence."""
+    """Yield what the file claims to be done: only a claim can be ahead of the evidence."""
     if old.get("status") == "complete":
         yield "status", "complete"
     for key in _steps_of(old):
@@ -221,7 +229,7 @@ def _derived(
 ) -> dict[str, Any]:
     return {
         "status": "complete" if targets["signoff"].status in PASSED else "running",
-        **{f"steps.{key}": one.status for key, one in targets.items()},
+        **{f"steps.{key}": target.status for key, target in targets.items()},
         **{f"plans.{plan['id']}": plan["status"] for plan in plans},
         **borne_out(facts),
     }

@@ -1,12 +1,13 @@
-"""State files as the evidence has them: `state.json`, `.phase-orchestration.json` and what is
-written down of a department; and how to tell our own last word from somebody else's. Pure; merges,
-never overwrites blind.
+"""State files as the evidence has them, and how to tell our own last write from others'. Pure.
 
-What can be computed is computed; what only its writer knows (`started_at`, `blockers`, `eta`, a
-declared failure, keys that we do not know) survives. What we derive carries a checksum of the whole
-file. As long as it fits, every value is ours and may be replaced; once somebody edits the file it
-does not, and what they said that the evidence does not bear out is kept under `declared`, beside
-what the evidence says, and shown as drift. See docs/dev/sources.md#document-002.
+The files are `state.json`, `.phase-orchestration.json` and the status of a department. They are
+merged, and never overwritten blindly.
+
+What can be computed is computed. What only its writer knows (`started_at`, `blockers`, `eta`, a
+declared failure, unknown keys) survives. Derived content carries a checksum of the whole file.
+While the checksum matches, every value is ours and may be replaced. An edit by somebody else breaks
+it. Edited values that the evidence does not support are kept under `declared`, beside the derived
+ones, and shown as drift. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ SEAL = "projected"
 DECLARED = "declared"
 
 Rank = Callable[[str, Any], float]
-"""How far a value is on its way, by key: what is behind the evidence cannot stay different."""
+"""(key, value) → how far along the value is. A value behind the evidence cannot stay different."""
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content with the checksum that says it is ours."""
-    return {**_bare(content), SEAL: _checksum(content)}
+    """Return the content with the checksum that marks it as ours."""
+    return {**_bare(content), SEAL: _checksum_of(content)}
 
 
 def renewed(before: Mapping[str, Any] | None, fresh: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the fresh content, sealed; None if the file says so already, whoever wrote it."""
+    """Return the fresh content, sealed; None if the file has it already, whoever wrote it."""
     return None if before is not None and _bare(before) == _bare(fresh) else sealed(fresh)
 
 
 def is_ours(content: Mapping[str, Any]) -> bool:
-    """Return whether nobody changed the content since we wrote it."""
-    return content.get(SEAL) == _checksum(content)
+    """Return whether the content is unchanged since we wrote it."""
+    return content.get(SEAL) == _checksum_of(content)
 
 
 def says_ours(data: bytes) -> bool:
@@ -62,20 +63,20 @@ def says_ours(data: bytes) -> bool:
 
 def declared_in(
     before: Mapping[str, Any],
-    said: Iterable[tuple[str, Any]],
+    statements: Iterable[tuple[str, Any]],
     derived: Mapping[str, Any],
     rank: Rank,
 ) -> dict[str, Any]:
-    """Return what is declared and not borne out: key → value.
+    """Return what is declared and not supported by evidence: key → value.
 
     What the evidence has overtaken was true, and is dropped.
 
-    `said`: what the file says in places that the evidence decides, by key; it counts only where the
-    file is not ours. `derived`: what the evidence says, under the same keys.
+    `statements`: (key, value) of what the file says and the evidence decides; they count only where
+    the file is not ours. `derived`: what the evidence says, under the same keys.
     """
     old = before.get(DECLARED)
     kept = dict(old) if isinstance(old, dict) else {}
-    fresh = {} if is_ours(before) else dict(said)
+    fresh = {} if is_ours(before) else dict(statements)
     return {
         key: value
         for key, value in (kept | fresh).items()
@@ -84,7 +85,7 @@ def declared_in(
 
 
 def rank_of_status(_: str, status: object) -> int:
-    """Return how far a status is; a verdict is as far as a completion."""
+    """Return how far along a status is; a verdict ranks like a completion."""
     return _RANKS.get(str(status), 2)
 
 
@@ -95,7 +96,7 @@ def _bare(content: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in content.items() if key != SEAL}
 
 
-def _checksum(content: Mapping[str, Any]) -> str:
+def _checksum_of(content: Mapping[str, Any]) -> str:
     text = json.dumps(_bare(content), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -114,15 +115,14 @@ _STATUS = {
         "delivery",
     ),
 }
-"""What the project does while a phase is at a step."""
+"""Status of the project → the steps of a phase in which it has that status."""
 
 
 def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the content of `state.json`; None when it says already what the evidence says, or
-    there is no phase.
+    """Return the content of `state.json`; None when it is up to date, or there is no phase.
 
-    A file in which somebody declares more than the evidence bears out is left as it is, and shown
-    as drift: a Lead who signs off writes it moments before the rest of the evidence is there.
+    A file that declares more than the evidence supports is left as it is, and shown as drift: a
+    Lead who signs off writes it moments before the rest of the evidence is there.
     """
     old = dict(before or {})
     if not phases or claims(phases, old):
@@ -139,16 +139,18 @@ def project_state(phases: Phases, before: Mapping[str, Any] | None) -> dict[str,
     return renewed(before, first | {key: value for key, value in old.items() if key not in first})
 
 
-def claims(phases: Phases, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+def claims(phases: Phases, state: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Return what a `state.json` declares beyond the evidence: key → what either says."""
     derived = {key: value for key, value in _derived(phases).items() if key != "tt"}
-    ahead = declared_in(said, ((key, said[key]) for key in derived if key in said), derived, _rank)
+    ahead = declared_in(
+        state, ((key, state[key]) for key in derived if key in state), derived, _rank
+    )
     return {key: (value, derived[key]) for key, value in ahead.items()}
 
 
 def current(phases: Phases) -> Phase:
-    """Return the phase that the project is at: the first that is not complete, else the last."""
-    return next((one for one in phases if not one.is_complete), phases[-1])
+    """Return the project's current phase: the first incomplete one, else the last."""
+    return next((phase for phase in phases if not phase.is_complete), phases[-1])
 
 
 def summary_line(phases: Phases) -> str:
@@ -161,13 +163,13 @@ def summary_line(phases: Phases) -> str:
     steps = f"{progress.steps_passed}/{len(progress.every_step)} steps"
     turn = progress.next
     run = f" → {turn.command}" if turn and turn.command else ""
-    asked = f", next: {turn.sentence}{run}" if turn else ""
-    return f"{progress.phase} {progress.step} {steps}{asked}"
+    tail = f", next: {turn.sentence}{run}" if turn else ""
+    return f"{progress.phase} {progress.step} {steps}{tail}"
 
 
 def _derived(phases: Phases) -> dict[str, Any]:
     phase = current(phases)
-    plans = [plan for one in phases for plan in one.progress.plans]
+    plans = [plan for any_phase in phases for plan in any_phase.progress.plans]
     done = sum(plan.is_done for plan in plans)
     return {
         "ph": int(phase.id.number),
@@ -183,12 +185,12 @@ def _status(step: str) -> str:
 
 
 def _begin(phases: Phases) -> str:
-    filed = (one for phase in phases for one in phase.facts.filed)
-    return day(min((one.at_s for one in filed if one.commit), default=0))
+    filed = (artifact for phase in phases for artifact in phase.facts.filed)
+    return day(min((artifact.at_s for artifact in filed if artifact.commit), default=0))
 
 
 def _rank(key: str, value: object) -> float:
-    """Return how far a value is: numbers as they are, words by the protocol's order; else -1."""
+    """Return the rank of a value: a number itself, a word by the protocol's order, else -1."""
     order = _ORDER.get(key)
     if order is not None:
         return order.index(value) if value in order else -1
@@ -202,19 +204,21 @@ _ORDER: Mapping[str, tuple[object, ...]] = {
 
 
 def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the content of a phase's orchestration state; None when it agrees with evidence."""
+    """Return the content of a phase's orchestration state; None when it is up to date."""
     facts, old = phase.facts, dict(before or {})
     gates = {gate.name: gate for gate in phase.gates}
     first = {
         "phase": facts.phase.number,
         "multi_dept": facts.switches.several_departments,
         "workflow": _dispatched(facts).workflow,
-        "departments": {one.department.value: _department(facts, one) for one in _in_waves(phase)},
+        "departments": {
+            status.department.value: _department(facts, status) for status in _sort_by_wave(phase)
+        },
         "gates": {name: _gate(facts, gates[name]) for name in GATE_BY_NAME if name in gates},
         "integration_qa": {"status": _integration(phase)},
         "security": {"status": _security(facts)},
         "owner_signoff": {"status": _owner(phase)},
-        "started_at": old.get("started_at") or iso(_begun_s(facts)),
+        "started_at": old.get("started_at") or iso(_find_start_s(facts)),
         "timeout_minutes": old.get("timeout_minutes") or GATE_TIMEOUT_MINUTES,
         "waves": _waves(facts),
     }
@@ -223,9 +227,9 @@ def orchestration(phase: Phase, before: Mapping[str, Any] | None) -> dict[str, A
     return renewed(before, first | others | ({DECLARED: declared} if declared else {}))
 
 
-def _begun_s(facts: PhaseFacts) -> int:
+def _find_start_s(facts: PhaseFacts) -> int:
     """Return when the phase began: with its first evidence, or with whatever came before that."""
-    present = [one.at_s for one in facts.filed if one.commit and one.place.phase]
+    present = [filed.at_s for filed in facts.filed if filed.commit and filed.place.phase]
     return min(_moments(facts.filed) or present, default=facts.at_s)
 
 
@@ -235,26 +239,28 @@ def _dispatched(facts: PhaseFacts) -> Routing:
 
 def _waves(facts: PhaseFacts) -> list[dict[str, Any]]:
     """Return which Leads are spawned together, in order, and the gate behind each wave."""
-    found = waves(_dispatched(facts))
+    all_waves = waves(_dispatched(facts))
     return [
         {"id": number, "depts": [dept.value for dept in wave.departments], "gate": wave.gate}
-        for number, wave in enumerate(found, 1)
+        for number, wave in enumerate(all_waves, 1)
     ]
 
 
-def _in_waves(phase: Phase) -> list[DepartmentStatus]:
+def _sort_by_wave(phase: Phase) -> list[DepartmentStatus]:
     order = [name for wave in _waves(phase.facts) for name in wave["depts"]]
-    return sorted(phase.progress.departments, key=lambda one: order.index(one.department.value))
+    return sorted(
+        phase.progress.departments, key=lambda status: order.index(status.department.value)
+    )
 
 
-def _department(facts: PhaseFacts, one: DepartmentStatus) -> dict[str, str]:
-    said = derived_status(one)
-    moments = _moments(_of(facts, one.department))
+def _department(facts: PhaseFacts, status: DepartmentStatus) -> dict[str, str]:
+    derived = derived_status(status)
+    moments = _moments(_of(facts, status.department))
     return {
-        "status": said["status"],
-        "step": said["step"] if moments else "",
+        "status": derived["status"],
+        "step": derived["step"] if moments else "",
         "started": iso(min(moments, default=0)),
-        "completed": iso(max(moments, default=0)) if one.is_complete else "",
+        "completed": iso(max(moments, default=0)) if status.is_complete else "",
     }
 
 
@@ -265,7 +271,7 @@ def _gate(facts: PhaseFacts, gate: GateStatus) -> dict[str, str]:
     return {
         "status": "passed",
         "passed_at": iso(
-            max(_moments(one for one in facts.filed if one.commit in commits), default=0)
+            max(_moments(filed for filed in facts.filed if filed.commit in commits), default=0)
         ),
     }
 
@@ -277,8 +283,8 @@ def _integration(phase: Phase) -> str:
 
 
 def _security(facts: PhaseFacts) -> str:
-    said = [str(line["r"]) for line in facts.lines_of("security-audit") if "r" in line]
-    return next((word for word in ("FAIL", "WARN", "PASS") if word in said), "pending")
+    verdicts = [str(line["r"]) for line in facts.lines_of("security-audit") if "r" in line]
+    return next((word for word in ("FAIL", "WARN", "PASS") if word in verdicts), "pending")
 
 
 def _owner(phase: Phase) -> str:
@@ -288,11 +294,15 @@ def _owner(phase: Phase) -> str:
 
 
 def _of(facts: PhaseFacts, department: Dept) -> Iterator[Filed]:
-    return (one for one in facts.filed if one.place.department == department)
+    return (filed for filed in facts.filed if filed.place.department == department)
 
 
 def _moments(filed: Any) -> list[int]:
-    return [one.at_s for one in filed if one.commit and one.place.phase and one.place.artifact.step]
+    return [
+        artifact.at_s
+        for artifact in filed
+        if artifact.commit and artifact.place.phase and artifact.place.artifact.step
+    ]
 
 
 def _said(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -314,7 +324,7 @@ DECLARABLE = ("status", "step", "plans_complete", "plans_total")
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Something that was declared and is not what the evidence says."""
+    """A declaration that differs from the evidence."""
 
     where: str
     """Department, or the state file."""
@@ -332,7 +342,7 @@ class Drift:
 def derived_status(progress: DepartmentStatus) -> dict[str, Any]:
     """Return what the evidence says of a department, under the keys of its status file."""
     current = progress.current
-    begun = any(one.standing in _BEGUN for one in progress.steps) or bool(progress.plans)
+    begun = any(step.standing in _BEGUN for step in progress.steps) or bool(progress.plans)
     status = "running" if begun else "pending"
     if current is None:
         status = "complete"
@@ -354,13 +364,14 @@ def department_status(
     error: str,
     held_up: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Return the status file of a department: eight keys in the reference's order, then ours, then
-    what others added.
+    """Return the status file of a department.
+
+    It has eight keys in the reference's order, then ours, then what others added.
 
     `before`: the file as it is; empty when there is none. `now`: ISO time. `error`: the first
-    finding of a rejected artifact. `held_up`: by what, as the evidence says; it stands among the
-    blockers beside what was declared. The same evidence gives the same file: only a change moves
-    `updated_at` and `seq`.
+    finding of a rejected artifact. `held_up`: blockers by the evidence, which are listed beside the
+    declared ones. The same evidence gives the same file: only a change moves `updated_at` and
+    `seq`.
     """
     derived = derived_status(progress)
     declared = declarations(before, derived)
@@ -391,14 +402,14 @@ def department_status(
 
 
 def declared_blockers(before: Mapping[str, Any]) -> list[Any]:
-    """Return what a Lead said that holds a department up: not what we had written beside it."""
-    said, ours = before.get("blockers"), before.get("held_up")
-    listed = said if isinstance(said, list) else []
-    return [one for one in listed if not (isinstance(ours, list) and one in ours)]
+    """Return the blockers that a Lead declared, without those that we had written beside them."""
+    blockers, ours = before.get("blockers"), before.get("held_up")
+    listed = blockers if isinstance(blockers, list) else []
+    return [blocker for blocker in listed if not (isinstance(ours, list) and blocker in ours)]
 
 
 def seq_of(status: Mapping[str, Any]) -> int:
-    """Return how often a status file was written; 0 where it does not say so as a whole number."""
+    """Return how often a status file was written; 0 when it has no whole number."""
     seq = status.get("seq")
     return seq if type(seq) is int else 0
 
@@ -406,15 +417,17 @@ def seq_of(status: Mapping[str, Any]) -> int:
 def declarations(before: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was declared of a department and differs from the evidence.
 
-    A file that was written by others since our last write speaks for itself; in one of ours, what
-    was declared stands under `declared`.
+    A file that others have written since our last write is itself the declaration. In one of ours,
+    the declarations are under `declared`.
     """
     declared = before.get("declared")
-    said = dict(declared) if isinstance(declared, dict) else {}
-    if said.pop("by", None) is None and before and "seq" not in before:
-        said = {key: before[key] for key in DECLARABLE if key in before}
+    statements = dict(declared) if isinstance(declared, dict) else {}
+    if statements.pop("by", None) is None and before and "seq" not in before:
+        statements = {key: before[key] for key in DECLARABLE if key in before}
     return {
-        key: value for key, value in said.items() if key in DECLARABLE and value != derived[key]
+        key: value
+        for key, value in statements.items()
+        if key in DECLARABLE and value != derived[key]
     }
 
 
@@ -440,8 +453,8 @@ def drift_of_state(where: str, state: Mapping[str, Any]) -> Iterator[Drift]:
 def _status_in(state: Mapping[str, Any], key: str) -> object:
     """Return what a state file says under a key: `status`, `steps.qa`, `gates.all-depts`."""
     group, _, name = key.partition(".")
-    found = state.get(group)
-    if name and isinstance(found, list):
-        found = {str(one.get("id")): one for one in found if isinstance(one, dict)}
-    entry = found.get(name) if name and isinstance(found, dict) else found
+    section = state.get(group)
+    if name and isinstance(section, list):
+        section = {str(row.get("id")): row for row in section if isinstance(row, dict)}
+    entry = section.get(name) if name and isinstance(section, dict) else section
     return entry.get("status") if isinstance(entry, dict) else entry

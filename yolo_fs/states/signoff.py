@@ -1,8 +1,8 @@
-"""The sign-off of a phase: whether the evidence allows it, what it lacks, and what `state.json` and
-`ROADMAP.md` say afterwards. Pure.
+"""The sign-off of a phase. Pure.
 
-Nothing is asked that the fold does not ask: the phase is looked at as it would be with both files
-committed. See docs/dev/sources.md#document-002.
+It tells whether the evidence allows it, what it lacks, and what `state.json` and `ROADMAP.md` say
+afterwards. There is no condition beside those of the fold: the phase is evaluated as if both files
+were committed. See docs/dev/sources.md#document-002.
 """
 
 from __future__ import annotations
@@ -29,41 +29,43 @@ def may_sign_off(role: Role) -> bool:
 
 def is_signed_off(phase: Phase) -> bool:
     """Return whether the phase is signed off, delivered or not."""
-    return any(one.is_passed for one in phase.progress.steps if one.step.key == SIGN_OFF)
+    return any(step.is_passed for step in phase.progress.steps if step.step.key == SIGN_OFF)
 
 
 def lacks_of_sign_off(phase: Phase) -> tuple[str, ...]:
-    """Return what keeps the phase from being signed off, piece by piece."""
+    """Return what keeps the phase from being signed off."""
     return tuple(dict.fromkeys(_lacks(_signed(phase))))
 
 
 def _lacks(signed: Phase) -> Iterator[str]:
-    behind = [one for one in signed.progress.departments if one.current]
+    behind = [status for status in signed.progress.departments if status.current]
     for department in behind:
         if current := department.current:
             name = f"{department.department.value} {current.step.key}"
             yield from (f"{name}: {lack}" for lack in current.missing)
-    for one in () if behind else signed.progress.steps:
-        if one.step.key == SIGN_OFF and not one.is_passed:
-            yield from one.missing
+    for step in () if behind else signed.progress.steps:
+        if step.step.key == SIGN_OFF and not step.is_passed:
+            yield from step.missing
 
 
 def _signed(phase: Phase) -> Phase:
     """Return the phase as it is once both files are committed."""
-    said = {"ph": int(phase.id.number), "st": "complete"}
-    paths = ((PROJECT_STATE, (said,)), (roadmap_of(phase), ()))
+    line = {"ph": int(phase.id.number), "st": "complete"}
+    paths = ((PROJECT_STATE, (line,)), (roadmap_of(phase), ()))
     filed = (Filed(place, lines, valid=True) for path, lines in paths if (place := classify(path)))
     return Phase(phase.facts.with_filed(*filed))
 
 
 def roadmap_of(phase: Phase) -> str:
-    """Return where the roadmap lies that the phase is marked in."""
+    """Return the path of the roadmap in which the phase is marked."""
     return f"{phase.facts.home}/{ROADMAP}"
 
 
 def signed_state(phases: Phases, phase: Phase, before: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the content of `state.json` that signs a phase off."""
-    after = tuple(_signed(one) if one.id == phase.id else one for one in phases)
+    after = tuple(
+        _signed(any_phase) if any_phase.id == phase.id else any_phase for any_phase in phases
+    )
     number, fresh = int(phase.id.number), project_state(after, before) or dict(before or {})
     if (fresh.get("ph"), fresh.get("st")) == (number, "complete"):
         return fresh
@@ -71,41 +73,42 @@ def signed_state(phases: Phases, phase: Phase, before: Mapping[str, Any] | None)
 
 
 def marked(roadmap: str, phase: Phase, day: str) -> str:
-    """Return a roadmap that calls the phase complete: its line of the list, its row of the table;
-    where it has neither, a line is added.
+    """Return a roadmap that marks the phase complete, in its list line and its table row.
+
+    A line is added where it has neither.
     """
     number = int(phase.id.number)
     named = rf"(?:phase\s+)?0*{number}\b"
     lines = roadmap.splitlines()
-    found = False
+    is_marked = False
     for at, line in enumerate(lines):
         if re.match(rf"\s*[-*] \[[ xX]\]\s+\**{named}", line, re.IGNORECASE):
-            lines[at], found = re.sub(r"\[[ xX]\]", "[x]", line, count=1), True
+            lines[at], is_marked = re.sub(r"\[[ xX]\]", "[x]", line, count=1), True
         elif re.match(rf"\s*\|\s*\**{named}", line, re.IGNORECASE):
-            lines[at], found = _marked_row(line, lines[:at], phase, day), True
-    if not found:
+            lines[at], is_marked = _mark_row(line, lines[:at], phase, day), True
+    if not is_marked:
         lines += [f"- [x] Phase {number}: {phase.id.slug}"]
     return "\n".join(lines) + "\n"
 
 
-def _marked_row(row: str, above: list[str], phase: Phase, day: str) -> str:
-    """Return a row of the table under whose head it stands, with what its columns ask for."""
-    head = next((line for line in _table_upwards(above)), "")
+def _mark_row(row: str, above: list[str], phase: Phase, day: str) -> str:
+    """Return a table row that marks the phase complete, by the columns of the head above it."""
+    head = next((line for line in _find_table_head(above)), "")
     plans = phase.progress.plans
     done = f"{sum(plan.is_done for plan in plans)}/{len(plans)}"
-    said = {"plans": done, "status": "complete", "date": day, "done on": day}
+    entries = {"plans": done, "status": "complete", "date": day, "done on": day}
     names = [name.strip().lower() for name in head.strip().strip("|").split("|")]
     cells = row.strip().strip("|").split("|")
     if "complete" in (cell.strip().lower() for cell in cells):
         return row
     for at, name in enumerate(names[: len(cells)]):
-        wanted = next((value for key, value in said.items() if name.startswith(key)), None)
+        wanted = next((value for key, value in entries.items() if name.startswith(key)), None)
         if wanted and at:
             cells[at] = f" {wanted} "
     return f"|{'|'.join(cells)}|"
 
 
-def _table_upwards(above: list[str]) -> Iterator[str]:
+def _find_table_head(above: list[str]) -> Iterator[str]:
     """Yield the first line of the table that these lines end in."""
     table: list[str] = []
     for line in reversed(above):

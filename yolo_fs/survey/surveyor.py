@@ -1,7 +1,8 @@
-"""From a path to its verdict: classify, read, compare, check, and ask git's rules; what was last
-seen of every candidate is remembered.
+"""From a path to its verdict: classify, read, compare, validate, and apply git's rules.
 
-Changes nothing: the daemon, `status` and `resume` look at every candidate in the same way.
+The last look at every candidate is cached.
+
+Changes nothing. The daemon, `status` and `resume` all look at candidates this way.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from yolo_fs.workspace import Settings, doubled_phases, lock_path
 
 
 class Refusal(NamedTuple):
-    """A settled content that cannot be committed, or not now."""
+    """A settled content that cannot be committed, or cannot be committed now."""
 
     path: str
     data: bytes
@@ -77,7 +78,7 @@ class Pipeline:
         settings: Settings,
         refused: RefusalSink = lambda _refusal: None,
     ):
-        """Judge by these settings; `refused` is given every content that is rejected or held."""
+        """Judge by these settings. `refused` receives every content that is rejected or held."""
         self._repository = repository
         self._settings = settings
         self._refused = refused
@@ -88,7 +89,7 @@ class Pipeline:
         )
         self._quiet_timer = QuietTimer()
         self._asked: tuple[str, ...] = ()
-        """Paths of this round, as long as nobody had to know what git's rules say of them."""
+        """Paths of this round, until git's rules on them are needed."""
         self._checker = Checker(settings)
         self._work_tree = WorkTree(
             repository.root, settings.policy.max_file_bytes, repository.commits_may_exist
@@ -97,8 +98,8 @@ class Pipeline:
     def look(self, path: str, head: Head, obstacle: Reason | None) -> Observation:
         """Return the verdict on a path.
 
-        `obstacle`: why nothing may be committed now, if so; the file is examined all the same, so
-        that its writer hears of faults at once.
+        `obstacle`: why nothing may be committed now, if so. The file is examined all the same, so
+        that its writer learns of faults at once.
         """
         place = classify(path)
         if place is None:
@@ -108,14 +109,14 @@ class Pipeline:
         if isinstance(content, Finding):
             if content.reason is Reason.FILE_MISSING:
                 self._quiet_timer.forget(path)
-            return Observation(path, _unread(content, in_head))
+            return Observation(path, _verdict_on_unread(content, in_head))
         verdict = self._judge(place, content, head, in_head, obstacle)
         if isinstance(verdict, Rejected | Held):
             self._refused(Refusal(path, content.data, verdict))
         return Observation(path, verdict, content.stamp)
 
     def prepare(self, paths: Iterable[str]) -> None:
-        """Name the paths of a round: git is asked about all at once, when one has to be known."""
+        """Name the paths of a round. Git is asked about all of them at once, when one is needed."""
         self._asked = tuple(paths)
 
     def close(self) -> None:
@@ -151,7 +152,7 @@ class Pipeline:
             return Rejected(checked.faults)
         if checked.secrets:
             return Held(Reason.SECRET, checked.secrets)
-        if reason := self._reason_to_hold(place.path, in_head, obstacle):
+        if reason := self._find_reason_to_hold(place.path, in_head, obstacle):
             is_local = reason is Reason.GITIGNORED and not place.path.startswith(PLANNING_ROOT)
             return Ignored() if is_local else Held(reason)
         if lost := lost_from(self._repository, place, content.data, in_head, head.tip):
@@ -174,29 +175,29 @@ class Pipeline:
             Reason.GITIGNORED
         )
 
-    def _reason_to_hold(
+    def _find_reason_to_hold(
         self, path: str, in_head: str | None, obstacle: Reason | None
     ) -> Reason | None:
         if not self._settings.config.auto_commit:
             return Reason.AUTO_COMMIT_OFF
         if obstacle:
             return obstacle
-        asked, self._asked = self._asked, ()
-        if asked:
+        paths, self._asked = self._asked, ()
+        if paths:
             with contextlib.suppress(YoloError):  # what it refuses is asked again one by one
-                self._rules.learn([path for path in asked if classify(path)])
+                self._rules.learn([path for path in paths if classify(path)])
         return self._rules.reason_to_hold(path, in_head=in_head is not None)
 
 
-def _unread(why: Finding, in_head: str | None) -> Verdict:
-    """Return what a file that gave no content comes to."""
+def _verdict_on_unread(why: Finding, in_head: str | None) -> Verdict:
+    """Return the verdict on a file whose content could not be read."""
     if why.reason is Reason.FILE_MISSING:
         return Missing() if in_head else Ignored()
     return Waiting(why.reason) if why.reason is Reason.BEING_WRITTEN else Rejected((why,))
 
 
 def misnamed_files(root: str, folders: Collection[str]) -> Iterator[Finding]:
-    """Yield a finding for each file below the folders whose name nearly is an artifact's."""
+    """Yield a finding for each file below the folders whose name almost matches an artifact's."""
     entries = (entry for folder in folders for entry in walk(root, folder, misnamed))
     return misnamed_among(root, folders, entries)
 
@@ -204,9 +205,10 @@ def misnamed_files(root: str, folders: Collection[str]) -> Iterator[Finding]:
 def misnamed_among(
     root: str, folders: Collection[str], entries: Iterable[FileEntry]
 ) -> Iterator[Finding]:
-    """Yield a finding for each of the entries of some folders whose name nearly is an artifact's,
-    for the documents of the product workflow, which lie beside its handoffs, and for each number
-    that several phases have.
+    """Yield the findings about misnamed and misplaced entries of some folders.
+
+    They are about names that almost match an artifact's, documents of the product workflow, which
+    lie beside its handoffs, and numbers that several phases have.
     """
     yield from doubled_phases(root)
     beside: Sequence[FileEntry] = ()
@@ -219,19 +221,19 @@ def misnamed_among(
 
 
 class Survey(NamedTuple):
-    """What one look at some paths showed."""
+    """Result of one look at some paths."""
 
     head: Head
     obstacle: Reason | None
     """Why nothing may be committed now."""
     seen: dict[str, CachedVerdict]
     others: Sequence[FileEntry] = ()
-    """What was asked for beside the candidates."""
+    """Files that were requested beside the candidates."""
 
 
 _HELD: dict[tuple[str, int], tuple[dict[str, CachedVerdict], Candidates | None]] = {}
-"""What a worker of the observer has seen for its next commands: work tree and limit of size → the
-looks at what is committed, and all that was there, where that was all; at most one."""
+"""Cache of an observer's worker for its next commands, at most one entry: (work tree, size limit) →
+(looks at committed files, all candidates if everything was surveyed)."""
 
 
 class Surveyor:
@@ -244,14 +246,14 @@ class Surveyor:
         emit: EventSink = lambda *_: None,
         refused: RefusalSink = lambda _refusal: None,
     ):
-        """Check paths by these settings; `emit` hears of defects, `refused` of what is held."""
+        """Check paths by these settings. `emit` receives defects, `refused` what is held."""
         self._repository = repository
         self._emit = emit
         self._roots = settings.roots
         self._place = (repository.root, settings.policy.max_file_bytes)
         self._held, self._whole = _HELD.get(self._place, ({}, None))
-        """The looks at what is committed, of the last survey of everything; sorted where they are
-        of all that was there."""
+        """Looks at committed files from the last survey of everything. They are sorted where they
+        cover everything."""
         self._pipeline = Pipeline(repository, settings, refused)
         self._scan_cache = ScanCache(repository.root)
         self.unwritten = Unwritten(repository)
@@ -266,19 +268,20 @@ class Surveyor:
         """The branch as it was last seen or left."""
 
     def candidates(self, beside: Wanted = never) -> Candidates:
-        """Return every path that may be an artifact, on the disk or on the branch; `beside`: says
-        which other files are asked for.
+        """Return every path that may be an artifact, on disk or on the branch.
+
+        `beside`: selects further files.
         """
         steps = self.find_candidates(beside)
         while True:
             try:
                 next(steps)
             except StopIteration as end:
-                found: Candidates = end.value
-                return found
+                candidates: Candidates = end.value
+                return candidates
 
     def find_candidates(self, beside: Wanted = never) -> Generator[None, None, Candidates]:
-        """Find the same, with a step after each thing that is found."""
+        """Find the same, and yield after each thing found."""
         walked = (entry for root in self._roots for entry in self._scan_cache.walk(root))
         stamps: dict[str, Stamp | None] = {}
         others, near = [], []
@@ -303,8 +306,8 @@ class Surveyor:
         return Candidates(head, stamps | dict.fromkeys(missing), blobs, others)
 
     def _committed(self, tip: str | None) -> Iterator[tuple[str, str]]:
-        """Yield what a commit has below the folders of artifacts: path and blob."""
-        # A branch that cannot be read holds every path, one by one, with its reason.
+        """Yield (path, blob) of what a commit has below the artifact folders."""
+        # If the branch cannot be read, every path is held individually, with its reason.
         with contextlib.suppress(YoloError):
             for root in self._roots:
                 yield from self._repository.files_at(tip, root).items()
@@ -325,8 +328,9 @@ class Surveyor:
         return Survey(head, obstacle, seen)
 
     def survey_all(self, beside: Wanted = never) -> Survey:
-        """Look at every candidate; what was seen to be committed, and cannot have changed since, is
-        not read again. `beside`: says which other files are asked for.
+        """Look at every candidate. Those known to be committed and unchanged are not read again.
+
+        `beside`: selects further files.
         """
         return self._survey_all(self.candidates(beside=beside))
 
@@ -351,11 +355,13 @@ class Surveyor:
 
     def hold(self) -> None:
         """Let later surveys, also of forks, begin with what is committed now."""
-        found = self.candidates()
-        seen, held = self._survey_all(found).seen, self._held
-        is_all = all(path in held and found.still_hold(path, held[path]) for path in found.stamps)
+        candidates = self.candidates()
+        seen, held = self._survey_all(candidates).seen, self._held
+        is_all = all(
+            path in held and candidates.still_hold(path, held[path]) for path in candidates.stamps
+        )
         _HELD.clear()
-        _HELD[self._place] = (seen, found) if is_all else (held, None)
+        _HELD[self._place] = (seen, candidates) if is_all else (held, None)
 
     def close(self) -> None:
         """End the helper processes that were started here."""
@@ -381,7 +387,7 @@ class Surveyor:
         return CachedVerdict(seen, read_at_ns)
 
     def _misnamed(self, path: str, head: Head) -> Observation | None:
-        """Return what is to be said of a file whose name nearly is an artifact's."""
+        """Return the observation of a file whose name almost matches an artifact's."""
         finding = None if classify(path) else misnamed(path)
         if finding is None or self._repository.blob_at(head.tip, path):
             return None
@@ -400,9 +406,9 @@ class Surveyor:
     def _ahead_of_its_needs(
         self, seen: Mapping[str, CachedVerdict], head: Head, look: Callable[[str], CachedVerdict]
     ) -> dict[str, CachedVerdict]:
-        """Return, held, the plans that need one which the branch does not have and which is not
-        about to be committed either, whatever holds it. One that is refused holds up nobody: it
-        is there, and its author is told.
+        """Hold plans whose dependency is neither committed nor about to be, whatever holds it.
+
+        A rejected dependency does not block: it is there, and its author has been told.
         """
         accepted = {
             path: look.seen.verdict
@@ -418,7 +424,7 @@ class Surveyor:
             if missing:
                 committed = self._repository.files_at(head.tip, folder)
                 there = plans_named(name.rpartition("/")[2] for name in committed)
-                there |= self._refused_plans(folder, missing, look)
+                there |= self._find_refused_plans(folder, missing, look)
                 missing = [name for name in missing if name not in there]
             if missing:
                 message = f"waits for plan {missing[0]}, which is not committed"
@@ -431,12 +437,12 @@ class Surveyor:
                 held[path] = CachedVerdict(observed, before.read_at_ns)
         return held
 
-    def _refused_plans(
+    def _find_refused_plans(
         self, folder: str, among: Sequence[str], look: Callable[[str], CachedVerdict]
     ) -> set[str]:
         names = names_in(os.path.join(self._repository.root, folder))
         places = filter(None, (classify(f"{folder}/{name}") for name in names))
-        plans = ((str(one.plan), one.path) for one in places if one.artifact.kind == "plan")
+        plans = ((str(place.plan), place.path) for place in places if place.artifact.kind == "plan")
         wanted = ((name, path) for name, path in plans if name in among)
         return {name for name, path in wanted if isinstance(look(path).seen.verdict, Rejected)}
 
@@ -461,18 +467,18 @@ class Observation(NamedTuple):
     path: str
     verdict: Verdict
     stamp: Stamp | None = None
-    """What the file was when it was read; None when it was not."""
+    """Stamp of the file when it was read; None when it was not read."""
 
 
 class CachedVerdict(NamedTuple):
-    """What was known of a path when it was last checked."""
+    """What the last check of a path found."""
 
     seen: Observation
     read_at_ns: int
-    """Wall clock, to be compared with the times of the file."""
+    """Wall clock time, for comparison with file times."""
 
     def still_holds(self, stamp: Stamp | None) -> bool:
-        """Return whether the file cannot have changed since."""
+        """Return whether the file is certainly unchanged since."""
         return stamp is not None and self.seen.stamp == stamp and not stamp.is_racy(self.read_at_ns)
 
 
@@ -481,15 +487,16 @@ class Candidates(NamedTuple):
 
     head: Head
     stamps: Mapping[str, Stamp | None]
-    """Path → the file on disk (None: only the branch has it)."""
+    """Path → stamp of the file on disk; None where only the branch has it."""
     blobs: Mapping[str, str]
-    """Path → what the branch has there, be it a candidate or not."""
+    """Path → blob on the branch, of candidates and of other files."""
     others: Sequence[FileEntry]
-    """What was asked for beside the candidates."""
+    """Files that were requested beside the candidates."""
 
     def still_hold(self, path: str, look: CachedVerdict) -> bool:
-        """Return whether neither the file nor, where it is committed, the branch has changed since
-        a look: a user may move the branch alone.
+        """Return whether the file, and the branch of a committed one, are unchanged since a look.
+
+        A user may move the branch alone.
         """
         verdict = look.seen.verdict
         is_there = not isinstance(verdict, Committed) or self.blobs.get(path) == verdict.blob
@@ -499,7 +506,7 @@ class Candidates(NamedTuple):
 class VerdictStore:
     """The last verdict of each candidate.
 
-    What is not committed is kept apart: it alone is asked for at every turn, so thousands of
+    What is not committed is kept separately. Each turn needs only that, so that thousands of
     committed artifacts cost a turn nothing.
     """
 
@@ -514,7 +521,7 @@ class VerdictStore:
 
     @property
     def unsettled(self) -> Mapping[str, Verdict]:
-        """Path → verdict of the last look, of whatever is not committed."""
+        """Path → verdict of the last look, for what is not committed."""
         return self._unsettled
 
     def remember(self, path: str, cached: CachedVerdict) -> None:
@@ -530,12 +537,12 @@ class VerdictStore:
             self._unsettled[path] = verdict
 
     def forget(self, path: str) -> None:
-        """Forget a path that is not a candidate any more."""
+        """Forget a path that is no longer a candidate."""
         self._cached.pop(path, None)
         self._unsettled.pop(path, None)
 
     def verdict(self, path: str) -> Verdict | None:
-        """Return the verdict of the last look; None for what was never looked at."""
+        """Return the verdict of the last look; None if there was none."""
         cached = self._cached.get(path)
         return cached.seen.verdict if cached else None
 
@@ -549,23 +556,22 @@ class VerdictStore:
 
 
 class QuietTimer:
-    """Remembers since when each path has had the content that it has.
+    """Tracks how long each path has had its present content.
 
-    Measured per path, never globally, so that no stream of writes delays another file.
-    See docs/dev/faults.md#f14, #f15 and #f19.
+    Measured per path, never globally, so that no stream of writes delays another file. See
+    docs/dev/faults.md#f14, #f15 and #f19.
     """
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[Stamp, float]] = {}
-        """Path → its content, and the monotonic time in seconds at which it was first there."""
+        """Path → (its content, monotonic time in seconds when that was first seen)."""
 
     def quiet_s(self, path: str, stamp: Stamp) -> float:
         """Return for how many seconds the content has not changed."""
         now = time.monotonic()
         known, since = self._since.get(path, (None, now))
         if known is None:
-            # The best that is known of a new file is its own age; a time in the future counts as
-            # now.
+            # The best estimate for a new file is its own age. A time in the future counts as now.
             since = now - max(0.0, time.time() - stamp.mtime_ns / 1e9)
         elif known != stamp:
             since = now

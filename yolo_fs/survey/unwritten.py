@@ -1,9 +1,11 @@
-"""What nobody has written since is not new: HEAD, the index and the files of a work tree also move
-without a writer. See docs/dev/faults.md#f28.
+"""Recognizes files that nobody has written since they were last known.
 
-A file that differs from the branch is held while one of these says that it is old: what it was
-when it was last seen to agree with the branch, or to be old; the reflog; a commit that is younger
-than the file and took its content's place; the index, where git itself has put it.
+HEAD, the index and the files of a work tree also change without a writer. See
+docs/dev/faults.md#f28.
+
+A file that differs from the branch is held while one of these shows that it is old: its state when
+it was last seen to agree with the branch, or to be old; the reflog; a commit that is younger than
+the file and replaced its content; the index, where git itself has put the content.
 """
 
 from __future__ import annotations
@@ -30,20 +32,20 @@ from yolo_fs.system.store import RefusedError
 from yolo_fs.workspace import STATE_LAYOUT, state_path
 
 _NAMED = "file "
-"""What stands before a path in the name of its row."""
+"""Prefix of a path in the name of its row."""
 _NEAR = 100
 """Commits of the branch that the index may have got a content from."""
 _MOST_TIPS = 100
 """Branches that the index may have got a content from."""
 _PUT_BY_GIT = ("SQUASH_MSG", "MERGE_MSG")
-"""Files that git leaves where it has staged something for a commit that a person is to make."""
+"""Files that show that git has staged something for a commit that a person is to make."""
 
 
 _HELD = {each.value: each for each in (Reason.UNDONE_BY_USER, Reason.OLDER_THAN_BRANCH)}
 
 
 class Seen(NamedTuple):
-    """What a file was when it was no news."""
+    """State of a file when it was last known not to be new."""
 
     blob: str
     mtime_ns: int
@@ -52,41 +54,42 @@ class Seen(NamedTuple):
 
 
 class SeenFiles:
-    """What the files of a work tree were when they were no news, kept in `state.db`: no reflog that
-    expires makes it forgotten. Without it, git alone tells.
+    """Stores in `state.db` what each file was when it was last known not to be new.
+
+    An expiring reflog loses nothing of it. Without it, git alone decides.
     """
 
     def __init__(self, repository: Repository):
         self._repository = repository
         self._rows: dict[str, Seen] | None = None
         self._fresh: dict[str, Seen] = {}
-        """What was noted since it was kept last."""
+        """What was noted since the last `keep`."""
 
     def get(self, path: str) -> Seen | None:
-        """Return what a file was, or None."""
+        """Return the recorded state of a file, or None."""
         return self._read().get(path)
 
     def put(self, path: str, seen: Seen) -> None:
-        """Note what a file is."""
+        """Record the state of a file."""
         if self.get(path) != seen:
             self._read()[path] = self._fresh[path] = seen
 
     def keep(self) -> None:
-        """Keep what was noted; a power loss may take what was kept last."""
+        """Store what was noted. A power loss may take the latest notes."""
         if not self._fresh:
             return
         fresh, self._fresh = self._fresh, {}
         place = state_path(self._repository)
-        told = [
-            (_NAMED + _text(path), f"{one.blob} {one.mtime_ns} {one.held}")
-            for path, one in fresh.items()
+        rows = [
+            (_NAMED + _text(path), f"{seen.blob} {seen.mtime_ns} {seen.held}")
+            for path, seen in fresh.items()
         ]
         with suppress(RefusedError, YoloError):  # what is damaged is named by `doctor`
             self._repository.make_own_dir()
             state = open_durable(place, STATE_LAYOUT, make=True, is_synced=False)
             if state:
                 with closing(state), storing(place), state.writing():
-                    state.many("insert or replace into notes values (?, ?)", told)
+                    state.many("insert or replace into notes values (?, ?)", rows)
 
     def _read(self) -> dict[str, Seen]:
         if self._rows is None:
@@ -95,15 +98,15 @@ class SeenFiles:
             with suppress(RefusedError, YoloError):
                 state = open_durable(place, STATE_LAYOUT, make=False)
                 if state:
-                    asked = "select name, value from notes where name >= ? and name < ?"
+                    query = "select name, value from notes where name >= ? and name < ?"
                     with closing(state), storing(place):
-                        told = state.rows(asked, _NAMED, f"{_NAMED.rstrip()}!")
-                    self._rows = dict(_seen_in(told))
+                        rows = state.rows(query, _NAMED, f"{_NAMED.rstrip()}!")
+                    self._rows = dict(_parse_rows(rows))
         return self._rows
 
 
-def _seen_in(told: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Seen]]:
-    for name, value in told:
+def _parse_rows(rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, Seen]]:
+    for name, value in rows:
         fields = str(value).split(" ")
         if len(fields) == 3 and fields[1].lstrip("-").isdecimal():
             path = os.fsdecode(name.removeprefix(_NAMED).encode("latin-1", "replace"))
@@ -115,26 +118,26 @@ def _text(path: str) -> str:
 
 
 class Unwritten:
-    """Tells the contents that nobody has written since they were no news."""
+    """Recognizes content that nobody has written since it was last known."""
 
     def __init__(self, repository: Repository):
         self._repository = repository
         self._seen = SeenFiles(repository)
         self._abandoned: Abandoned | None = None
         self._known_moves: tuple[BranchMove, ...] | None = None
-        """How the branch has moved; None until somebody has to know."""
+        """Moves of the branch; None until they are needed."""
         self._known_tips: tuple[str, ...] | None = None
 
     def forget_branch(self) -> None:
-        """Ask git again: HEAD has moved."""
+        """Drop the cached moves: HEAD has moved."""
         self._abandoned = self._known_moves = self._known_tips = None
 
     def agrees(self, path: str, blob: str, stamp: Stamp) -> None:
-        """Note that a file is what the branch has."""
+        """Record that a file agrees with the branch."""
         self._seen.put(path, Seen(blob, stamp.mtime_ns))
 
     def keep(self) -> None:
-        """Keep what was found out for the next process; not for those who only look."""
+        """Store the results for the next process; not for callers that only read."""
         self._seen.keep()
 
     def reason_to_hold(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason | None:
@@ -142,29 +145,29 @@ class Unwritten:
         known = self._seen.get(path)
         reason: Reason | None
         if known and known.blob == blob and known.mtime_ns == stamp.mtime_ns:
-            reason = _HELD.get(known.held) or self._what_moved(path, blob, stamp, head)
+            reason = _HELD.get(known.held) or self._explain_move(path, blob, stamp, head)
         elif known and known.blob == blob and known.held:
             return None  # it was written again
         else:
-            reason = self._said_by_git(path, blob, stamp, head)
+            reason = self._find_reason_in_git(path, blob, stamp, head)
         if reason and self._repository.head() != head:
             return None  # it was just committed, while we looked at the branch before
         if reason:
             self._seen.put(path, Seen(blob, stamp.mtime_ns, reason.value))
         return reason
 
-    def _what_moved(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason:
-        """Return which way the branch has moved away from what the file is still."""
-        if self._is_reverted(path, blob, _written_s(stamp), head):
+    def _explain_move(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason:
+        """Return in which way the branch moved away from the file's content."""
+        if self._is_reverted(path, blob, _write_time_of(stamp), head):
             return Reason.UNDONE_BY_USER
         is_gone = head.tip is None or self._blob_at(head.tip, path) is None
         return Reason.UNDONE_BY_USER if is_gone else Reason.OLDER_THAN_BRANCH
 
-    def _said_by_git(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason | None:
-        if self._is_reverted(path, blob, _written_s(stamp), head):
+    def _find_reason_in_git(self, path: str, blob: str, stamp: Stamp, head: Head) -> Reason | None:
+        if self._is_reverted(path, blob, _write_time_of(stamp), head):
             return Reason.UNDONE_BY_USER
         is_old = (
-            self._is_passed(path, blob, _written_s(stamp), head)
+            self._is_passed(path, blob, _write_time_of(stamp), head)
             or self._is_replaced(path, blob, stamp, head)
             or self._is_put_by_git(path, blob, stamp, head)
         )
@@ -173,7 +176,7 @@ class Unwritten:
     def _is_reverted(self, path: str, blob: str, written_s: int, head: Head) -> bool:
         """Return whether the user moved the branch away from a commit with this content."""
         if self._abandoned is None:
-            moves = self._moves(head)
+            moves = self._read_moves(head)
             self._abandoned = (
                 abandoned(self._repository, head.tip, moves) if head.tip else Abandoned((), 0)
             )
@@ -183,10 +186,11 @@ class Unwritten:
         )
 
     def _is_passed(self, path: str, blob: str, written_s: int, head: Head) -> bool:
-        """Return whether a later move of the branch, by somebody else, left the file behind: a push
-        into it, a fetch, an `update-ref`.
+        """Return whether a later move of the branch, by somebody else, left the file behind.
+
+        Such a move is a push into it, a fetch, or an `update-ref`.
         """
-        moves = self._moves(head)
+        moves = self._read_moves(head)
         if not any(written_s < move.at_s and not move.is_ours for move in moves):
             return False
         for move in moves:
@@ -200,8 +204,9 @@ class Unwritten:
         return False
 
     def _is_replaced(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
-        """Return whether the branch once had this content, and has replaced it since the file says
-        that it was written: a backup that was put back.
+        """Return whether the branch had this content, and replaced it after the file's write time.
+
+        The file is then a restored backup.
         """
         if head.tip is None or self._repository.objects.size_of(blob) is None:
             return False
@@ -214,8 +219,9 @@ class Unwritten:
         return any(change.blob == blob for change in past[:-1])
 
     def _is_put_by_git(self, path: str, blob: str, stamp: Stamp, head: Head) -> bool:
-        """Return whether the index has the content for a commit that a person is to make: it comes
-        from another branch or an older commit, by a merge that is squashed, or from another name.
+        """Return whether the index has the content for a commit that a person is to make.
+
+        It comes from another branch or an older commit, by a squashed merge, or from another name.
         """
         index = stamp_at(f"{self._repository.git_dir}/index", by_link=True)
         if index is None or index.mtime_ns < stamp.mtime_ns:
@@ -233,8 +239,9 @@ class Unwritten:
         return any(self._blob_at(commit, path) == blob for commit in self._tips(head))
 
     def _tips(self, head: Head) -> Iterator[str]:
-        """Yield the commits that a command of git takes files from: other branches, and the latest
-        of this one.
+        """Yield the commits that a git command takes files from.
+
+        These are other branches, and the latest commits of this one.
         """
         if self._known_tips is None:
             self._known_tips = self._repository.latest_tips(_MOST_TIPS)
@@ -252,11 +259,11 @@ class Unwritten:
         except YoloError:  # a commit of the reflog may be gone
             return None
 
-    def _moves(self, head: Head) -> tuple[BranchMove, ...]:
+    def _read_moves(self, head: Head) -> tuple[BranchMove, ...]:
         if self._known_moves is None:
             self._known_moves = moves_of(self._repository, head.ref) if head.ref else ()
         return self._known_moves
 
 
-def _written_s(stamp: Stamp) -> int:
+def _write_time_of(stamp: Stamp) -> int:
     return stamp.ctime_ns // 1_000_000_000

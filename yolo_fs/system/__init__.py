@@ -1,4 +1,4 @@
-"""Where it touches: git, files, locks and events, one door each."""
+"""Access to the outside: git, files, locks and events, one module each."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import sys
 
 PORTABLE = "YOLO_FS_PORTABLE"
-"""Environment variable under which nothing is used that only Linux has: what another system does
-can be tried here."""
+"""Environment variable that disables all that only Linux has, to test the behaviour of other
+systems here."""
 IS_LINUX = sys.platform == "linux" and not os.environ.get(PORTABLE)
 PROC = "/proc" if IS_LINUX else "/proc.of-linux-alone"
-"""Where the kernel tells of processes. Elsewhere it is not there, and whoever asks does without."""
+"""The kernel's information on processes. Other systems have no such path, and callers do without
+it."""

@@ -1,9 +1,10 @@
-"""Asks the observer beside the daemon for what a command prints, to save importing what prints it.
+"""Asks the observer beside the daemon for a command's output, to save the command's imports.
 
 A request is text: arguments, folder, environment, the width of the terminal, and the input of a
-command that reads one. The answer is text: what goes to stdout and stderr, and the exit code.
-Whatever is odd, the command runs in this process as if nobody had been asked. Nothing but built-in
-modules is imported here, since this decides what each command costs. See docs/dev/faults.md#f64.
+command that reads one. The answer is text: what goes to stdout and stderr, and the exit code. On
+any irregularity, the command runs in this process as if the observer had not been asked. Only
+built-in modules are imported here, since this decides what each command costs. See
+docs/dev/faults.md#f64.
 """
 
 from __future__ import annotations
@@ -24,18 +25,18 @@ if TYPE_CHECKING:  # typing itself would cost a third of what an answer may cost
 COLD = "YOLO_FS_COLD"
 """Variable that keeps commands from asking, and the daemon from starting an observer."""
 FAILPOINTS = "YOLO_FP"
-"""Variable of the tests that break us on purpose: it is read when a module is imported."""
+"""Environment variable of tests that inject faults. It is read when a module is imported."""
 SOCKET = "observer.sock"
 """Name of the socket, below `.git/yolo-fs` of a work tree."""
 HELLO = b"yolo-fs observer 1\n"
 FRAME_BYTES = 5
-"""Each part of an answer begins with a letter and a number: O and E (so many bytes for stdout and
-stderr follow), C (exit code, the last part), R (run the command yourself), W (wait on)."""
+"""Size of the header of an answer's part: a letter and a number. O and E: so many bytes for stdout
+and stderr follow; C: exit code, the last part; R: run the command yourself; W: wait on."""
 LONGEST_BYTES = 64 << 20
 PATIENCE_S = 0.25
-"""How long the observer may take to answer at all: half of what a command costs without it."""
+"""Timeout for the observer's first response: half of what a command costs without it."""
 SILENT_S = 2.0
-"""How long it may be silent after that: while it works, it says so more often."""
+"""Longest silence after that: while it works, it reports more often."""
 INPUT_BYTES = 16 << 20
 """Longest input of a command that is sent."""
 STREAMS = ("stdin", "stdout", "stderr")
@@ -53,7 +54,7 @@ _READ_INPUT = frozenset(
 _CREDENTIALS_BYTES = 12
 
 Part = tuple[int, bytes]
-"""The number of a stream, and what goes there."""
+"""(number of a stream, bytes for it)."""
 
 
 class Answer:
@@ -69,8 +70,9 @@ class Answer:
 
 
 def run_by_observer(arguments: Sequence[str]) -> int | None:
-    """Print what the observer answers to a command, and return the exit code; None when the
-    command has to run in this process.
+    """Print the observer's answer to a command, and return the exit code.
+
+    Return None when the command has to run in this process.
     """
     if not _is_ordinary(arguments):
         return None
@@ -86,14 +88,14 @@ def run_by_observer(arguments: Sequence[str]) -> int | None:
 
 
 def _write(descriptor: int, text: bytes) -> None:
-    """Write past the buffer, in which a disk that is full would leave what is written again."""
+    """Write past the buffer, which would keep its content on a full disk and write it again."""
     rest = memoryview(text)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def ends_soon(arguments: Sequence[str]) -> bool:
-    """Return whether a command does something and ends, rather than live on beside others."""
+    """Return whether a command does its work and exits, rather than live on beside others."""
     is_long_lived = arguments and arguments[0] in _LONG_LIVED
     return not is_long_lived and not _FOLLOWING.intersection(arguments)
 
@@ -101,10 +103,11 @@ def ends_soon(arguments: Sequence[str]) -> bool:
 def ask(
     arguments: Sequence[str], start: str = "", take: Callable[[], bytes | None] | None = None
 ) -> Answer | None:
-    """Return what a command prints by the observer of a work tree; None without an answer.
+    """Return a command's output from the observer of a work tree; None without an answer.
 
-    `start`: where the command works, if that is not its own `-C`; `take`: returns its input, if it
-    may read one, and None where that is too long; it is not called where nobody answers.
+    `start`: where the command works, if that is not its own `-C`. `take`: returns the command's
+    input, if it may read one, and None where that is too long; it is not called when no observer
+    answers.
     """
     if not IS_LINUX or any(map(os.environ.get, (COLD, FAILPOINTS))):
         return None
@@ -124,7 +127,7 @@ def ask(
 
 
 def answers(folder: str) -> bool:
-    """Return whether an observer answers in a folder of ours, be it late."""
+    """Return whether an observer answers in a folder of ours, even if late."""
     try:
         connection = _connect(folder, SILENT_S)
     except OSError:
@@ -135,7 +138,7 @@ def answers(folder: str) -> bool:
 
 
 def peer_of(connection: _socket.socket) -> tuple[int, int]:
-    """Return process and user at the other end, as the kernel tells them."""
+    """Return (process, user) at the other end, as the kernel reports them."""
     import _socket
 
     facts = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, _CREDENTIALS_BYTES)
@@ -143,12 +146,12 @@ def peer_of(connection: _socket.socket) -> tuple[int, int]:
 
 
 def frame(letter: str, number: int) -> bytes:
-    """Return the beginning of a part of an answer."""
+    """Return the header of an answer's part."""
     return letter.encode("ascii") + number.to_bytes(FRAME_BYTES - 1, "big")
 
 
 def package_folder() -> str:
-    """Return where the code of this process lies."""
+    """Return the folder with the code of this process."""
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -162,7 +165,7 @@ def _reads_input(arguments: Sequence[str]) -> bool:
 
 
 def _take_input() -> bytes | None:
-    """Return the input, which a command in this process finds again; None where it is too long."""
+    """Return the input, and keep it for a command in this process; None where it is too long."""
     data = sys.stdin.buffer.read(INPUT_BYTES + 1)
     joined: Any = _Joined(data, sys.stdin)
     encoding, errors = sys.stdin.encoding, sys.stdin.errors
@@ -171,7 +174,7 @@ def _take_input() -> bytes | None:
 
 
 class _Joined(io.RawIOBase):
-    """A text that was read already, and what comes after it."""
+    """A text that was read already, followed by the rest of its stream."""
 
     def __init__(self, data: bytes, rest: TextIO):
         self._data = memoryview(data)
@@ -219,7 +222,8 @@ def _connect(folder: str, patience_s: float = PATIENCE_S) -> _socket.socket | No
 
         connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
         connection.settimeout(patience_s)
-        # By the open folder: its path may be longer than an address, and be another one by now.
+        # Through the open folder: its path may be too long for a socket address, or lead elsewhere
+        # by now.
         connection.connect(f"/proc/self/fd/{place}/{SOCKET}")
         if peer_of(connection)[1] == os.geteuid() and _read(connection, len(HELLO)) == HELLO:
             answering, connection = connection, None
@@ -237,7 +241,7 @@ def _converse(
     connection.settimeout(SILENT_S)
     connection.sendall(_request(arguments, given))
     parts: list[Part] = []
-    for letter, number in _frames(connection):
+    for letter, number in _read_frames(connection):
         if letter == "C":
             return Answer(parts, number)
         if letter == "R":
@@ -247,14 +251,15 @@ def _converse(
     return None
 
 
-def _frames(connection: _socket.socket) -> Iterator[tuple[str, int]]:
+def _read_frames(connection: _socket.socket) -> Iterator[tuple[str, int]]:
     while len(head := _read(connection, FRAME_BYTES)) == FRAME_BYTES:
         yield chr(head[0]), int.from_bytes(head[1:], "big")
 
 
 def _request(arguments: Sequence[str], given: bytes | None) -> bytes:
-    """Return all that a command reads: fields without a NUL, then its input; each with its length
-    before it.
+    """Return all that a command reads, as a request.
+
+    It has fields without a NUL, then the input, each preceded by its length.
     """
     here = os.stat(os.curdir)
     fields = [
@@ -275,8 +280,8 @@ def _request(arguments: Sequence[str], given: bytes | None) -> bytes:
 def _said_of(stream: io.TextIOWrapper) -> bytes:
     """Return how a stream writes what is printed."""
     by_line, through = stream.line_buffering, stream.write_through
-    said = f"{stream.encoding},{stream.errors},{by_line:d},{through:d},{stream.isatty():d}"
-    return said.encode()
+    description = f"{stream.encoding},{stream.errors},{by_line:d},{through:d},{stream.isatty():d}"
+    return description.encode()
 
 
 def _size() -> tuple[int, int]:

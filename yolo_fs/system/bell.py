@@ -1,5 +1,6 @@
-"""A bell over NATS: who has published wakes the others at once. It carries no truth: whatever it
-loses, doubles or delays, the git remote is looked at again and again.
+"""A bell over NATS: whoever publishes wakes the others at once.
+
+It carries no state. Whatever it loses, duplicates or delays, the git remote is polled anyway.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ if TYPE_CHECKING:
 
 SCHEMES = ("nats://", "tls://", "ws://", "wss://")
 AGAIN_S = 1.0
-"""Before the next attempt to reach a server."""
+"""Pause before the next attempt to connect."""
 _CONNECT_S = 5
 _PING_S = 5
-"""Between two questions whether the server is there; the second without an answer ends it."""
+"""Interval of pings to the server. The second unanswered one ends the connection."""
 _LONGEST_BYTES = 4096
 _RECEIVED_BYTES = 1 << 16
-"""Most that a server may send as one message or line: what it says of itself, some thousands."""
+"""Largest message or line accepted from a server. Its description of itself has some thousand
+bytes."""
 _HEARD_AT_ONCE = 64
-"""Messages that wait to be heard; more are lost, as a bell may be."""
+"""Messages queued for processing. More are dropped, because a bell may be lost."""
 
 
 class Bell:
@@ -43,9 +45,11 @@ class Bell:
         heard: Callable[[str, str], None],
         changed: Callable[[str], None],
     ):
-        """`servers`: addresses, separated by commas. `heard` is given the ref and the object of
-        each bell of others, both empty after a connection was made; `changed` is given why there is
-        none, or nothing. Both are called from the thread.
+        """Configure the bell. `servers`: addresses, separated by commas.
+
+        `heard` receives the ref and the object of each bell of others; both are empty after a
+        connection was made. `changed` receives why there is no connection, or an empty text. Both
+        are called from the thread.
         """
         self._servers = servers.split(",")
         self._subject = subject
@@ -55,20 +59,20 @@ class Bell:
         self._ended = asyncio.Event()
         self._client: Client | None = None
         self._refusal = ""
-        """Why the connection was ended from here."""
+        """Why this side closed the connection."""
         self._thread = threading.Thread(target=self._run, name="team-bell", daemon=True)
 
     def start(self) -> None:
-        """Begin; there need not be a server yet."""
+        """Start the thread. There need not be a server yet."""
         self._thread.start()
 
     def ring(self, ref: str, oid: str) -> None:
-        """Tell the others that a ref was moved; without a connection nobody hears it."""
+        """Notify the others that a ref has moved. Without a connection the notice is lost."""
         message = json.dumps({"ref": ref, "oid": oid}).encode()
         self._begin(lambda: self._send(message))
 
     def stop(self) -> None:
-        """End the connection and the thread."""
+        """Close the connection and end the thread."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(timeout=2.0)
@@ -78,7 +82,7 @@ class Bell:
             self._loop.call_soon_threadsafe(lambda: self._loop.create_task(step()))
 
     def _run(self) -> None:
-        # Ends what the client has begun as well: its watches go on for seconds after it was closed.
+        # Also ends what the client has started: its watches go on for seconds after it was closed.
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._live())
 
@@ -90,7 +94,7 @@ class Bell:
             except Exception as error:  # of the network, of TLS, of the server's rules
                 self._changed(str(error) or type(error).__name__)
             else:
-                await self._stay(client, closed)
+                await self._stay_connected(client, closed)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), AGAIN_S)
 
@@ -101,10 +105,10 @@ class Bell:
             closed.set()
 
         async def ignore(_error: Exception) -> None:
-            """What matters is that the connection ends."""
+            """Only the end of the connection matters."""
 
         client = Client()
-        client._ps = _bounded_parser(client, self._refuse)
+        client._ps = _build_bounded_parser(client, self._refuse)
         self._refusal = ""
         await asyncio.wait_for(
             client.connect(
@@ -117,7 +121,7 @@ class Bell:
                 closed_cb=close,
                 disconnected_cb=close,
                 error_cb=ignore,
-                **_credentials(),
+                **_read_credentials(),
             ),
             2 * _CONNECT_S,
         )
@@ -130,7 +134,7 @@ class Bell:
         await client.flush(_CONNECT_S)
         return client
 
-    async def _stay(self, client: Client, closed: asyncio.Event) -> None:
+    async def _stay_connected(self, client: Client, closed: asyncio.Event) -> None:
         self._client = client
         self._changed("")
         self._heard("", "")  # whatever rang meanwhile
@@ -155,13 +159,14 @@ class Bell:
 
     async def _hear(self, message: Msg) -> None:
         with contextlib.suppress(ValueError, KeyError, TypeError):
-            told = parse(message.data, _LONGEST_BYTES)
-            self._heard(str(told["ref"]), str(told["oid"]))
+            payload = parse(message.data, _LONGEST_BYTES)
+            self._heard(str(payload["ref"]), str(payload["oid"]))
 
 
-def _bounded_parser(client: Client, refuse: Callable[[str], None]) -> Parser:
-    """Return the parser of a client that takes no more than we would ever be sent: the library
-    waits for as many bytes as a server announces, and keeps them.
+def _build_bounded_parser(client: Client, refuse: Callable[[str], None]) -> Parser:
+    """Return a client's parser with a limit on what it accepts.
+
+    The library waits for as many bytes as a server announces, and keeps them.
     """
     from nats.errors import ProtocolError
     from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
@@ -178,11 +183,11 @@ def _bounded_parser(client: Client, refuse: Callable[[str], None]) -> Parser:
     return BoundedParser(client)
 
 
-def _credentials() -> dict[str, Any]:
-    """Return what the environment says of credentials, by the names of NATS's own tools."""
-    found: dict[str, Any] = {}
+def _read_credentials() -> dict[str, Any]:
+    """Return the credentials in the environment, under the names of NATS's own tools."""
+    options: dict[str, Any] = {}
     if credentials := os.environ.get("NATS_CREDS"):
-        found["user_credentials"] = credentials
+        options["user_credentials"] = credentials
     if authority := os.environ.get("NATS_CA"):
-        found["tls"] = ssl.create_default_context(cafile=authority)
-    return found
+        options["tls"] = ssl.create_default_context(cafile=authority)
+    return options

@@ -1,16 +1,16 @@
-"""The one door to SQLite: opens the databases below `.git/yolo-fs`.
+"""The only module that uses SQLite: opens the databases below `.git/yolo-fs`.
 
-A *disposable* database holds what follows from git and files. It is opened only while its seal
-fits: a keyed hash of what the system says of the file (number, size, times), with a key from the
-user's own state folder. Whoever hands a git directory over knows no such key, and no copy, archive
-or change by another program keeps these facts. Whatever does not fit is made anew. The seal file
-carries the lock as well: shared by everybody who has the database open, exclusive for whoever
-makes it anew. See docs/threats.md and docs/dev/faults.md#f42.
+A *disposable* database holds what can be rebuilt from git and files. It is opened only while its
+seal matches: a keyed hash of the file's metadata (number, size, times), with a key from the user's
+own state folder. Whoever supplies a git directory does not know this key, and no copy, archive or
+change by another program preserves the metadata. Whatever does not match is rebuilt. The seal file
+carries the lock as well: shared by all processes that have the database open, exclusive for the one
+that rebuilds it. See docs/threats.md and docs/dev/faults.md#f42.
 
-A *durable* database holds what nothing else tells. It is made once, and never removed or emptied
-here; what cannot be read is named.
+A *durable* database holds what exists nowhere else. It is created once, and never removed or
+emptied here. What cannot be read is reported.
 
-Nothing here opens a database file by hand while SQLite may have it: to close such a descriptor
+Nothing here opens a database file directly while SQLite may have it open: closing such a descriptor
 would release the locks of this process.
 """
 
@@ -48,24 +48,24 @@ ENDINGS = ("-wal", "-shm", "-journal")
 SEAL = ".seal"
 
 _PATIENCE_S = 0.5
-"""How long a lock is waited for before a command does without the index."""
+"""How long to wait for a lock before a command does without the index."""
 _LONG_PATIENCE_S = 10.0
-"""The same of what nothing else tells."""
+"""The same for a durable database."""
 _POLL_S = 0.005
 _SEAL_BYTES = 32
 _KEY_BYTES = 32
 _WAL_BYTES = 4 * 1024 * 1024
-"""Of the write-ahead log, above which it is put into the database."""
+"""Size of the write-ahead log above which it is written into the database."""
 _NO_DAMAGE = frozenset(
     (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY,
      sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
 )  # fmt: skip
 _INHERITED: list[sqlite3.Connection] = []
-"""Connections of a process that forked this one: SQLite forbids even to close them here."""
+"""Connections of the process that forked this one. SQLite forbids even closing them here."""
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether an error tells of the content, and not of the place or the moment."""
+    """Return whether an error is about the content, and not about the place or the moment."""
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF not in _NO_DAMAGE
 
 
@@ -93,7 +93,7 @@ class Database:
 
     @property
     def is_reading(self) -> bool:
-        """Whether questions are answered from one moment."""
+        """Whether queries read from one snapshot."""
         return self._connection.in_transaction
 
     def rows(self, query: str, *values: object) -> list[Any]:
@@ -105,18 +105,18 @@ class Database:
         self._connection.executemany(query, values)
 
     def begin(self) -> None:
-        """Answer from one moment until `end`, whatever others write. Raises sqlite3.Error."""
+        """Read from one snapshot until `end`, whatever others write. Raises sqlite3.Error."""
         if not self.is_reading:
             self._connection.execute("begin")
 
     def end(self) -> None:
-        """Let later questions see what others have written."""
+        """End the snapshot: later queries see what others have written."""
         if self.is_reading:
             self._connection.execute("rollback")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Write all or nothing, as the only writer. Raises sqlite3.Error."""
+        """Write in one transaction, as the only writer. Raises sqlite3.Error."""
         self.end()
         self._connection.execute("begin immediate")
         try:
@@ -130,7 +130,7 @@ class Database:
             self.tidy()
 
     def tidy(self) -> None:
-        """Put what was written into the file itself, for a process that lives long."""
+        """Write the write-ahead log into the database file, for a long-lived process."""
         if self._lock < 0 or not self.is_current or not _size(f"{self._path}-wal"):
             return
         self.end()
@@ -139,18 +139,18 @@ class Database:
             _put_seal(self._path, self._lock)
 
     def copy(self, layout: str) -> Database:
-        """Return another one, in memory, with the same content. Raises sqlite3.Error."""
+        """Return a copy of the content in memory. Raises sqlite3.Error."""
         copied = in_memory(layout)
         self.end()
         self._connection.backup(copied._connection)
         return copied
 
     def close(self) -> None:
-        """Leave it to others. What is asked later fails."""
+        """Close the database. Later queries fail."""
         self._end()
 
     def discard(self) -> None:
-        """Close it, and let whoever opens it next make it anew."""
+        """Close the database, and have the next opener rebuild it."""
         if os.getpid() == self._pid and not self.is_in_memory and self._end.alive:
             with contextlib.suppress(OSError):
                 os.pwrite(self._lock, bytes(_SEAL_BYTES), 0)
@@ -165,10 +165,10 @@ def in_memory(layout: str) -> Database:
 
 
 def open_disposable(path: str, layout: str) -> Database | None:
-    """Return the database at a path in a folder of ours, made anew where it is not what this code
-    made on this machine; None where it cannot be used now, and one in memory has to do.
+    """Return the disposable database at a path in a folder of ours; None where it is unusable now.
 
-    `layout`: the statements that make its tables.
+    It is rebuilt where it is not what this code made on this machine. Without it, a database in
+    memory has to do. `layout`: the statements that create its tables.
     """
     if _key() is None:
         return None
@@ -183,9 +183,9 @@ def open_disposable(path: str, layout: str) -> Database | None:
 
 
 def open_durable(path: str, layout: str, *, make: bool, is_synced: bool = True) -> Database | None:
-    """Return the database at a path in a folder of ours; None where there is none, unless `make`.
+    """Return the durable database at a path in a folder of ours; None without one, unless `make`.
 
-    `is_synced`: what is written survives a power loss.
+    `is_synced`: writes survive a power loss.
 
     Raises:
         RefusedError: NOT_REGULAR, or UNREADABLE: it is no database, damaged, or of another layout.
@@ -211,7 +211,7 @@ def open_durable(path: str, layout: str, *, make: bool, is_synced: bool = True) 
 
 @contextlib.contextmanager
 def storing(path: str) -> Iterator[None]:
-    """Turn what SQLite refuses into what `open_durable` raises."""
+    """Turn SQLite's errors into those that `open_durable` raises."""
     try:
         yield
     except sqlite3.Error as error:
@@ -230,23 +230,23 @@ def storing(path: str) -> Iterator[None]:
 
 
 def is_foreign(path: str) -> bool:
-    """Return whether a database, or what SQLite would read beside it, cannot be what we left."""
+    """Return whether a database, or a file that SQLite would read beside it, cannot be ours."""
     for ending in ("", *ENDINGS):
         try:
-            found = os.lstat(f"{path}{ending}")
+            status = os.lstat(f"{path}{ending}")
         except FileNotFoundError:  # SQLite takes it away when the last process closes the database
             continue
         except OSError:
             return True
-        if found.st_nlink == 0:  # it goes while it is looked at
+        if status.st_nlink == 0:  # it goes while it is looked at
             continue
-        if ending == "-journal" or not _is_own_file(found):
+        if ending == "-journal" or not _is_own_file(status):
             return True
     return False
 
 
 def _make_once(path: str, layout: str) -> None:
-    """Make a database, unless another process was quicker."""
+    """Create a database, unless another process was faster."""
     with opened(path) as (folder, name):
         draft = temporary_name(name)
         place = os.path.join(os.path.dirname(path), draft)
@@ -261,8 +261,8 @@ def _make_once(path: str, layout: str) -> None:
 
 
 def _refuse_other_tables(connection: sqlite3.Connection, layout: str) -> None:
-    found = connection.execute("select sql from sqlite_schema where sql notnull").fetchall()
-    if sorted(found) != sorted(_schema_of(layout)):
+    tables = connection.execute("select sql from sqlite_schema where sql notnull").fetchall()
+    if sorted(tables) != sorted(_schema_of(layout)):
         raise RefusedError(Reason.UNREADABLE, "it has other tables than yolo-fs makes")
 
 
@@ -305,7 +305,8 @@ def _wait(lock: int) -> None:
 
 
 def _connect(path: str, patience_s: float = _PATIENCE_S) -> sqlite3.Connection:
-    # As a URI, since only so SQLite makes no file of its own; our folder is private, its name any.
+    # As a URI: only then SQLite creates no file of its own. Our folder is private, its name
+    # arbitrary.
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     connection = sqlite3.connect(
         f"file:{name}?mode=rw",
@@ -314,7 +315,7 @@ def _connect(path: str, patience_s: float = _PATIENCE_S) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
     )
-    # Without a checkpoint of SQLite's own, the file changes only where the seal does.
+    # Without SQLite's own checkpoints, the file changes only where the seal does.
     for pragma in ("trusted_schema = off", "wal_autocheckpoint = 0", "synchronous = normal"):
         connection.execute(f"pragma {pragma}")
     return connection
@@ -336,7 +337,7 @@ def _make(path: str, layout: str) -> None:
 
 
 def _close(connection: sqlite3.Connection, path: str, lock: int, pid: int) -> None:
-    """Close a database; the last who does puts the write-ahead log into it, and seals it."""
+    """Close a database. The last one to do so writes the write-ahead log into it, and seals it."""
     if os.getpid() != pid:
         _INHERITED.append(connection)
         return
@@ -365,30 +366,31 @@ def _is_sealed(path: str, lock: int) -> bool:
 
 
 def _seal_of(path: str) -> bytes | None:
-    """Return what the seal has to be; None where the files are not such as we leave them."""
+    """Return the expected seal; None where the files are not as we leave them."""
     facts, key = _facts(path), _key()
-    # A rollback journal would be played back, and may name further files to delete.
+    # A rollback journal would be replayed, and may name further files to delete.
     if facts is None or key is None or is_foreign(path):
         return None
     return blake2b(f"{__version__} {facts}".encode(), key=key, digest_size=_SEAL_BYTES).digest()
 
 
 def _facts(path: str) -> tuple[int, ...] | None:
-    """Return what tells a file from any other and from itself once it was written to; None for
-    what is no file of this user with one name.
+    """Return metadata that identifies a file and changes when it is written to.
+
+    None unless it is a regular file of this user with one name.
     """
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    if not _is_own_file(found):
+    if not _is_own_file(status):
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _is_own_file(found: os.stat_result) -> bool:
-    is_ours = found.st_uid == os.geteuid() and found.st_nlink == 1
-    return is_ours and stat.S_ISREG(found.st_mode)
+def _is_own_file(status: os.stat_result) -> bool:
+    is_ours = status.st_uid == os.geteuid() and status.st_nlink == 1
+    return is_ours and stat.S_ISREG(status.st_mode)
 
 
 def _size(path: str) -> int:
@@ -399,7 +401,7 @@ def _size(path: str) -> int:
 
 
 def proof_of(text: str) -> str:
-    """Return what nobody without the key of this user can tell of a text; empty where no key can be
+    """Return a keyed digest of a text, which needs this user's key; empty where none can be
     kept.
     """
     key = _key()
@@ -420,20 +422,20 @@ def _key() -> bytes | None:
     """Return the key of this user, made at the first call; None where none can be kept."""
     folder = state_folder()
     if folder not in _KEYS:
-        found = _kept_key(folder)
-        if found is None:
+        key = _read_key(folder)
+        if key is None:
             with contextlib.suppress(YoloError), environment(folder):
                 os.makedirs(os.path.dirname(folder), exist_ok=True)
                 private_directory(folder)
                 write_atomic(f"{folder}/key", os.urandom(_KEY_BYTES))
-            found = _kept_key(folder)
-        if found is None:
+            key = _read_key(folder)
+        if key is None:
             return None
-        _KEYS[folder] = found
+        _KEYS[folder] = key
     return _KEYS[folder]
 
 
-def _kept_key(folder: str) -> bytes | None:
-    found = read(folder, "key", _KEY_BYTES)
-    is_whole = isinstance(found, Content) and len(found.data) == _KEY_BYTES
-    return found.data if is_whole and isinstance(found, Content) else None
+def _read_key(folder: str) -> bytes | None:
+    content = read(folder, "key", _KEY_BYTES)
+    is_whole = isinstance(content, Content) and len(content.data) == _KEY_BYTES
+    return content.data if is_whole and isinstance(content, Content) else None

@@ -1,10 +1,11 @@
-"""Named places at which a test kills, slows or refuses the running program; nothing at all unless
-`YOLO_FP` is set.
+"""Named places at which a test kills, delays or fails the running program.
+
+They do nothing unless `YOLO_FP` is set.
 
 `YOLO_FP=STAGE:ACTION[:NTH][,…]`. Actions: `kill` (SIGKILL of this process), `sleep=MS`,
 `raise=NAME` (the operating system's error of that name, such as ENOSPC). `NTH` counts the passes
 from 1; without it the action happens at every pass. Whoever can set the environment of a process
-can end it anyway: this adds no power.
+can end it anyway, so this adds no power.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ STAGES: Mapping[str, str] = {
     "recovery.booted": "it is noted that this boot was recovered from",
     "daemon.scanned": "the first scan is done; nothing is computed from it",
 }
-"""Stage → what is so when the program comes by. Each is passed at exactly one place."""
+"""Stage → state of the program when it passes. Each stage is passed at exactly one place."""
 
 
 class Injection(NamedTuple):
@@ -92,7 +93,7 @@ class Injection(NamedTuple):
 
     stage: str
     action: Callable[[], object]
-    """Ends, delays or refuses the program."""
+    """Kills, delays or fails the program."""
     nth: int
     """The pass at which it happens; 0 for every pass."""
 
@@ -102,7 +103,7 @@ def _nothing(_stage: str) -> None:
 
 
 def armed(text: str) -> Callable[[str], None]:
-    """Return what is to be done at each stage that the program reaches.
+    """Return the function to call at each stage that the program reaches.
 
     Raises:
         YoloError: BAD_CONFIG, saying which part of the text is wrong and what may stand there.
@@ -144,19 +145,19 @@ def _fault(part: str) -> Injection:
     return Injection(stage, _ACTIONS[name](part, value, stage), int(nth or 0))
 
 
-def _killing(part: str, value: str, _stage: str) -> Callable[[], object]:
+def _build_kill(part: str, value: str, _stage: str) -> Callable[[], object]:
     if value:
         raise _refusal(part, "kill takes no value", "kill")
     return lambda: os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _sleeping(part: str, value: str, _stage: str) -> Callable[[], object]:
+def _build_sleep(part: str, value: str, _stage: str) -> Callable[[], object]:
     if not (value.isascii() and value.isdecimal()):
         raise _refusal(part, f"{safe(value)!r} is not a time", "milliseconds, such as sleep=250")
     return lambda: time.sleep(int(value) / 1000)
 
 
-def _raising(part: str, value: str, stage: str) -> Callable[[], object]:
+def _build_raise(part: str, value: str, stage: str) -> Callable[[], object]:
     number = getattr(errno, value, None) if value.startswith("E") else None
     if not isinstance(number, int):
         raise _refusal(
@@ -172,14 +173,14 @@ def _raising(part: str, value: str, stage: str) -> Callable[[], object]:
 
 
 _ACTIONS: Mapping[str, Callable[[str, str, str], Callable[[], object]]] = {
-    "kill": _killing,
-    "sleep": _sleeping,
-    "raise": _raising,
+    "kill": _build_kill,
+    "sleep": _build_sleep,
+    "raise": _build_raise,
 }
 
 
 def _say(stage: str) -> None:
-    """Say that a fault fires, so that a test whose fault never fired can tell."""
+    """Report that a fault fires, so that a test can detect one that never does."""
     os.write(2, f"yolo-fs: failpoint {stage}\n".encode())
 
 

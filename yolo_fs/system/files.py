@@ -1,8 +1,10 @@
-"""The only place that opens files of the work tree: nothing outside it, nothing but plain files,
-nothing half-written; and a tree that is walked again, at the price of what changed in it.
+"""The only module that opens files of the work tree.
 
-Every path is walked folder by folder from the root's descriptor and no link is ever followed, so
-that a folder which is swapped for a link under our hands leads nowhere. See docs/dev/faults.md#f14,
+It opens nothing outside it, nothing but regular files, and nothing half-written. It also walks a
+tree again at the cost of what changed in it.
+
+Every path is walked folder by folder from the root's descriptor, and no link is ever followed. A
+folder that is swapped for a link meanwhile therefore leads nowhere. See docs/dev/faults.md#f14,
 #f16, #f18, #f50 and #f52.
 """
 
@@ -31,7 +33,8 @@ Root = int | str | bytes
 """The folder that every path starts from: an open descriptor, or a trusted path."""
 
 MAX_FOLDERS = 64
-"""Deeper folders are not entered: each look walks from the root, so depth costs its square."""
+"""Deeper folders are not entered: each look walks from the root, so the cost grows with the square
+of the depth."""
 
 _ROOT_UID = 0
 """Whom everybody has to trust: a container's daemon writes as root into the tree of its user."""
@@ -66,7 +69,7 @@ class Stamp(NamedTuple):
 
 
 def stamp_at(path: str, *, by_link: bool = True) -> Stamp | None:
-    """Return the stamp of the file that a path leads to, also by a last link; None without one."""
+    """Return the stamp of the file at a path, also through a last link; None without one."""
     try:
         return Stamp.of(os.stat(path, follow_symlinks=by_link))
     except (OSError, ValueError):
@@ -106,7 +109,10 @@ class Content:
 
     @property
     def is_proven_complete(self) -> bool:
-        """Nobody was writing; where the system cannot tell, only a quiet time can."""
+        """Whether certainly nobody was writing.
+
+        Where the system cannot tell, only a quiet time can.
+        """
         return not self.being_written and self.writer is Writer.NONE
 
 
@@ -123,8 +129,8 @@ class FileEntry(NamedTuple):
 def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Finding:
     """Return the content of a regular file below `root`, or what is in its place. Raises nothing.
 
-    A lease shows whether a process is writing. It is released at once; the signal that a writer
-    arriving in these two microseconds would cause is one that the system ignores by default.
+    A lease shows whether a process is writing. It is released at once. A writer that arrives in
+    these two microseconds causes a signal that the system ignores by default.
     """
     path = os.fsdecode(relative)
     if (parts := _parts(path)) is None:
@@ -134,11 +140,11 @@ def read(root: Root, relative: str | bytes, limit_bytes: int) -> Content | Findi
         with _folder(root, parts[:-1]) as parent:
             return _read_in(parent, parts[-1], path, owner_uid, limit_bytes)
     except (OSError, ValueError) as error:
-        return _finding(_reason(error), path, _said(error))
+        return _finding(_reason_for_error(error), path, _said(error))
 
 
 def link_target(root: Root, relative: str) -> bytes | None:
-    """Return where a link below `root` says that it leads, unfollowed; None without one."""
+    """Return the target of a link below `root`, unfollowed; None without a link."""
     try:
         parts = _parts(relative) or []
         with _folder(root, parts[:-1]) as parent:
@@ -156,11 +162,11 @@ def stamp_of(root: Root, relative: str | bytes) -> Stamp | Finding:
         with _folder(root, parts[:-1]) as parent:
             return Stamp.of(os.stat(parts[-1], dir_fd=parent, follow_symlinks=False))
     except (OSError, ValueError) as error:
-        return _finding(_reason(error), path, _said(error))
+        return _finding(_reason_for_error(error), path, _said(error))
 
 
 Wanted = Callable[[str], object]
-"""Says of a path whether a file there is asked for."""
+"""Tells by its path whether a file is requested."""
 
 
 def always(_path: str) -> bool:
@@ -174,13 +180,13 @@ def never(_path: str) -> bool:
 
 
 def walk(root: Root, relative: str | bytes = "", wanted: Wanted = always) -> Iterator[FileEntry]:
-    """Yield every file below a folder, sorted within each folder, and whatever is not a file, with
-    the reason.
+    """Yield every file below a folder, sorted within each folder.
 
-    Links are never followed. What vanishes during the walk is left out; a folder that cannot be
-    entered is an entry itself, so that nothing is skipped in silence.
+    Whatever is not a file is yielded with the reason. Links are never followed. What vanishes
+    during the walk is left out. A folder that cannot be entered is an entry itself, so that nothing
+    is skipped silently.
 
-    `wanted`: says by its path whether a file is asked for; the others are not looked at.
+    `wanted`: selects files by their path; the others are not examined.
     """
     pending = [os.fsdecode(relative)]
     with FolderReader(root) as reader:
@@ -191,9 +197,9 @@ def walk(root: Root, relative: str | bytes = "", wanted: Wanted = always) -> Ite
 
 
 class FolderReader:
-    """Lists folders below a root, one after the other; see `walk`.
+    """Lists folders below a root, one after another; see `walk`.
 
-    The folder above the last one stays open: the next one is mostly beside it.
+    The parent of the last folder stays open, because the next folder is mostly beside it.
     """
 
     def __init__(self, root: Root):
@@ -209,10 +215,10 @@ class FolderReader:
         if len(parts) > MAX_FOLDERS:
             return _blocked(self._root, folder, Reason.UNREADABLE), []
         try:
-            with self._opened(parts) as fd, os.scandir(fd) as found:
-                return _sorted_apart(folder, found, wanted)
+            with self._opened(parts) as fd, os.scandir(fd) as listing:
+                return _split_listing(folder, listing, wanted)
         except (OSError, ValueError) as error:
-            return _blocked(self._root, folder, _reason(error)), []
+            return _blocked(self._root, folder, _reason_for_error(error)), []
 
     @contextmanager
     def _opened(self, parts: Sequence[str]) -> Iterator[int]:
@@ -241,7 +247,8 @@ class FolderReader:
 def ignore_lease_breaks() -> None:
     """Ignore SIGIO, the default signal of a lease break, which would end the process.
 
-    `read` asks for another signal, so this is a second belt. Call it once from the main thread.
+    `read` asks for another signal, so this is a second safeguard. Call it once from the main
+    thread.
     """
     signal.signal(signal.SIGIO, signal.SIG_IGN)
 
@@ -252,8 +259,8 @@ def ignore_lease_breaks() -> None:
 def _read_in(
     parent: int, name: str, path: str, owner_uid: int, limit_bytes: int
 ) -> Content | Finding:
-    # To open a device, or a pipe that a writer waits at, has effects of its own: look before
-    # opening, and again after.
+    # Opening a device, or a pipe that a writer waits at, has side effects: check before opening,
+    # and again after.
     seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if refused := _refused(seen, path, owner_uid, limit_bytes):
         return refused
@@ -268,7 +275,7 @@ def _read_in(
 
 
 def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Content | Finding:
-    data = _drained(fd, before.st_size, limit_bytes)
+    data = _read_to_limit(fd, before.st_size, limit_bytes)
     failpoint.reach("files.read")
     if len(data) > limit_bytes:
         return _too_large(path, len(data), limit_bytes)
@@ -280,8 +287,8 @@ def _content(fd: int, before: os.stat_result, path: str, limit_bytes: int) -> Co
     return Content(data, stamp, changed or writer is Writer.SOME, writer, is_executable)
 
 
-def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
-    """Return what the file holds, one byte more than the limit at most, whatever its size says."""
+def _read_to_limit(fd: int, size: int, limit_bytes: int) -> bytes:
+    """Return the file's content, at most one byte more than the limit, whatever size it reports."""
     chunks: list[bytes] = []
     left = limit_bytes + 1
     step = min(max(size + 1, 4096), _CHUNK_BYTES)
@@ -292,12 +299,11 @@ def _drained(fd: int, size: int, limit_bytes: int) -> bytes:
 
 
 def _writer(fd: int) -> Writer:
-    """Return whether a process has the file open for writing: a read lease tells."""
+    """Return whether a process has the file open for writing, as shown by a read lease."""
     if not IS_LINUX or not hasattr(fcntl, "F_SETLEASE"):
         return Writer.UNKNOWN
     try:
-        # SIGIO, the default, ends a process that has not been told about it; SIGURG is ignored by
-        # default.
+        # The default, SIGIO, ends a process that does not handle it; SIGURG is ignored by default.
         fcntl.fcntl(fd, _SET_LEASE_SIGNAL, signal.SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -351,9 +357,9 @@ def _folder(root: Root, parts: Sequence[str]) -> Iterator[int]:
 
 
 def open_folder(root: Root, parts: Sequence[str], *, make: bool = False) -> int:
-    """Open a folder below the root without following a link on the way.
+    """Open a folder below the root without following any link.
 
-    `make`: those that are missing. Raises OSError: NotADirectoryError for a link.
+    `make`: create missing folders. Raises OSError: NotADirectoryError for a link.
     """
     fd = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
     for part in parts:
@@ -366,7 +372,7 @@ def open_folder(root: Root, parts: Sequence[str], *, make: bool = False) -> int:
 
 
 def _open_or_make(parent: int, name: str) -> int:
-    # What is there is not made: that locks what it lies in.
+    # An existing folder is not created: the attempt would lock its parent.
     with suppress(FileNotFoundError):
         return _open_below(parent, name)
     with suppress(FileExistsError):
@@ -378,12 +384,12 @@ def _open_below(parent: int, name: str) -> int:
     return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=parent)
 
 
-def _sorted_apart(
-    folder: str, found: Iterable[os.DirEntry[str]], wanted: Wanted
+def _split_listing(
+    folder: str, listing: Iterable[os.DirEntry[str]], wanted: Wanted
 ) -> tuple[list[FileEntry], list[str]]:
     entries: list[FileEntry] = []
     folders: list[str] = []
-    for item in sorted(found, key=_NAME):
+    for item in sorted(listing, key=_NAME):
         path = f"{folder}/{item.name}" if folder else item.name
         try:
             if item.is_dir(follow_symlinks=False):
@@ -414,7 +420,7 @@ def _parts(path: str) -> list[str] | None:
 
 
 def parts_to_write(path: str) -> list[str] | None:
-    """Return the names that a path below a root is made of; None where nothing may be written."""
+    """Return the components of a path below a root; None where nothing may be written."""
     parts = _parts(path)
     return None if parts is None or "\0" in path or any(map(spells_git, parts)) else parts
 
@@ -430,7 +436,7 @@ _REASONS = {
 """EAGAIN: another process holds a write lease, which `O_NONBLOCK` does not wait for."""
 
 
-def _reason(error: OSError | ValueError) -> Reason:
+def _reason_for_error(error: OSError | ValueError) -> Reason:
     if isinstance(error, OSError):
         return _REASONS.get(error.errno or 0, Reason.UNREADABLE)
     return Reason.BAD_NAME
@@ -476,8 +482,9 @@ def _finding(reason: Reason, path: str, message: str) -> Finding:
 
 
 def names_in(folder: str, prefix: str = "") -> list[str]:
-    """Return the names in a folder that begin so, sorted; none when it cannot be read. One that
-    cannot have changed since is not read again.
+    """Return the sorted names in a folder that begin with `prefix`; none when it is unreadable.
+
+    A folder that is certainly unchanged is not read again.
     """
     stamp, at_ns = stamp_at(folder), time.time_ns()
     kept, names = _LISTED.get(folder, (None, []))
@@ -494,7 +501,7 @@ def names_in(folder: str, prefix: str = "") -> list[str]:
 
 
 _LISTED: dict[str, tuple[Stamp | None, list[str]]] = {}
-"""Folder → its stamp before it was listed, and the names."""
+"""Folder → (its stamp before it was listed, the names)."""
 _MOST_LISTED = 1_000
 
 
@@ -511,8 +518,9 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def open_plain(path: str) -> int:
-    """Open a regular file for reading, also behind a link; whatever else is there is not waited
-    for. Raises OSError.
+    """Open a regular file for reading, also behind a link. Never wait for anything else there.
+
+    Raises OSError.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -522,12 +530,13 @@ def open_plain(path: str) -> int:
 
 
 MOST_BYTES = 64 << 20
-"""Of a file that is git's or the user's: none that is read whole comes near it."""
+"""Maximum size of a file of git or of the user that is read whole. None comes near it."""
 
 
 def content_of(path: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return what a file of git's or of the user's holds; nothing where it cannot be read, is no
-    regular file, or is larger.
+    """Return the content of a file of git or of the user.
+
+    It is empty where the file cannot be read, is not regular, or is larger than `most_bytes`.
     """
     try:
         with FileIO(open_plain(path)) as file:
@@ -541,17 +550,17 @@ def content_of(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def is_endless(path: str) -> bool:
-    """Return whether what a path leads to may never end for its reader: a named pipe, or a device.
+    """Return whether reading from a path may never end: a named pipe, or a device.
 
-    The null device is at its end at once, and stands for an empty file.
+    The null device ends at once, and stands for an empty file.
     """
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return False
-    is_device = stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)
-    return stat.S_ISFIFO(found.st_mode) or (
-        is_device and not os.path.samestat(found, os.stat(os.devnull))
+    is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+    return stat.S_ISFIFO(status.st_mode) or (
+        is_device and not os.path.samestat(status, os.stat(os.devnull))
     )
 
 
@@ -564,13 +573,13 @@ def is_plain_file(path: str) -> bool:
 
 
 class _Hollow(NamedTuple):
-    """A folder that holds folders alone.
+    """A folder that contains only folders.
 
-    One that holds files is read at each walk: these change in place.
+    A folder with files is read at each walk: files change in place.
     """
 
     facts: tuple[int, int, int, int, int]
-    """Those of its stamp, taken before the folder was read."""
+    """Fields of its stamp, taken before the folder was read."""
     folders: list[str]
 
 
@@ -580,31 +589,31 @@ class ScanCache:
     def __init__(self, root: str):
         self._root = root
         self._hollow: dict[str, dict[str, _Hollow]] = {}
-        """Where a walk starts → the hollow folders below."""
+        """Start of a walk → the hollow folders below it."""
 
     def walk(self, start: str) -> Iterator[FileEntry]:
         """Yield what `files.walk` yields."""
-        known, found = self._hollow.get(start, {}), dict[str, _Hollow]()
+        known, hollows = self._hollow.get(start, {}), dict[str, _Hollow]()
         pending = [start]
         with FolderReader(self._root) as reader:
             while pending:
                 folder = pending.pop()
                 hollow, facts = known.get(folder), self._facts(folder)
                 if hollow and hollow.facts == facts:
-                    found[folder] = hollow
+                    hollows[folder] = hollow
                     pending += reversed(hollow.folders)
                     continue
                 at_ns = time.time_ns()
                 entries, folders = reader.read(folder)
                 yield from entries
                 if facts and not entries and not Stamp(*facts).is_racy(at_ns):
-                    found[folder] = _Hollow(facts, folders)
+                    hollows[folder] = _Hollow(facts, folders)
                 pending.extend(reversed(folders))
-        self._hollow[start] = found
+        self._hollow[start] = hollows
 
     def _facts(self, folder: str) -> tuple[int, int, int, int, int] | None:
-        # A link on the way may lead elsewhere; all that is taken from there is whether it is still
-        # the same folder. Of a stamp only what it is made of: there may be twenty thousand.
+        # A link on the way may lead elsewhere; the result only tells whether it is still the same
+        # folder. Only the fields of a stamp are kept: there may be twenty thousand.
         try:
             now = os.lstat(f"{self._root}/{folder}")
         except (OSError, ValueError):

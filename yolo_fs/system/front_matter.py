@@ -1,8 +1,7 @@
-"""Reads the front matter of HANDOFF.md strictly: `handoff:` with text under each key, and nothing
-else of YAML.
+"""Reads the front matter of HANDOFF.md strictly: text under each key of `handoff:`, no other YAML.
 
 Only PyYAML's event stream is used, so `no` stays "no", `0123` stays "0123" and no value refers to
-another; then every character of the front matter must belong to a key or its value, so that nothing
+another. Every character of the front matter must then belong to a key or its value, so that nothing
 hides in a comment. See docs/dev/faults.md#f54.
 """
 
@@ -30,22 +29,22 @@ from yolo_fs.system.text_checks import (
 FENCE = "---"
 MAX_FRONT_MATTER_CHARS = 64 << 10
 MAX_DEPTH = 8
-"""Levels of YAML that are looked at before giving up; what is accepted has two."""
+"""Levels of YAML that are read before giving up; accepted input has two."""
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
-"""Also the line breaks that YAML knows and other readers do not: U+0085, U+2028, U+2029."""
+"""Includes the line breaks that YAML knows and other readers do not: U+0085, U+2028, U+2029."""
 _NOT_ONE_LINE = re.compile(f"{_INVISIBLE.pattern}|[\t\n]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BLOCK = ("|", ">")
 
 
 def read_front_matter(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
-    """Read Markdown that begins with a handoff packet: one record `{"handoff": {key: text}}`, of
-    line 1.
+    """Read Markdown that begins with a handoff packet.
 
-    Raises nothing. The rest of the Markdown is examined as text only.
+    The packet is one record `{"handoff": {key: text}}`, of line 1. The rest of the Markdown is
+    examined as text only. Raises nothing.
     """
     report = FindingList(path)
     text = decode(data, limits, report)
@@ -59,12 +58,12 @@ def read_front_matter(data: bytes, path: str, limits: Limits = Limits()) -> Read
 
 
 def _end(lines: Sequence[str], report: FindingList) -> int:
-    """Return how many lines the front matter takes with both its fences; 0 without any to read."""
+    """Return the number of lines of the front matter with both fences; 0 without any to read."""
     if lines[0] != FENCE:
-        report.add(Reason.FRONT_MATTER_MISSING, 1, _why_missing(lines))
+        report.add(Reason.FRONT_MATTER_MISSING, 1, _explain_missing(lines))
         return 0
     if FENCE not in lines[1:]:
-        report.add(Reason.FRONT_MATTER_UNCLOSED, 1, _why_unclosed(lines))
+        report.add(Reason.FRONT_MATTER_UNCLOSED, 1, _explain_unclosed(lines))
         return 0
     end = lines.index(FENCE, 1) + 1
     if sum(map(len, lines[:end])) > MAX_FRONT_MATTER_CHARS:
@@ -77,13 +76,13 @@ def _end(lines: Sequence[str], report: FindingList) -> int:
     return end
 
 
-def _why_missing(lines: Sequence[str]) -> str:
+def _explain_missing(lines: Sequence[str]) -> str:
     if lines[0].strip() == FENCE:
         return "there are blanks beside the `---` of the first line"
     return "`---` comes further down" if FENCE in lines else "there is no `---`"
 
 
-def _why_unclosed(lines: Sequence[str]) -> str:
+def _explain_unclosed(lines: Sequence[str]) -> str:
     near = next(
         (number for number, line in enumerate(lines[1:], 2) if line.strip() in (FENCE, "...")), 0
     )
@@ -105,8 +104,8 @@ def _packet(lines: Sequence[str], report: FindingList) -> dict[str, str] | None:
 def _faults_of_characters(line: str) -> Iterator[tuple[Reason, str]]:
     if (tab := line.find("\t")) >= 0:
         yield Reason.YAML_TAB, f"a tab at column {tab + 1}"
-    if found := _INVISIBLE.search(line):
-        yield Reason.CONTROL_CHARACTER, f"U+{ord(found[0]):04X} at column {found.start() + 1}"
+    if match := _INVISIBLE.search(line):
+        yield Reason.CONTROL_CHARACTER, f"U+{ord(match[0]):04X} at column {match.start() + 1}"
 
 
 class _Span(NamedTuple):
@@ -119,7 +118,7 @@ class _Span(NamedTuple):
 
 
 class _Member(NamedTuple):
-    """A key and its value, by place; the value of `handoff` itself is elsewhere."""
+    """A key and its value, by position. The value of `handoff` itself is elsewhere."""
 
     key: _Span
     value: _Span | None
@@ -138,7 +137,7 @@ class _Packet:
     faults: set[tuple[Reason, int, str]] = field(default_factory=set)
     depth: int = 0
     refused_depth: int = 0
-    """Depth of the collection that has been refused as a whole; 0 while there is none."""
+    """Depth of the collection that was rejected as a whole; 0 for none."""
     key: yaml.ScalarEvent | None = None
     """The key whose value comes next."""
 
@@ -163,9 +162,9 @@ class _Packet:
             case yaml.DocumentStartEvent() if event.explicit:
                 self._fault(Reason.SECOND_DOCUMENT, _span(event).row, "")
             case yaml.DocumentEndEvent() if event.explicit:
-                self._feature(event, "a document end `...`")
+                self._reject_feature(event, "a document end `...`")
             case yaml.AliasEvent():
-                self._feature(event, f"an alias `*{event.anchor}`")
+                self._reject_feature(event, f"an alias `*{event.anchor}`")
                 self.key = None
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 self._open(event)
@@ -175,7 +174,7 @@ class _Packet:
                 self._scalar(event)
 
     def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
-        self._decorations(event)
+        self._reject_decorations(event)
         self.depth += 1
         if fault := self._fault_of_collection(event):
             self._fault(*fault)
@@ -211,9 +210,9 @@ class _Packet:
             self.refused_depth = 0
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
-        self._decorations(event)
+        self._reject_decorations(event)
         if event.style in _BLOCK:
-            self._feature(event, f"a block scalar `{event.style}`")
+            self._reject_feature(event, f"a block scalar `{event.style}`")
         if self.depth == 0:
             self._fault(
                 Reason.FRONT_MATTER_SHAPE, _span(event).row, "a single value, not a mapping"
@@ -229,7 +228,7 @@ class _Packet:
     def _take_key(self, event: yaml.ScalarEvent) -> None:
         self.key = event
         if event.value == "<<" and not event.style:
-            self._feature(event, "a merge key `<<`")
+            self._reject_feature(event, "a merge key `<<`")
         if not event.value or _NOT_ONE_LINE.search(event.value) or _SURROGATE.search(event.value):
             self._fault(
                 Reason.FRONT_MATTER_SHAPE,
@@ -251,23 +250,23 @@ class _Packet:
         if self.depth == 1:
             self._fault(Reason.FRONT_MATTER_SHAPE, row, f"{name!r} holds no mapping", name)
             return
-        if found := _SURROGATE.search(event.value):
-            self._fault(Reason.LONE_SURROGATE, row, f"U+{ord(found[0]):04X} in the value", name)
-        if event.style not in _BLOCK and (found := _NOT_ONE_LINE.search(event.value)):
-            self._fault(Reason.CONTROL_CHARACTER, row, f"U+{ord(found[0]):04X} in the value", name)
+        if match := _SURROGATE.search(event.value):
+            self._fault(Reason.LONE_SURROGATE, row, f"U+{ord(match[0]):04X} in the value", name)
+        if event.style not in _BLOCK and (match := _NOT_ONE_LINE.search(event.value)):
+            self._fault(Reason.CONTROL_CHARACTER, row, f"U+{ord(match[0]):04X} in the value", name)
         self.members.append(_Member(_span(key), _span(event), name))
         self.texts[name] = event.value
 
-    def _decorations(self, event: yaml.NodeEvent) -> None:
+    def _reject_decorations(self, event: yaml.NodeEvent) -> None:
         if event.anchor is not None:
-            self._feature(event, f"an anchor `&{event.anchor}`")
+            self._reject_feature(event, f"an anchor `&{event.anchor}`")
         if (tag := getattr(event, "tag", None)) is not None:
-            self._feature(event, f"a tag `{tag}`")
+            self._reject_feature(event, f"a tag `{tag}`")
 
     def _conclude(self) -> None:
-        """Refuse what the events do not show: comments, explicit keys, values on several lines."""
+        """Reject what the events do not show: comments, explicit keys, values on several lines."""
         if not self.faults:
-            for row, message in self._unaccounted():
+            for row, message in self._find_unaccounted_rows():
                 is_feature = message.startswith(("a comment", "an explicit key"))
                 self._fault(
                     Reason.YAML_FEATURE if is_feature else Reason.FRONT_MATTER_SHAPE, row, message
@@ -276,13 +275,13 @@ class _Packet:
             named = ", ".join(repr(top) for top in self.tops) or "nothing"
             self._fault(Reason.FRONT_MATTER_SHAPE, 0, f"it holds {named}")
 
-    def _unaccounted(self) -> Iterator[tuple[int, str]]:
-        """Yield the rows that hold more than one key, a colon and one value."""
+    def _find_unaccounted_rows(self) -> Iterator[tuple[int, str]]:
+        """Yield the rows that have more than one key, a colon and one value."""
         members = {member.key.row: member for member in self.members}
         for row, line in enumerate(self.lines):
             if row not in members:
                 if line.strip():
-                    yield row, _leftover(line)
+                    yield row, _describe_leftover(line)
                 continue
             key, value, name = members[row]
             if key.end_row != row or (value and (value.row, value.end_row) != (row, row)):
@@ -290,13 +289,13 @@ class _Packet:
             elif before := line[: key.column].strip():
                 yield row, f"an explicit key `{before}`"
             elif value and line[key.end_column : value.column].strip() != ":":
-                yield row, _leftover(line[key.end_column : value.column])
+                yield row, _describe_leftover(line[key.end_column : value.column])
             elif (rest := line[value.end_column if value else key.end_column :].strip()) != (
                 "" if value else ":"
             ):
-                yield row, _leftover(rest.removeprefix(":"))
+                yield row, _describe_leftover(rest.removeprefix(":"))
 
-    def _feature(self, event: yaml.Event, what: str) -> None:
+    def _reject_feature(self, event: yaml.Event, what: str) -> None:
         self._fault(Reason.YAML_FEATURE, _span(event).row, what)
 
     def _fault(self, reason: Reason, row: int, message: str, key: str = "") -> None:
@@ -309,7 +308,7 @@ class _Packet:
         )
 
 
-def _leftover(text: str) -> str:
+def _describe_leftover(text: str) -> str:
     shown = text.strip()[:40]
     return f"a comment `{shown}`" if shown.startswith("#") else f"{shown!r} belongs to no key"
 

@@ -1,9 +1,8 @@
-"""Agents' heartbeats: one line per sign of life, in `.git/yolo-fs/agents.jsonl`; and marks of
-compacted sessions.
+"""Records agents' heartbeats, one line each, in `.git/yolo-fs/agents.jsonl`, and compactions.
 
-Hooks append to it before and after each tool of each agent, so nothing is imported here but the
-standard library and what finds the observer, and no typing either. Appending never waits and
-never syncs: a full disk costs heartbeats, never work. See docs/dev/faults.md#f06 and #f53.
+Hooks append before and after each tool call of each agent. Only the standard library and the lookup
+of the observer are therefore imported here, and no typing either. Appending never waits and never
+syncs: a full disk costs heartbeats, never work. See docs/dev/faults.md#f06 and #f53.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | 
 
 
 def active_agent(root: str) -> str:
-    """Return whom the planning tree names as at work; empty where it names nobody."""
+    """Return the agent that the planning tree names as active; empty for none."""
     path = os.path.join(root, ".yolo-planning", ".active-agent")
     if not os.path.isfile(path):  # to open a pipe would wait for its writer
         return ""
@@ -51,7 +50,7 @@ def active_agent(root: str) -> str:
 
 
 def append_heartbeat(folder: str, event: str, agent: str, instance: str, session: str) -> bool:
-    """Append that a host ran a hook, unless the agent has a heartbeat of the same kind already."""
+    """Append that a host ran a hook, unless the agent has a recent heartbeat of the same kind."""
     line = {
         "event": event,
         "agent": agent[:_LONGEST],
@@ -83,18 +82,18 @@ def append(folder: str, line: Mapping[str, Any], *, is_beat: bool = False) -> bo
 
 
 def _own(folder: str) -> int:
-    """Open our folder, and make it where it is missing."""
+    """Open our folder; create it if it is missing."""
     os.makedirs(folder, 0o700, exist_ok=True)
     return open_own(folder)
 
 
 def _open(place: int) -> int:
     out = os.open(FILE, _FLAGS, 0o600, dir_fd=place)
-    found = os.fstat(out)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(out)
+    if not stat.S_ISREG(status.st_mode):
         os.close(out)
         raise OSError(f"{FILE} is not a regular file")
-    if found.st_size >= MOST_BYTES and _put_aside(place, out):
+    if status.st_size >= MOST_BYTES and _put_aside(place, out):
         os.close(out)
         return os.open(FILE, _FLAGS, 0o600, dir_fd=place)
     return out
@@ -113,7 +112,7 @@ def _put_aside(place: int, out: int) -> bool:
 
 
 def _tail(out: int) -> bytes:
-    """Return the end of the file. Another process may be in the middle of a write, so try again."""
+    """Return the end of the file. Retry while another process may be in the middle of a write."""
     for _ in range(_LOOKS):
         size_bytes = os.fstat(out).st_size
         start = max(0, size_bytes - _TAIL_BYTES)

@@ -1,12 +1,12 @@
-"""Files that are written in place: a log that several processes share, and a note to the next run.
+"""Files that are written in place: a log shared by several processes, and a note to the next run.
 
-A log is appended to one at a time, whole lines only, on the disk before it counts. The lock is
-flock(2) on the log itself, so there is nothing to clean up. Agents append without it: what they
-left torn is never continued. See docs/dev/faults.md#f42 to #f47 and #f53.
+One process at a time appends to a log, whole lines only, synced before they count. The lock is
+flock(2) on the log itself, so there is nothing to clean up. Agents append without it: a line that
+they left torn is never continued. See docs/dev/faults.md#f42 to #f47 and #f53.
 
-A note is written often, read after a crash, and done without where it is damaged. It is written
-over: to replace a file by renaming makes ext4 write it out at once, which costs more than the
-objects of a commit; here a checksum tells a whole note from a torn one.
+A note is written often, read after a crash, and ignored if damaged. It is overwritten in place:
+replacing a file by a rename makes ext4 write it out at once, which costs more than the objects of a
+commit. A checksum tells a whole note from a torn one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from yolo_fs.system.system import lock_timeout, wait_lock
 
 _POLL_S = 0.005
 _NOTE_BYTES = 8 << 20
-"""A longer note is none of ours."""
+"""A longer note is not ours."""
 
 
 class Appending:
@@ -83,7 +83,10 @@ class Appending:
         self.add(line.getvalue().removesuffix(b"\n"))
 
     def _ending(self, size_bytes: int) -> bytes:
-        """Return what ends the last line: a whole object may lack its newline, all else is torn."""
+        """Return the ending of the last line.
+
+        A complete object may lack only its newline; anything else is torn.
+        """
         tail = os.pread(self._descriptor, size_bytes, 0).rpartition(b"\n")[2] if size_bytes else b""
         if not tail:
             return b""
@@ -98,7 +101,7 @@ class Appending:
 
 
 class UnwrittenLog(Appending):
-    """A log that is not there yet, in memory alone: shows what an append would come to."""
+    """A log that does not exist yet, in memory alone: shows the result of an append."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -117,9 +120,9 @@ class UnwrittenLog(Appending):
 def appending(
     path: str, timeout_s: float = 10.0, *, root: str | None = None
 ) -> Iterator[Appending]:
-    """Hold the log for reading and appending; it is created when it is missing.
+    """Hold the log for reading and appending; create it if it is missing.
 
-    `root`: the folder that it lies below, unless it lies in our own.
+    `root`: the folder that it lies below; None for a folder of our own.
 
     Raises:
         YoloError: LOCK_TIMEOUT naming the holder; NOT_REGULAR, HARD_LINKED, PATH_ESCAPES for what
@@ -162,7 +165,7 @@ class ScratchRecord:
                 os.close(descriptor)
 
     def read(self) -> Any:
-        """Return the value that was written last; None when there is none, or not all of it."""
+        """Return the last written value; None when there is none, or it is incomplete."""
         with contextlib.suppress(OSError, RefusedError, ValueError, RecursionError):
             with os.fdopen(open_regular(self._path, os.O_RDONLY), "rb") as file:
                 line = file.readline(_NOTE_BYTES)

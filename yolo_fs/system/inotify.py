@@ -1,7 +1,7 @@
-"""inotify through watchdog, made to tell what watchdog 7.1 keeps to itself: what was lost, and
-which directories are not watched.
+"""inotify through watchdog, extended to report lost events and unwatched directories.
 
-The one importer of watchdog's internals. Where they differ, `watch` takes its public observer.
+watchdog 7.1 hides both. This is the only module that imports watchdog's internals. Where they
+differ, `watch` uses its public observer.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from watchdog.utils.delayed_queue import DelayedQueue
 _log = logging.getLogger(__name__)
 
 PAIRED_WITHIN_S = 0.1
-"""How long half a rename, and all behind it, waits for the other; what leaves the tree has none."""
+"""How long half a rename, and all events behind it, wait for the other half. A move out of the tree
+has none."""
 _DRAFT = re.compile(rb"\..+\.yolo-tmp\..+|.+\.lock", re.DOTALL)
-"""A name under which a file of ours or of git's is written; it is told of when it gets its own."""
+"""Temporary name of a file of ours or of git. The file is reported under its final name."""
 
 
 class _Reader(InotifyFD):
-    """The reader of the inotify queue, made to tell what watchdog 7.1 keeps to itself."""
+    """The reader of the inotify queue, extended to report what watchdog 7.1 hides."""
 
     def __init__(
         self,
@@ -52,9 +53,9 @@ class _Reader(InotifyFD):
 
     def handle_event(self, event: InotifyEvent) -> None:
         if event.is_queue_overflow:
-            # watchdog would remove and add every watch right here, unread. Each removal queues
-            # an event, so that above `max_queued_events` directories its answer overflows the
-            # queue again, forever.
+            # watchdog would remove and add every watch here without reading. Each removal queues an
+            # event, so that above `max_queued_events` directories this overflows the queue again,
+            # forever.
             self._on_overflow()
             return
         if not event.is_directory and _DRAFT.fullmatch(event.name):
@@ -62,9 +63,9 @@ class _Reader(InotifyFD):
         try:
             super().handle_event(event)
         except Exception as error:
-            # Two directories that stood at one path one after the other, and the older one,
-            # kept alive by whoever had it open, is reported gone last: watchdog looks for it
-            # twice. Nothing is lost.
+            # Two directories had the same path one after another. The older one, kept alive by an
+            # open descriptor, is reported gone last, and watchdog looks for it twice. Nothing is
+            # lost.
             if not (event.is_ignored and isinstance(error, KeyError)):
                 _log.exception("inotify event lost: %r", event)
                 self._on_failure()
@@ -72,8 +73,8 @@ class _Reader(InotifyFD):
     def add_callback(
         self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId
     ) -> WatchDescriptor:
-        # The base class warns when a directory is added twice, which `mkdir -p` does each time,
-        # takes EACCES for success, and its caller swallows ENOSPC. See docs/dev/faults.md#f11.
+        # The base class warns when a directory is added twice, which `mkdir -p` always causes. It
+        # treats EACCES as success, and its caller swallows ENOSPC. See docs/dev/faults.md#f11.
         if not os.access(path, os.R_OK):
             code = errno.EACCES if os.path.lexists(path) else errno.ENOENT
             raise OSError(code, os.strerror(code))
@@ -91,7 +92,7 @@ class _Reader(InotifyFD):
 
 
 class _PairingQueue(DelayedQueue[Any]):
-    """Gives a rename out when its second half comes, and does not sleep on as watchdog's does."""
+    """Releases a rename when its second half arrives, while watchdog's own queue sleeps on."""
 
     def get(self) -> Any:
         with self._not_empty:
@@ -107,7 +108,7 @@ class _PairingQueue(DelayedQueue[Any]):
 
 
 class _Emitter(InotifyFullEmitter):
-    """Tells of files at once, not through one more queue and thread."""
+    """Reports files at once, without one more queue and thread."""
 
     def __init__(self, *arguments: Any, heed: Callable[[FileSystemEvent], None], **named: Any):
         super().__init__(*arguments, **named)
@@ -153,7 +154,7 @@ class InotifySession:
             raise
 
     def is_alive(self) -> bool:
-        """Return whether every thread of it runs."""
+        """Return whether all of its threads run."""
         emitters = self._observer.emitters
         threads = (self._reader, self._observer, *emitters)
         return bool(emitters) and all(thread.is_alive() for thread in threads)

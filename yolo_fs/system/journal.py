@@ -1,7 +1,7 @@
-"""Remembers what happened: one line per fact, numbered, in the shape of CloudEvents 1.0.
+"""The journal of events: one numbered line per fact, in the format of CloudEvents 1.0.
 
-The daemon writes, and so do commands for what happens in them; they take turns by flock(2), and
-anybody reads. Nothing is true because it stands here: a full disk costs events, never work. See
+The daemon writes, and so do commands for their own events. They take turns by flock(2), and anybody
+may read. The journal is not a source of truth: a full disk costs events, never work. See
 docs/dev/faults.md#f06.
 """
 
@@ -23,26 +23,25 @@ from yolo_fs.system.store import RefusedError, move, open_regular, private_direc
 from yolo_fs.system.system import wait_lock
 
 PREFIX = "dev.yolo_fs."
-"""Begins every event type; `append`, `read` and `follow` take the type without it as well."""
+"""Prefix of every event type; `append`, `read` and `follow` also take the type without it."""
 
 _TURN_S = 0.5
-"""How long to wait for another writer, who needs microseconds.
+"""How long to wait for another writer, which needs microseconds.
 
-One that is stopped meanwhile costs an event.
-"""
+A writer that is stopped meanwhile costs an event."""
 _TURN_POLL_S = 0.002
 
 _TEXTS = ("id", "source", "type", "time", "subject")
 _LONGEST_LINE_BYTES = 8 << 20
-"""A longer line is none of ours, and is left out."""
+"""A longer line is not ours, and is skipped."""
 _SHORTEST_LINE_BYTES = sum(len(f'"{key}":"",') for key in (*_TEXTS, "seq", "data"))
-"""A shorter line has no room for what an event has; to parse millions of them takes minutes."""
+"""A shorter line has no room for the fields of an event; parsing millions of them takes minutes."""
 _MOST_BYTES = 16 << 20
-"""Of a file so much is read, from its end: ours are a sixteenth of it."""
+"""Most bytes that are read of a file, from its end. Ours have a sixteenth of that."""
 
 
 class Journal:
-    """Numbered events in `events.jsonl` and what it was rotated to, `events.1.jsonl` youngest."""
+    """Numbered events in `events.jsonl` and its rotated files; `events.1.jsonl` is the youngest."""
 
     def __init__(
         self,
@@ -53,7 +52,7 @@ class Journal:
         size_bytes: int = 1_000_000,
         files: int = 5,
     ) -> None:
-        """Name the journal; nothing is made on disk before the first `append`."""
+        """Configure the journal; nothing is created on disk before the first `append`."""
         self._directory = directory
         self._source = source
         self._now = now
@@ -71,7 +70,7 @@ class Journal:
                 with self._alone():
                     self._prepare()  # the other writer may have rotated
                     if self._out.was_written_by_others():
-                        self._seq = max(self._seq or 0, self._last_seq())
+                        self._seq = max(self._seq or 0, self._read_last_seq())
                     return self._put(type_, subject, data or {})
             except (OSError, RefusedError, YoloError):
                 return False
@@ -82,7 +81,7 @@ class Journal:
             self._out.close()
 
     def read(self, since: int = 0, type_: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the events numbered above `since`, oldest first, leaving out what is torn."""
+        """Yield the events numbered above `since`, oldest first, without torn ones."""
         sieve = _Sieve(since, type_)
         sources = self._sources()
         try:
@@ -119,7 +118,7 @@ class Journal:
             _close(sources)
 
     def _is_superseded(self, sources: list[_In]) -> bool:
-        """Return whether a file began after those that are open, which have another name then."""
+        """Return whether a newer file was begun, so that the open ones have been renamed."""
         current = identity_at(self._path(0))
         return not sources or (current is not None and sources[-1].identity != current)
 
@@ -129,12 +128,13 @@ class Journal:
                 private_directory(self._directory)
             self._out.close()
             self._out.open(self._path(0))  # first: what others write from here on shows in the size
-            self._seq = max(self._seq or 0, self._last_seq())
+            self._seq = max(self._seq or 0, self._read_last_seq())
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the right to write the next line: a lock on the directory itself, which no rotation
-        replaces.
+        """Hold the right to write the next line, by a lock on the directory.
+
+        No rotation replaces the directory.
 
         Raises:
             OSError: another process holds it for too long.
@@ -149,7 +149,7 @@ class Journal:
 
     def _put(self, type_: str, subject: str, data: Mapping[str, Any]) -> bool:
         seq = (self._seq or 0) + 1
-        # ASCII: paths may hold bytes that are no UTF-8, and nothing here may steer a terminal
+        # ASCII: paths may hold bytes that are not UTF-8, and nothing here may control a terminal
         # (F56).
         line = json.dumps(
             self._event(seq, type_, subject, data), separators=(",", ":"), allow_nan=False
@@ -180,15 +180,17 @@ class Journal:
 
     def _rotate(self) -> None:
         self._out.close()
-        # A refused rename makes a file too long, which is better than no events.
+        # A failed rename makes a file too long, which is better than no events.
         with contextlib.suppress(OSError, YoloError):
             for age in range(self._files - 1, 0, -1):
                 if os.path.lexists(self._path(age - 1)):
                     move(self._path(age - 1), self._path(age))
         self._out.open(self._path(0))
 
-    def _last_seq(self) -> int:
-        """Return the highest number on disk, also that of a complete last line without its end."""
+    def _read_last_seq(self) -> int:
+        """Return the highest number on disk, also that of a complete last line without a
+        newline.
+        """
         sources = self._sources()
         try:
             for source in reversed(sources):
@@ -204,16 +206,16 @@ class Journal:
         return os.path.join(self._directory, f"events.{age}.jsonl" if age else "events.jsonl")
 
     def _sources(self) -> list[_In]:
-        """Open what there is, oldest first.
+        """Open the files that exist, and return them oldest first.
 
-        Opened youngest first: a rotation meanwhile then shows a file twice, which the numbers tell,
-        and hides none.
+        They are opened youngest first: a rotation meanwhile then shows a file twice, which the
+        numbers reveal, and hides none.
         """
-        found: list[_In] = []
+        sources: list[_In] = []
         for age in range(self._files):
             with contextlib.suppress(OSError, RefusedError):
-                found.append(_In(self._path(age)))
-        return found[::-1]
+                sources.append(_In(self._path(age)))
+        return sources[::-1]
 
 
 class _Out:
@@ -227,14 +229,14 @@ class _Out:
 
     def open(self, path: str) -> None:
         self._descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        found = os.fstat(self._descriptor)
-        self.identity, self.size_bytes = (found.st_dev, found.st_ino), found.st_size
+        status = os.fstat(self._descriptor)
+        self.identity, self.size_bytes = (status.st_dev, status.st_ino), status.st_size
         self._torn = (
-            bool(found.st_size) and os.pread(self._descriptor, 1, found.st_size - 1) != b"\n"
+            bool(status.st_size) and os.pread(self._descriptor, 1, status.st_size - 1) != b"\n"
         )
 
     def was_written_by_others(self) -> bool:
-        """Return whether the file has another size than we left it with, and note that size."""
+        """Return whether the file's size has changed since our last write, and record the size."""
         size_bytes = os.fstat(self._descriptor).st_size
         if size_bytes == self.size_bytes:
             return False
@@ -244,9 +246,9 @@ class _Out:
         return True
 
     def write(self, line: bytes) -> tuple[bool, int]:
-        """Return whether the line is whole, and how many bytes of it are there.
+        """Return whether the line is complete, and how many of its bytes were written.
 
-        A torn line is ended first, so that it spoils no other.
+        A torn line is terminated first, so that it spoils no other.
         """
         data = b"\n" + line if self._torn else line
         written = os.write(self._descriptor, data)
@@ -268,10 +270,10 @@ class _In:
 
     def __init__(self, path: str) -> None:
         self._descriptor = open_regular(path, os.O_RDONLY)
-        found = os.fstat(self._descriptor)
-        self.identity = (found.st_dev, found.st_ino)
+        status = os.fstat(self._descriptor)
+        self.identity = (status.st_dev, status.st_ino)
         self.rest = b""
-        os.lseek(self._descriptor, max(0, found.st_size - _MOST_BYTES), os.SEEK_SET)
+        os.lseek(self._descriptor, max(0, status.st_size - _MOST_BYTES), os.SEEK_SET)
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Yield what was appended since the last call."""
@@ -286,7 +288,7 @@ class _In:
 
 
 class _Sieve:
-    """Lets each number pass once, and only those that were asked for."""
+    """Passes each number once, and only the events that were requested."""
 
     def __init__(self, since: int, type_: str | None) -> None:
         self._since = since
@@ -322,7 +324,7 @@ def _events(lines: list[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _is_whole(event: dict[str, Any]) -> bool:
-    """Return whether a line has what every reader of events relies on."""
+    """Return whether an event has the fields that every reader relies on."""
     is_numbered = type(event.get("seq")) is int and isinstance(event.get("data"), dict)
     return is_numbered and all(isinstance(event.get(key), str) for key in _TEXTS)
 

@@ -30,7 +30,7 @@ from yolo_fs.system.warm_path import owners_of
 _PROBE_S = 0.05
 """How long `hold` waits: `holder` locks the file for an instant to see whether it is free."""
 _SLOW_PROBE_S = 2.0
-"""The same where whoever the file names is gone: on a busy machine a mere look lasts longer."""
+"""The same where the named process is gone: on a busy machine, that test takes longer."""
 
 
 class Holder(NamedTuple):
@@ -48,11 +48,11 @@ class Holder(NamedTuple):
     version: str
     """Version of yolo_fs."""
     space: int = 0
-    """In which space its number counts; 0 where that is not known."""
+    """PID namespace of the process; 0 where it is unknown."""
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it runs in another container, where alone it can be found by its number."""
+        """Whether it runs in another container: its pid is valid only there."""
         return bool(self.space) and self.space != process_space()
 
     def __str__(self) -> str:
@@ -74,7 +74,7 @@ class Holder(NamedTuple):
 
 
 UNKNOWN_HOLDER = Holder(pid=0, started_at="", start_time=None, boot_id="", version="")
-"""A holder whose name is not in the lock file."""
+"""A holder that the lock file does not name."""
 
 
 class HeldLock:
@@ -114,15 +114,15 @@ class HeldLock:
 def hold(path: str, root: str | None = None) -> HeldLock | None:
     """Take the lock for the process's life, or return None when another process has it.
 
-    `root`: the folder that it lies below, unless it lies in our own.
+    `root`: the folder that it lies below; None for a folder of our own.
 
-    flock(2) itself, not filelock: the descriptor is ours to write to, to compare and to hand to
-    git, and filelock gives the lock up in a forked child. Both, and flock(1), exclude each other.
+    This uses flock(2) itself, not filelock: our descriptor can be written to, compared and passed
+    to git, and filelock drops the lock in a forked child. Both, and flock(1), exclude each other.
     """
     opener = partial(_open_own, root=root)
     with environment(path):
         descriptor = wait_lock(path, opener, _PROBE_S, _PROBE_S / 20)
-        if descriptor is None and not _is_another_alive(_written_holder(path)):
+        if descriptor is None and not _is_another_alive(_read_holder(path)):
             descriptor = wait_lock(path, opener, _SLOW_PROBE_S, _PROBE_S / 20)
     if descriptor is None:
         return None
@@ -178,10 +178,10 @@ def holder(path: str) -> Holder | None:
         is_free = try_lock(descriptor, shared=True)
     finally:
         os.close(descriptor)
-    return None if is_free else _written_holder(path)
+    return None if is_free else _read_holder(path)
 
 
-def _written_holder(path: str) -> Holder:
+def _read_holder(path: str) -> Holder:
     match read_json(path):
         case {
             "pid": int(pid),

@@ -1,12 +1,13 @@
-"""The strict reader of each file format, those of JSON and JSONL among them: every fault of a file
-with its line and place, never an exception.
+"""The strict readers of all file formats, among them JSON and JSONL.
 
-Each value is read in two steps: a quick decoder that vouches only for what is surely right, and a
-close look at the rest; jsonlines reads the lines, with our decoder.
+They report every fault of a file with its line and place, and never raise.
 
-The close look never raises: it returns the value, or every fault with its place. The standard
-decoder alone accepts NaN, overflow, duplicate keys and lone surrogates, and dies of deep nesting.
-See docs/dev/faults.md#f53.
+Each value is read in two steps: a quick decoder that accepts only what is certainly right, and a
+close look at the rest. jsonlines reads the lines, with our decoder.
+
+The close look returns the value, or every fault with its place. The standard decoder alone accepts
+NaN, overflow, duplicate keys and lone surrogates, and crashes on deep nesting. See
+docs/dev/faults.md#f53.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Located(NamedTuple):
 # --- the quick decoder ---
 
 _KEYS_MOST = 1_000
-"""Keys that are shared: more would be the writers' own, and there is no end of those."""
+"""Most keys that are shared. More would be the writers' own, whose number has no limit."""
 _KEYS: dict[str, str] = {}
 
 _ZEROS = bytes(ord("0") if char in b"0123456789" else char for char in range(256))
@@ -63,11 +64,11 @@ def quick_decoder(data: bytes, limits: Limits) -> Callable[[str | bytes], dict[s
     """Return a decoder for lines of `data` that raises `ValueError` unless one is surely right."""
     has_surrogates = b"\\" in data and (b"\\ud" in data or b"\\uD" in data)
     has_long_numbers = b"0" * (limits.max_digits + 1) in data.translate(_ZEROS)
-    raw_decode = _decoder(_short(limits.max_digits) if has_long_numbers else int).raw_decode
+    raw_decode = _build_decoder(_short(limits.max_digits) if has_long_numbers else int).raw_decode
 
     def loads(line: str | bytes) -> dict[str, Any]:
         text = str(line)
-        if _too_deep(text, limits.max_depth):
+        if _find_deep_nesting(text, limits.max_depth):
             raise NotVouchedForError
         if has_surrogates and _MAYBE_LONE.search(text):
             raise NotVouchedForError
@@ -82,14 +83,17 @@ def quick_decoder(data: bytes, limits: Limits) -> Callable[[str | bytes], dict[s
     return loads
 
 
-def _decoder(parse_int: Callable[[str], int]) -> json.JSONDecoder:
+def _build_decoder(parse_int: Callable[[str], int]) -> json.JSONDecoder:
     return json.JSONDecoder(
-        object_pairs_hook=_unique, parse_float=_finite, parse_constant=_refuse, parse_int=parse_int
+        object_pairs_hook=_require_unique_keys,
+        parse_float=_finite,
+        parse_constant=_refuse,
+        parse_int=parse_int,
     )
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = {_shared(key): one for key, one in pairs}
+def _require_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = {_shared(key): member for key, member in pairs}
     if len(value) != len(pairs):
         raise NotVouchedForError
     return value
@@ -118,15 +122,15 @@ def _short(max_digits: int) -> Callable[[str], int]:
 # --- the close look ---
 
 NO_VALUE = "Expecting value at column 1"
-"""What is found of a line that does not begin like JSON."""
+"""Error of a line that does not begin like JSON."""
 
 
 class _Object(list[tuple[str, Any]]):
-    """The members of an object, duplicates too."""
+    """The members of an object, including duplicates."""
 
 
 class _Number(NamedTuple):
-    """A number, or what the standard decoder takes for one, as it is written."""
+    """A number as it is written, or what the standard decoder takes for one."""
 
     text: str
 
@@ -140,7 +144,7 @@ _SHOWN_CHARS = 64
 
 def look_closely(text: str, limits: Limits) -> tuple[Any, list[Located]]:
     """Return the JSON object in a text, or None and every fault of it."""
-    if known := debris(text) or _too_deep(text, limits.max_depth):
+    if known := debris(text) or _find_deep_nesting(text, limits.max_depth):
         return None, [Located(0, known)]
     try:
         tree = _FAITHFUL.decode(text)
@@ -151,7 +155,7 @@ def look_closely(text: str, limits: Limits) -> tuple[Any, list[Located]]:
             faults = [Located(0, Fault(Reason.NOT_AN_OBJECT, message=f"it is {_kind(tree)}"))]
         return None if faults else json.loads(text), faults
     except json.JSONDecodeError as error:
-        return None, [Located(error.lineno - 1, _syntax(error))]
+        return None, [Located(error.lineno - 1, _fault_for_syntax(error))]
     except RecursionError:
         return None, [Located(0, Fault(Reason.NESTING_TOO_DEEP))]
     except (MemoryError, ValueError) as error:
@@ -174,7 +178,7 @@ def debris(line: str) -> Fault | None:
     return None
 
 
-def _too_deep(text: str, max_depth: int) -> Fault | None:
+def _find_deep_nesting(text: str, max_depth: int) -> Fault | None:
     """Recognise nesting beyond the limit in linear time, before a recursive parser sees it."""
     at = place_too_deep(text, max_depth)
     if at is None:
@@ -183,12 +187,12 @@ def _too_deep(text: str, max_depth: int) -> Fault | None:
     return Fault(Reason.NESTING_TOO_DEEP, message=f"deeper than {max_depth} at column {column}")
 
 
-def _syntax(error: json.JSONDecodeError) -> Fault:
+def _fault_for_syntax(error: json.JSONDecodeError) -> Fault:
     seen = error.doc[error.pos : error.pos + 1]
     if error.msg.startswith("Invalid control character") or seen == "\x1e":
         return Fault(Reason.CONTROL_CHARACTER, message=f"U+{ord(seen):04X} at column {error.colno}")
-    said = "another value follows the first" if error.msg == "Extra data" else error.msg
-    return Fault(Reason.JSON_PARSE_ERROR, message=f"{said} at column {error.colno}")
+    message = "another value follows the first" if error.msg == "Extra data" else error.msg
+    return Fault(Reason.JSON_PARSE_ERROR, message=f"{message} at column {error.colno}")
 
 
 def _faults(value: Any, at: str, limits: Limits) -> Iterator[Fault]:
@@ -200,8 +204,8 @@ def _faults(value: Any, at: str, limits: Limits) -> Iterator[Fault]:
         case list():
             for index, item in enumerate(value):
                 yield from _faults(item, f"{at}/{index}", limits)
-        case str() if found := _SURROGATE.search(value):
-            yield Fault(Reason.LONE_SURROGATE, at, f"\\u{ord(found[0]):04x} has no partner")
+        case str() if surrogate := _SURROGATE.search(value):
+            yield Fault(Reason.LONE_SURROGATE, at, f"\\u{ord(surrogate[0]):04x} has no partner")
 
 
 def _faults_of_object(members: _Object, at: str, limits: Limits) -> Iterator[Fault]:
@@ -214,9 +218,9 @@ def _faults_of_object(members: _Object, at: str, limits: Limits) -> Iterator[Fau
                 here,
                 f"the key {json.dumps(key[:_SHOWN_CHARS])} is used twice",
             )
-        if found := _SURROGATE.search(key):
+        if surrogate := _SURROGATE.search(key):
             yield Fault(
-                Reason.LONE_SURROGATE, here, f"\\u{ord(found[0]):04x} has no partner in a key"
+                Reason.LONE_SURROGATE, here, f"\\u{ord(surrogate[0]):04x} has no partner in a key"
             )
         seen.add(key)
         yield from _faults(item, here, limits)
@@ -255,11 +259,11 @@ def _kind(value: Any) -> str:
 def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     """Read a JSONL file: one object per line.
 
-    A last line without newline is reported; it is read when it is a whole object, whose last brace
-    proves that nothing of it is missing.
+    A last line without a newline is reported. It is read when it is a complete object, whose last
+    brace proves that nothing of it is missing.
     """
     report = FindingList(path)
-    text = _json_text(data, limits, report)
+    text = _decode_json_text(data, limits, report)
     if text is None:
         return finish(report, None)
     if _is_one_value_on_many_lines(text, limits):
@@ -279,14 +283,13 @@ def read_lines(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 
 
 def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
-    """Read a file that is one JSON object, on as many lines as it likes: a single record, of line
-    1.
+    """Read a file that is one JSON object, on any number of lines: one record, of line 1.
 
     A complete object without a final newline is a warning and not torn: its last brace proves that
     nothing is missing.
     """
     report = FindingList(path)
-    text = _json_text(data, limits, report)
+    text = _decode_json_text(data, limits, report)
     if text is None or text.refused:
         return finish(report, text)
     lines = text.whole()
@@ -301,7 +304,7 @@ def read_object(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     return Reading((Record(1, value),), report.findings(), torn=False)
 
 
-def _json_text(data: bytes, limits: Limits, report: FindingList) -> Text | None:
+def _decode_json_text(data: bytes, limits: Limits, report: FindingList) -> Text | None:
     if (
         len(data) <= limits.max_file_bytes
         and data.count(b"{") + data.count(b"[") > limits.max_brackets
@@ -320,7 +323,7 @@ def _records(data: bytes, text: Text, limits: Limits, report: FindingList) -> li
 
     records: list[Record] = []
     blank: list[int] = []
-    reader = jsonlines.Reader(_shielded(data, text.lines), loads=quick_decoder(data, limits))
+    reader = jsonlines.Reader(_shield_lines(data, text.lines), loads=quick_decoder(data, limits))
     for number, line in enumerate(text.lines, 1):
         try:
             records.append(Record(number, reader.read(type=dict)))
@@ -346,8 +349,11 @@ def _object(number: int, line: str, limits: Limits, report: FindingList) -> dict
     return value
 
 
-def _shielded(data: bytes, lines: list[str]) -> list[str]:
-    """Return the lines so that jsonlines strips no mark or separator, a fault, from their start."""
+def _shield_lines(data: bytes, lines: list[str]) -> list[str]:
+    """Return the lines protected from jsonlines, which strips a leading mark or separator.
+
+    These are faults, and must be reported.
+    """
     if BYTE_ORDER_MARK not in data and b"\x1e" not in data:
         return lines
     return [f" {line}" if line.startswith(("\ufeff", "\x1e")) else line for line in lines]

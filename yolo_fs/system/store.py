@@ -1,12 +1,11 @@
-"""Reads and replaces small JSON files, and locks them for one change; the one writer of whatever we
-put into a work tree or into `.git/yolo-fs`.
+"""Reads, locks and replaces small JSON files: the only writer in work trees and `.git/yolo-fs`.
 
-The one importer of filelock. A file changes only by a rename, so a reader needs no lock; a lock
-stands on a separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's
+The only module that imports filelock. A file changes only by a rename, so a reader needs no lock. A
+lock is on a separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's
 shell scripts uses it. See docs/dev/faults.md#f42 to #f47.
 
-Whoever writes names a file, and the folder `root` that it lies below: from there each folder on the
-way is opened by itself, no link is followed, and no part may spell `.git`. Without a root the file
+A writer names a file, and the folder `root` that it lies below. From there each folder on the way
+is opened individually, no link is followed, and no part may spell `.git`. Without a root the file
 lies in a folder of our own, which has to be a real folder of this user. See docs/dev/faults.md#f50.
 """
 
@@ -69,7 +68,7 @@ class RefusedError(ValueError):
 def read_json(path: str) -> dict[str, Any] | Damaged | None:
     """Return the object in the file, None without a file, `Damaged` for anything else."""
     try:
-        return _parsed(_bytes_of(path))
+        return _parsed(_read_bytes(path))
     except RefusedError as refusal:
         return Damaged(refusal.reason, refusal.detail)
     except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +78,7 @@ def read_json(path: str) -> dict[str, Any] | Damaged | None:
 
 
 class ListedFolder(NamedTuple):
-    """A folder, listed once: most of what may lie there does not."""
+    """A folder, listed once: most of the files that may be in it are absent."""
 
     path: str
     names: tuple[str, ...]
@@ -87,7 +86,7 @@ class ListedFolder(NamedTuple):
 
     @classmethod
     def at(cls, path: str) -> ListedFolder:
-        """List a folder; one that cannot be read holds nothing."""
+        """List a folder; an unreadable one is empty."""
         return cls(path, tuple(names_in(path)))
 
     def read_json(self, name: str) -> dict[str, Any] | Damaged | None:
@@ -95,7 +94,7 @@ class ListedFolder(NamedTuple):
         return read_json(os.path.join(self.path, name)) if name in self.names else None
 
 
-def _bytes_of(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     data = b""
     with os.fdopen(open_regular(path, os.O_RDONLY), "rb", buffering=0) as file:
         # By blocks: a buffer as large as the limit costs more than all the rest.
@@ -108,9 +107,9 @@ def _bytes_of(path: str) -> bytes:
 
 @contextlib.contextmanager
 def opened(path: str, root: str | None = None, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield the open folder that a file lies in, and its name there; see above.
+    """Yield the open folder that a file lies in, and its name there; see the module.
 
-    `make`: the folders below the root that are missing.
+    `make`: create missing folders below the root.
 
     Raises:
         RefusedError: NOT_REGULAR, PATH_ESCAPES, FOREIGN_OWNER, UNSAFE_REPOSITORY.
@@ -121,7 +120,7 @@ def opened(path: str, root: str | None = None, *, make: bool = False) -> Iterato
         folder = _own(place)
     else:
         *folders, name = _below(path, root)
-        with _no_link():
+        with _refuse_links():
             folder = open_folder(root, folders, make=make)
     try:
         yield folder, name
@@ -130,7 +129,7 @@ def opened(path: str, root: str | None = None, *, make: bool = False) -> Iterato
 
 
 @contextlib.contextmanager
-def _no_link() -> Iterator[None]:
+def _refuse_links() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -158,7 +157,7 @@ def _own(place: str) -> int:
 
 def _open_private(place: str) -> int:
     try:
-        with _no_link():
+        with _refuse_links():
             return open_own(place)
     except ForeignFolderError as error:
         raise RefusedError(Reason.FOREIGN_OWNER, str(error)) from None
@@ -167,7 +166,7 @@ def _open_private(place: str) -> int:
 def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None) -> int:
     """Open without following a link or waiting for a pipe. See docs/dev/faults.md#f45 and #f50.
 
-    What is opened for writing is reached as `opened` says.
+    A file for writing is reached as in `opened`.
     """
     try:
         if flags & (os.O_WRONLY | os.O_RDWR):
@@ -212,11 +211,12 @@ def is_odd(path: str) -> bool:
 
 @cache
 def code_stamp() -> int:
-    """Return what tells the code of this process from any other: a process that has lived longer
-    than the code that is installed shares nothing.
+    """Return a stamp that identifies the code of this process.
+
+    A process that has outlived the installed code shares nothing.
     """
     # Other folders that modules come from, the user's own among them, change all the time.
-    stamps = package_stamp(one for one in sys.path if one.endswith("-packages"))
+    stamps = package_stamp(folder for folder in sys.path if folder.endswith("-packages"))
     is_older = any(changed_ns > _BEGAN_NS for *_, changed_ns in stamps)
     return zlib.crc32(os.urandom(8) if is_older else repr(stamps).encode())
 
@@ -258,7 +258,10 @@ def write_text(
 
 
 def json_text(value: Mapping[str, Any]) -> bytes:
-    """Return a line for each key: readable as by `indent`, which json does slowly, in Python."""
+    """Return JSON with a line for each key.
+
+    It is as readable as with `indent`, which json does slowly, in Python.
+    """
     lines = (f"  {_ENCODER.encode(key)}: {_ENCODER.encode(value[key])}" for key in value)
     return ("{\n" + ",\n".join(lines) + "\n}\n" if value else "{}\n").encode("utf-8")
 
@@ -277,7 +280,7 @@ def write_atomic(
     """Replace the file by a rename: a reader sees the old content or the new, also after a crash.
 
     `root`: the folder that it lies below; None where it is ours alone. `last_check`: called when
-    all is written but the name; where it raises, nothing is replaced.
+    only the rename is left; if it raises, nothing is replaced.
 
     Raises:
         YoloError: NO_SPACE, STORAGE_FAILED, NOT_REGULAR, PATH_ESCAPES, FOREIGN_OWNER, and whatever
@@ -305,7 +308,7 @@ def link_atomic(path: str, target: bytes, *, root: str) -> None:
 
 
 def make_folders(path: str, *, root: str) -> None:
-    """Make a folder and those above it that are missing.
+    """Create a folder and its missing parents.
 
     Raises:
         YoloError: as `write_atomic`.
@@ -327,7 +330,7 @@ def remove(path: str, *, root: str | None = None) -> None:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it; of a link, the link. Raises as `remove`."""
+    """Remove a folder with its content; of a link, only the link. Raises as `remove`."""
     with environment(folder):
         if os.path.islink(folder):
             os.unlink(folder)
@@ -338,7 +341,7 @@ def remove_folder(folder: str) -> None:
 
 
 def remove_empty_folders(folder: str, top: str) -> None:
-    """Remove a folder and those above it, up to and with `top`, as far as nothing is in them."""
+    """Remove a folder and its parents, up to and including `top`, as long as they are empty."""
     while folder == top or folder.startswith(f"{top}/"):
         with contextlib.suppress(OSError):
             os.rmdir(folder)
@@ -375,7 +378,7 @@ def _rename_over(
     mode: int,
     last_check: Callable[[], object] = bool,
 ) -> None:
-    """Replace the file; when durable, its data is on the disk then, but not yet its name."""
+    """Replace the file. If durable, its data is on the disk then, but not yet its name."""
     with environment(path), opened(path, root) as (folder, name):
         temporary = temporary_name(name)
         try:
@@ -434,12 +437,12 @@ def reap_temporaries(directory: str, older_than_s: float) -> int:
         return 0
     try:
         with os.scandir(folder) as entries:
-            return sum(_reaped(folder, entry, older_than_s) for entry in entries)
+            return sum(_reap_temporary(folder, entry, older_than_s) for entry in entries)
     finally:
         os.close(folder)
 
 
-def _reaped(folder: int, entry: os.DirEntry[str], older_than_s: float) -> bool:
+def _reap_temporary(folder: int, entry: os.DirEntry[str], older_than_s: float) -> bool:
     spelled = _TEMPORARY.fullmatch(entry.name)
     if (
         spelled is None
@@ -458,7 +461,7 @@ def _reaped(folder: int, entry: os.DirEntry[str], older_than_s: float) -> bool:
 
 @contextlib.contextmanager
 def environment(path: str) -> Iterator[None]:
-    """Turn what the operating system refuses into a `YoloError`."""
+    """Turn errors of the operating system into a `YoloError`."""
     try:
         yield
     except RefusedError as refusal:
@@ -488,11 +491,11 @@ _HINTS = {
 
 
 def output_place(typed: str, start: str, root: str | None) -> tuple[str, str]:
-    """Return the folder below which a file lies that a person named, and its absolute path.
+    """Return the folder below which a file named by a person lies, and its absolute path.
 
-    `typed`: relative to `start`. `root`: the work tree, resolved. In it no link may lead to the
-    file; elsewhere the person's own links may. The file then lies below the work tree, else below
-    the last folder that is there.
+    `typed`: relative to `start`. `root`: the work tree, resolved. Inside it no link may lead to the
+    file; elsewhere the person's own links may. The folder is the work tree, or else the last folder
+    that exists.
 
     Raises:
         YoloError: PATH_ESCAPES for a place in a git directory, or that some system takes for one.
@@ -541,13 +544,13 @@ def update(
     durable: bool = True,
     mode: int = OWN,
 ) -> dict[str, Any] | None:
-    """Change the file under the lock: `fn` is given what `read_json` returns, and returns the new
-    value.
+    """Change the file under the lock.
 
+    `fn` receives what `read_json` returns, and returns the new value, or None for no change.
     `root`: what the file lies below, and a lock that is beside it; any other lock is ours alone.
 
-    Returns what was written; None from `fn` means no change, and is returned. The lock file stays.
-    Raises: YoloError(LOCK_TIMEOUT), naming the holder if the kernel tells.
+    Return what was written, or None. The lock file stays. Raises: YoloError(LOCK_TIMEOUT), naming
+    the holder if the kernel tells.
     """
     is_beside = os.path.dirname(lock) == os.path.dirname(path)
     with locked(lock, timeout_s, mode, root=root if is_beside else None):
@@ -555,8 +558,7 @@ def update(
         if new is None:
             return None
         _rename_over(path, json_text(new), root=root, durable=durable, mode=mode)
-    # The next holder need not wait until the disk has our new name as well: names reach it in
-    # order.
+    # The next holder need not wait until the new name is on the disk, too: names reach it in order.
     if durable:
         _sync_name(path, root)
     return new
@@ -579,8 +581,8 @@ def locked(
 
 
 @contextlib.contextmanager
-def _lockable(lock: str, mode: int, root: str | None) -> Iterator[int]:
-    """Open, or make, the lock file by a way that follows no link, which filelock would follow."""
+def _open_lock_file(lock: str, mode: int, root: str | None) -> Iterator[int]:
+    """Open or create the lock file without following a link, as filelock would."""
     _refuse_odd_lock(lock)
     made = open_regular(lock, os.O_RDWR | os.O_CREAT, mode, root)
     try:
@@ -590,16 +592,16 @@ def _lockable(lock: str, mode: int, root: str | None) -> Iterator[int]:
 
 
 def _held(lock: str, timeout_s: float, mode: int, root: str | None) -> FileLock | None:
-    """Take the lock; None where another file stands in its place by then (F44)."""
-    with _lockable(lock, mode, root) as made:
-        held = _acquired(lock, timeout_s, mode)
+    """Take the lock; None when another file has replaced it meanwhile (F44)."""
+    with _open_lock_file(lock, mode, root) as made:
+        held = _acquire_lock(lock, timeout_s, mode)
         if is_same_file(made, lock):
             return held
         held.release()
         return None
 
 
-def _acquired(lock: str, timeout_s: float, mode: int) -> FileLock:
+def _acquire_lock(lock: str, timeout_s: float, mode: int) -> FileLock:
     import filelock  # 35 ms: only those who lock pay for it
 
     held = filelock.FileLock(
@@ -627,20 +629,19 @@ def _acquired(lock: str, timeout_s: float, mode: int) -> FileLock:
 def _refuse_odd_lock(lock: str) -> None:
     """Refuse what filelock would open or make for us: a pipe, and missing parents (F36)."""
     try:
-        found = os.lstat(lock)
+        status = os.lstat(lock)
     except FileNotFoundError:
         os.stat(os.path.dirname(os.path.abspath(lock)))
         return
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
 
 
 def place_file(root: str, path: str, data: bytes, expected: bytes | None) -> Reason | None:
-    """Let the file `path` below `root` have this content, and make the folders that are missing;
-    return why that cannot be, or None.
+    """Give the file `path` below `root` this content; return why that is impossible, or None.
 
-    `expected`: what it has to hold now; None where there must be no file. It survives a power loss
-    after `sync_file`.
+    Missing folders are created. `expected`: what it has to hold now; None where there must be no
+    file. It survives a power loss after `sync_file`.
 
     Raises:
         YoloError: NO_SPACE, STORAGE_FAILED.
@@ -671,7 +672,7 @@ def _is_placed(folder: int, name: str, data: bytes, expected: bytes | None) -> b
 
 
 def sync_file(root: str, path: str) -> None:
-    """Let a file and its name survive a power loss; one that is gone meanwhile needs nothing."""
+    """Make a file and its name durable. One that is gone meanwhile needs nothing."""
     with (
         contextlib.suppress(OSError, RefusedError),
         opened(os.path.join(root, path), root) as (folder, name),
@@ -685,7 +686,7 @@ def sync_file(root: str, path: str) -> None:
 
 
 def _content_of(folder: int, name: str, size_bytes: int) -> bytes | None:
-    found = read(folder, name, size_bytes)
-    if not isinstance(found, Content) or found.being_written:
+    content = read(folder, name, size_bytes)
+    if not isinstance(content, Content) or content.being_written:
         return None
-    return found.data
+    return content.data

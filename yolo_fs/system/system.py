@@ -1,6 +1,7 @@
-"""What the machine says of itself: this boot, its processes, its file systems, and whether it tells
-of changes; and locks by flock(2): try once, or wait, while the locked file must still be the one
-that the path names.
+"""Facts about the machine: this boot, its processes, its file systems, whether it reports changes.
+
+Also locks by flock(2): try once, or wait, while the locked file must still be the one that the path
+names.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ NETWORK_FILESYSTEMS = frozenset(
 )
 """Where flock cannot be trusted. See docs/dev/faults.md#f46."""
 _FIRST_SPACE = "pid:[4026531836]"
-"""The space of process ids that all others lie in: the kernel gives it this number for good."""
+"""The PID namespace that contains all others: the kernel's number for it is fixed."""
 
 
 class Degraded(NamedTuple):
@@ -35,20 +36,22 @@ class Degraded(NamedTuple):
 
 
 def package_stamp(beside: Iterable[str]) -> tuple[tuple[str, int, int, int, int], ...]:
-    """Return what changes with any file of ours and with folders of packages; the ctime is last."""
+    """Return a stamp of all files of ours and of folders of packages; the ctime is last."""
     ours = os.walk(os.path.dirname(os.path.dirname(__file__)))
-    folders = (one for one in ours if not one[0].endswith("__pycache__"))
+    folders = (entry for entry in ours if not entry[0].endswith("__pycache__"))
     files = [f"{folder}/{name}" for folder, _, names in folders for name in names]
-    found = []
+    stamps = []
     for path in (*files, *beside):
         with suppress(OSError):
-            said = os.stat(path)
-            found.append((path, said.st_mtime_ns, said.st_size, said.st_ino, said.st_ctime_ns))
-    return tuple(found)
+            status = os.stat(path)
+            stamps.append(
+                (path, status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
+            )
+    return tuple(stamps)
 
 
 def process_space() -> int:
-    """Return what names the space in which the numbers of processes count; 0 where nothing does.
+    """Return an identity of this PID namespace; 0 where there is none.
 
     Another container has another one.
     """
@@ -68,19 +71,22 @@ def boot_id() -> str:
 
 
 def machine_id() -> str:
-    """Return what tells this machine from others: machine-id(5), or its name where it has none."""
+    """Return an identity of this machine: machine-id(5), or its name where it has none."""
     with suppress(OSError), open("/etc/machine-id") as file:
         return file.read(256).strip()
     return platform.node()
 
 
 def start_time(pid: int) -> int | None:
-    """Return when a process started, in ticks since boot, or None: pid and this name it."""
+    """Return when a process started, in ticks since boot, or None.
+
+    It identifies a pid's process.
+    """
     return _said_of(pid, 19)
 
 
 def parent_of(pid: int) -> int | None:
-    """Return which process started another; None where nothing tells."""
+    """Return the parent of a process; None where it is unknown."""
     return _said_of(pid, 1)
 
 
@@ -90,7 +96,7 @@ def _said_of(pid: int, at: int) -> int | None:
 
 
 def _field_of(pid: int, at: int) -> bytes:
-    """Return what /proc says of a process, from the letter of its state on; nothing without it."""
+    """Return a field of /proc/PID/stat, counted from the state letter; empty without one."""
     with suppress(OSError, IndexError), open(f"{PROC}/{pid}/stat", "rb") as file:
         return file.read().rpartition(b")")[2].split()[at]
     return b""
@@ -113,7 +119,7 @@ def filesystem_type(path: str) -> str:
 
 
 def return_free_memory() -> None:
-    """Give memory that is free back to the system: glibc keeps it, of a long life more and more.
+    """Return free memory to the system: glibc keeps it, and more and more in a long life.
 
     Other C libraries have no malloc_trim(3), and are left alone.
     """
@@ -129,9 +135,9 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent() -> None:
-    """Let the kernel kill this process when the one that started it ends, also one that is stopped.
+    """Have the kernel kill this process when its parent ends, even if this process is stopped.
 
-    Elsewhere than on Linux nothing happens: there a process has to notice by itself.
+    On systems other than Linux nothing happens: there a process has to notice by itself.
     """
     import ctypes
 
@@ -140,8 +146,10 @@ def end_with_parent() -> None:
 
 
 def begin_clean(folder: str) -> None:
-    """Take back what this process has inherited from a shell and would limit it for weeks: its
-    folder, which may go; soft limits; a umask under which its user cannot read what it writes.
+    """Undo what this process has inherited from a shell and would limit it for weeks.
+
+    That is its folder, which may go; soft limits; a umask under which its user cannot read what it
+    writes.
     """
     os.chdir(folder)
     os.umask(os.umask(0o077) & 0o077)
@@ -160,7 +168,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process is there; one that has ended, and nobody has asked how, is not."""
+    """Return whether a process exists. A zombie does not count."""
     if _field_of(pid, 0) in (b"Z", b"X"):
         return False
     try:
@@ -173,7 +181,7 @@ def is_running(pid: int) -> bool:
 
 
 def commands() -> Iterator[tuple[str, list[bytes]]]:
-    """Yield the id of each process and the words of its command: without /proc, ps knows them."""
+    """Yield the id of each process and the words of its command, from /proc or else from ps."""
     if not os.path.isdir(PROC):
         for line in told_by("ps", "-A", "-ww", "-o", "pid=", "-o", "args="):
             number, *words = line.split()
@@ -185,8 +193,9 @@ def commands() -> Iterator[tuple[str, list[bytes]]]:
 
 
 def sees_every_process() -> bool:
-    """Return whether no process of this machine is hidden from us, as from a container, or by the
-    option `hidepid` of /proc.
+    """Return whether no process of this machine is hidden from us.
+
+    A container hides processes, and so does the option `hidepid` of /proc.
     """
     try:
         space = os.readlink(f"{PROC}/self/ns/pid")
@@ -197,17 +206,20 @@ def sees_every_process() -> bool:
 
 
 def working_folder(pid: str) -> str:
-    """Return where a process works, empty when nothing tells: without /proc, lsof knows it."""
+    """Return the working directory of a process; empty where unknown.
+
+    Without /proc, lsof is asked.
+    """
     if not os.path.isdir(PROC):
-        told = told_by("lsof", "-a", "-p", pid, "-d", "cwd", "-F", "n")
-        return os.fsdecode(b"".join(line[1:] for line in told if line.startswith(b"n/")))
+        lines = told_by("lsof", "-a", "-p", pid, "-d", "cwd", "-F", "n")
+        return os.fsdecode(b"".join(line[1:] for line in lines if line.startswith(b"n/")))
     with suppress(OSError):
         return os.path.realpath(os.readlink(f"{PROC}/{pid}/cwd"))
     return ""
 
 
 def told_by(*command: str) -> list[bytes]:
-    """Return the lines that a program of the system prints; none where it is missing."""
+    """Return the lines that a system program prints; none where the program is missing."""
     from subprocess import DEVNULL, PIPE, SubprocessError, run
 
     with suppress(OSError, SubprocessError):
@@ -227,12 +239,12 @@ def process_name(pid: int) -> str:
 def flock_holders(lock: str) -> tuple[int, ...]:
     """Return the pids that hold a flock on the file, if /proc/locks tells (not on btrfs)."""
     try:
-        found = os.stat(lock, follow_symlinks=False)
+        status = os.stat(lock, follow_symlinks=False)
         with open(f"{PROC}/locks", encoding="ascii", errors="replace") as file:
             rows = [line.split() for line in file]
     except OSError:
         return ()
-    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     return tuple(
         int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == place and int(row[4]) > 0
     )
@@ -254,8 +266,7 @@ def try_lock(descriptor: int, *, shared: bool = False) -> bool:
 def open_locked(path: str, opener: Callable[[str], int]) -> int | None:
     """Open and lock a file; None when it is locked already, or was replaced meanwhile.
 
-    Whoever replaces a lock file would let two processes lock "the same" path. See
-    docs/dev/faults.md#f44.
+    Replacing a lock file would let two processes lock "the same" path. See docs/dev/faults.md#f44.
     """
     try:
         descriptor = opener(path)

@@ -14,11 +14,11 @@ from yolo_fs.core.reasons import Fault, Finding, Level, Reason
 from yolo_fs.schemas.layout import Record
 
 MAX_FINDINGS = 100
-"""A file shows this many findings, and one more that says there were others."""
+"""Most findings that are listed for a file. One more says that there were others."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
-"""How a file begins that Windows writes as UTF-16."""
+"""First bytes of a file that Windows writes as UTF-16."""
 CONFLICT = re.compile(r"(?:<{7}|\|{7}|>{7})(?: |$)")
 """The lines of a git conflict, except the middle one, which may underline a Markdown heading."""
 
@@ -27,12 +27,12 @@ _LISTED_LINES = 10
 
 
 class Limits(NamedTuple):
-    """How much a file may ask of its reader. See docs/dev/faults.md#f50 and #f53."""
+    """Limits on what a file may demand of its reader. See docs/dev/faults.md#f50 and #f53."""
 
     max_line_bytes: int = 1 << 20
     max_file_bytes: int = 8 << 20
     max_depth: int = 64
-    """Objects and arrays within each other."""
+    """Nesting of objects and arrays."""
     max_digits: int = 20
     """Digits of a whole number."""
     max_lines: int = 100_000
@@ -43,9 +43,8 @@ class Limits(NamedTuple):
     Bounds memory as well.
     """
     stops_at_errors: bool = False
-    """Whether nothing more is read, and no record told, of a file with more errors than are listed:
-    who judges it needs no more, and others wait.
-    """
+    """Whether to stop reading, and to return no record, once a file has more errors than are
+    listed. Its judge needs no more, and others wait."""
 
 
 class Reading(NamedTuple):
@@ -63,8 +62,7 @@ class Text(NamedTuple):
     lines: list[str]
     """Every line that ends in a newline, without it.
 
-    A refused line is empty, so that numbers stay true.
-    """
+    A refused line is empty, so that line numbers stay correct."""
     refused: frozenset[int] = frozenset()
     """Numbers of the lines that have a finding already and cannot be read."""
     tail: str = ""
@@ -103,8 +101,9 @@ class FindingList:
         level: Level = Level.ERROR,
         advice: tuple[str, str] | None = None,
     ) -> None:
-        """List a finding. `advice`: what is expected, and what to do, where it is not that of the
-        reason.
+        """List a finding.
+
+        `advice`: what is expected and what to do, where that differs from the reason's own.
         """
         expected, hint = advice or _ADVICE.get(reason, ("", ""))
         self._keep(Finding(reason, self.path, line, at, message, expected, hint, level))
@@ -146,8 +145,8 @@ class FindingList:
 
 def decode(data: bytes, limits: Limits, report: FindingList) -> Text | None:
     """Return the lines of a file, or None when it is empty or too large to be looked at."""
-    said = data.removeprefix(BYTE_ORDER_MARK)
-    if not said or said.isspace():
+    content = data.removeprefix(BYTE_ORDER_MARK)
+    if not content or content.isspace():
         report.add(Reason.EMPTY_FILE)
         return None
     if len(data) > limits.max_file_bytes:
@@ -186,11 +185,11 @@ def read_text(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 def examine_controls(lines: Sequence[str], report: FindingList, first: int = 1) -> None:
     """List the control and bidirectional characters of lines; `first`: number of the first."""
     for number, line in enumerate(lines, first):
-        if found := _CONTROL.search(line):
+        if match := _CONTROL.search(line):
             report.add(
                 Reason.CONTROL_CHARACTER,
                 number,
-                f"U+{ord(found[0]):04X} at column {found.start() + 1}",
+                f"U+{ord(match[0]):04X} at column {match.start() + 1}",
             )
 
 
@@ -254,7 +253,7 @@ def _faults_of_bytes(raw: bytes, offset: int, limits: Limits, *, is_last: bool) 
     try:
         raw.decode()
     except UnicodeDecodeError as error:
-        # A torn line may end within a character; that it is torn says enough.
+        # A torn line may end within a character. That it is torn is reported already.
         if not (is_last and error.reason == "unexpected end of data"):
             place = f"byte {error.start + 1} of the line (offset {offset + error.start})"
             yield Fault(

@@ -32,7 +32,7 @@ def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
     examine_controls(lines, report)
     if examine_conflicts(lines, report):
         return finish(report, text)
-    if (deep := _too_deep_line(lines, limits.max_depth)) is not None:
+    if (deep := _find_deep_line(lines, limits.max_depth)) is not None:
         report.add(Reason.NESTING_TOO_DEEP, deep, f"deeper than {limits.max_depth} levels")
         return finish(report, text)
     value = _value("\n".join(lines), limits, report)
@@ -43,7 +43,8 @@ def read_toon(data: bytes, path: str, limits: Limits = Limits()) -> Reading:
 
 def write_toon(value: dict[str, Any]) -> str:
     """Return an object as a TOON document."""
-    # as slow to import as all the rest of a command: only those who meet TOON pay for it
+    # Importing it costs as much as the rest of a command, so only commands that meet TOON pay for
+    # it.
     import toon_format
 
     text: str = toon_format.dumps(value)
@@ -53,8 +54,8 @@ def write_toon(value: dict[str, Any]) -> str:
 def write_value(value: str | int | float | bool) -> str:
     """Return a value as written in a row, an item or after a key of a TOON document, on one line.
 
-    What a terminal would act upon or hide is escaped, so that `read_toon` finds no control
-    character.
+    Characters that a terminal would act upon or hide are escaped, so that `read_toon` finds no
+    control character.
     """
     import toon_format
 
@@ -69,7 +70,7 @@ def write_value(value: str | int | float | bool) -> str:
 
 
 def _escaped(char: str) -> str:
-    """Return an invisible character by its number; TOON has no word beyond the first plane."""
+    """Return the escape of an invisible character; TOON has none beyond the first plane."""
     if safe(char) == char:
         return char
     return f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\{safe(char)}"
@@ -84,18 +85,18 @@ def _value(text: str, limits: Limits, report: FindingList) -> Any:
             text, strict=True, indent_size=_INDENT, parse_int=_bounded(limits.max_digits)
         )
     except toon_format.ToonDecodeError as error:
-        if (value := _reindented(text, limits)) is not None:
+        if (value := _parse_reindented(text, limits)) is not None:
             message = "the indentation is not two spaces for each level"
             report.add(Reason.UNTIDY_FORM, error.line or 0, message, level=Level.WARNING)
             return value
-        told = (
+        reason = (
             Reason.NUMBER_TOO_LARGE
             if error.msg == Reason.NUMBER_TOO_LARGE.value
             else Reason.TOON_INVALID
         )
-        report.add(told, error.line or 0, "" if told is Reason.NUMBER_TOO_LARGE else error.msg)
+        report.add(reason, error.line or 0, "" if reason is Reason.NUMBER_TOO_LARGE else error.msg)
         is_torn = error.msg.startswith("Unterminated")
-        return _sections(text) if told is Reason.TOON_INVALID and not is_torn else None
+        return _sections(text) if reason is Reason.TOON_INVALID and not is_torn else None
     except Exception as error:
         # A third-party decoder on untrusted bytes: no exception of it may end the daemon.
         report.add(Reason.TOON_INVALID, 0, f"{type(error).__name__} while reading it")
@@ -105,8 +106,10 @@ def _value(text: str, limits: Limits, report: FindingList) -> Any:
     return value
 
 
-def _reindented(text: str, limits: Limits) -> dict[str, Any] | None:
-    """Return what a document says whose levels are clear, but not of two spaces each."""
+def _parse_reindented(text: str, limits: Limits) -> dict[str, Any] | None:
+    """Return the content of a document whose levels are clear, but not indented by two spaces
+    each.
+    """
     import toon_format
 
     levels = [0]
@@ -141,10 +144,10 @@ def _sections(text: str) -> dict[str, Any] | None:
     sections: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.split("\n"):
-        found = _SECTION.fullmatch(line)
-        if found:
-            current = sections.setdefault(found[1], [])
-            current += [found[2]] if found[2] else []
+        match = _SECTION.fullmatch(line)
+        if match:
+            current = sections.setdefault(match[1], [])
+            current += [match[2]] if match[2] else []
         elif line.strip():
             current.append(line.strip())
     return dict(sections) or None
@@ -159,7 +162,7 @@ def _bounded(max_digits: int) -> Any:
     return parse_int
 
 
-def _too_deep_line(lines: list[str], max_depth: int) -> int | None:
+def _find_deep_line(lines: list[str], max_depth: int) -> int | None:
     """Return the first line that is indented, or opens nested field groups, beyond the limit."""
     for number, line in enumerate(lines, 1):
         indent = len(line) - len(line.lstrip(" "))

@@ -1,6 +1,6 @@
-"""The folder of ours in the git directory of a work tree, for what may import little.
+"""Our folder in the git directory of a work tree, for code that may import little.
 
-Nothing but built-in modules is imported here: hooks of agents begin with it.
+Only built-in modules are imported here: hooks of agents begin with it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import os
 OWN_FOLDER = "yolo-fs"
 """Name of the folder that holds our own files, in the git directory of each work tree."""
 HOOK_IN_FULL = "hook-in-full"
-"""What a hook asks of the observer once it is clear that something of ours is touched."""
+"""Request of a hook to the observer, once it is clear that something of ours is touched."""
 ASKED_BY_GIT = "asked-by-git"
-"""What the script in git's hooks asks of it."""
+"""Request of the script in git's hooks to the observer."""
 
 
 def own_folder(root: str) -> str:
@@ -21,16 +21,16 @@ def own_folder(root: str) -> str:
     if os.path.isfile(git):  # to open a pipe would wait for its writer
         try:
             with open(git, "rb") as file:
-                said = file.read(4096).decode("utf-8", "surrogateescape")
+                text = file.read(4096).decode("utf-8", "surrogateescape")
         except OSError:
             return ""
-        name, _, place = said.strip().partition(": ")
+        name, _, place = text.strip().partition(": ")
         git = os.path.join(root, place) if name == "gitdir" else ""
     return os.path.join(git, OWN_FOLDER) if git and os.path.isdir(git) else ""
 
 
 def quick_stamp(path: str) -> list[int] | None:
-    """Return what changes when a file does, as JSON keeps it; None where nothing is."""
+    """Return a stamp of a file that JSON can hold; None where there is no file."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):
@@ -43,13 +43,14 @@ _TRUSTED: dict[str, frozenset[int]] = {}
 
 
 def trust_in(git_dir: str, users: frozenset[int]) -> None:
-    """Let what lies in a git directory belong to whoever git trusts there."""
+    """Accept as owners in a git directory the users whom git trusts there."""
     _TRUSTED[git_dir] = users
 
 
 def owners_of(path: str) -> frozenset[int]:
-    """Return the users to whom something of ours may belong: this one, and whoever git trusts in
-    the repository that it lies in, once that was opened.
+    """Return the users who may own something of ours at a path.
+
+    They are this user, and whoever git trusts in the path's repository, once that was opened.
     """
     known = (users for place, users in _TRUSTED.items() if path.startswith(f"{place}/"))
     return frozenset((os.geteuid(),)).union(*known)
@@ -60,8 +61,9 @@ class ForeignFolderError(OSError):
 
 
 def open_own(folder: str) -> int:
-    """Open a folder of ours, which is no link and belongs to one of its `owners_of`; others may not
-    even pass it then.
+    """Open a folder of ours, and close it to other users.
+
+    It must not be a link, and must belong to one of its `owners_of`.
 
     Raises:
         ForeignFolderError: it belongs to another user.

@@ -1,11 +1,11 @@
-"""Tells which files below a directory may have changed, and when that can no longer be known.
+"""Reports which files below a directory may have changed, and when that is no longer known.
 
-Events are an accelerator, never the truth: a `Hint` means "look at
-this path", a `Doubt` means "look at everything". The periodic scan is what makes the program right.
+Events are an accelerator, never the truth: a `Hint` means "look at this path", a `Doubt` means
+"look at everything". The periodic scan makes the program correct.
 
-On Linux watchdog's reader of inotify is made to tell what it loses. Elsewhere, and where a release
-of watchdog differs inside, its public observer serves, and only the scan tells what it has missed.
-See docs/dev/faults.md#f10 to #f13 and #f36.
+On Linux, watchdog's reader of inotify is extended to report what it loses. Elsewhere, and where a
+release of watchdog differs inside, its public observer is used, and only the scan finds what it has
+missed. See docs/dev/faults.md#f10 to #f13 and #f36.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Watcher:
         wants: Callable[[str], bool] = lambda _path: True,
         retry_s: float = 60.0,
     ) -> None:
-        """Prepare to watch `root`; `on_path` and `wants` are given POSIX paths below it."""
+        """Prepare to watch `root`. `on_path` and `wants` receive POSIX paths below it."""
         self.root = os.path.abspath(root)
         self._prefix = self.root.rstrip("/") + "/"
         self._on_path = on_path
@@ -142,7 +142,7 @@ class Watcher:
     def start(self) -> None:
         """Watch from now on.
 
-        Start first, scan then: what happens between is seen twice, never missed.
+        Start first, then scan: what happens between is seen twice, never missed.
         """
         with self._lock:
             if not self._running:
@@ -163,12 +163,12 @@ class Watcher:
             identity = _identity(self.root)
             if identity is None:
                 self._lose_root()
-            elif why := self._why_rearm(identity):
+            elif why := self._find_doubt(identity):
                 self._disarm()
                 self._arm()
                 self._doubt(why)
 
-    def _why_rearm(self, identity: tuple[int, int]) -> Doubt | None:
+    def _find_doubt(self, identity: tuple[int, int]) -> Doubt | None:
         if identity != self._identity:
             return Doubt.ROOT_REPLACED
         if self._lost is not None:
@@ -180,10 +180,10 @@ class Watcher:
         return self._count_watches(self._session) if self._tree_changed else None
 
     def _count_watches(self, session: _Session) -> Doubt | None:
-        """Compare watches with directories.
+        """Compare the number of watches with the number of directories.
 
-        One short count may be a lagging one, the second is cured by new watches, and if it is not,
-        it stays.
+        One low count may only lag. The second asks for new watches. If the count stays low, the
+        watcher is degraded.
         """
         self._tree_changed = False
         expected = sum(1 for _ in _directories(self.root))
@@ -216,10 +216,10 @@ class Watcher:
         try:
             self._session = self._open_session()
         except OSError as error:
-            self._degrade(*_blame(self.root, error))
+            self._degrade(*_diagnose_error(self.root, error))
 
     def _open_session(self) -> _Session:
-        """Return new watches: those that tell what they lose, where they can be had."""
+        """Return new watches, which report what they lose wherever that is possible."""
         relay = _Relay(self._heed)
         # A thread of watchdog that is stopped while it reads calls that an error.
         logging.getLogger("watchdog.observers.inotify").addFilter(_is_worth_telling)
@@ -269,14 +269,14 @@ class Watcher:
         # docs/dev/faults.md#f13.
         try:
             if event.is_directory:
-                self._heed_directory(event)
+                self._note_directory_event(event)
             else:
-                self._heed_file(event)
+                self._note_file_event(event)
         except Exception:
             _log.exception("an event below %s was lost", self.root)
             self._doubt(Doubt.CALLBACK_FAILED)
 
-    def _heed_file(self, event: FileSystemEvent) -> None:
+    def _note_file_event(self, event: FileSystemEvent) -> None:
         source, target = os.fsdecode(event.src_path), os.fsdecode(event.dest_path)
         match event:
             case FileClosedEvent():
@@ -291,7 +291,7 @@ class Watcher:
                 self._tell(source, Hint.GONE)
                 self._tell(target, Hint.CREATED if event.is_synthetic else Hint.CLOSED)
 
-    def _heed_directory(self, event: FileSystemEvent) -> None:
+    def _note_directory_event(self, event: FileSystemEvent) -> None:
         self._tree_changed = True
         if event.is_synthetic:
             return  # what it lies in was looked into
@@ -299,15 +299,15 @@ class Watcher:
             self._look_into(os.fsdecode(event.src_path))
         elif isinstance(event, DirMovedEvent) and event.dest_path:
             self._look_into(os.fsdecode(event.dest_path))
-            # Renamed while watchdog walked it, its subdirectories stay unwatched, and watchdog does
-            # not notice.
+            # If a directory is renamed while watchdog walks it, its subdirectories stay unwatched,
+            # and watchdog does not notice.
             if event.src_path:
                 self._lost = self._lost or Doubt.MOVED
         elif isinstance(event, DirMovedEvent):
             self._lose(Doubt.MOVED_OUT)
 
     def _look_into(self, directory: str) -> None:
-        # Whatever was written before the watch was there has sent no event.
+        # What was written before the watch existed has sent no event.
         for parent in _directories(directory):
             with contextlib.suppress(OSError), os.scandir(parent) as entries:
                 for entry in entries:
@@ -341,7 +341,7 @@ def _directories(root: str) -> Iterator[str]:
         yield parent
 
 
-def _blame(root: str, error: OSError) -> tuple[Reason, str, str]:
+def _diagnose_error(root: str, error: OSError) -> tuple[Reason, str, str]:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return Reason.NOT_INITIALISED, f"{root} is not there", ""
     hint = _SYSCTL if error.errno in _OUT_OF_WATCHES else "changes are found by the periodic scan"
@@ -372,18 +372,18 @@ def _is_worth_telling(record: logging.LogRecord) -> bool:
 
 
 class _PublicSession:
-    """watchdog's own observer for this system, which does not tell what it loses."""
+    """watchdog's own observer for this system, which does not report what it loses."""
 
     def __init__(self, root: str, relay: _Relay) -> None:
-        # `mkdir -p` makes it add a directory twice, of which it warns.
+        # `mkdir -p` makes it add a directory twice, and it warns of that.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
         before = set(threading.enumerate())
         self._observer = Observer()
-        # Not every system tells of the end of writing.
+        # Not every system reports the end of writing.
         events = [*_EVENTS, FileModifiedEvent]
         self._observer.schedule(relay, root, recursive=True, event_filter=events)
         self._observer.start()
-        # Where one of them reads for the others, nothing but its end tells that no event comes.
+        # Where one of them reads for the others, only its end shows that no more events come.
         self._threads = [
             thread
             for thread in threading.enumerate()
@@ -391,7 +391,7 @@ class _PublicSession:
         ]
 
     def is_alive(self) -> bool:
-        return bool(self._observer.emitters) and all(one.is_alive() for one in self._threads)
+        return bool(self._observer.emitters) and all(thread.is_alive() for thread in self._threads)
 
     def watched(self) -> int | None:
         return None

@@ -1,7 +1,7 @@
-"""Tasks that Devs claim: who has which files, and whose turn comes next. Pure.
+"""Claims of Devs on tasks: who has which files, and whose turn comes next. Pure.
 
-Claims are met in the order in which they came. One that overlaps with an earlier one waits, and so
-does whatever overlaps with one that waits: nobody is overtaken. See
+Claims are served in the order in which they came. One that overlaps with an earlier one waits, and
+so does whatever overlaps with a waiting one: nobody is overtaken. See
 docs/dev/sources.md#document-000.
 """
 
@@ -16,7 +16,7 @@ from yolo_fs.core.ids import TaskRef
 
 
 class Claim(NamedTuple):
-    """A Dev's wish to work on a task."""
+    """A Dev's request to work on a task."""
 
     agent: str
     """Agent instance, such as `dev-1`."""
@@ -28,11 +28,11 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What became of a claim."""
+    """State of a claim."""
 
     claim: Claim
     behind: Claim | None = None
-    """The claim that comes first; None when this one is granted."""
+    """The claim that it waits behind; None when it is granted."""
     file: str | None = None
     """The file that both want."""
 
@@ -62,11 +62,11 @@ class Standing:
 
 
 def standings(claims: Iterable[Claim]) -> tuple[Standing, ...]:
-    """Return what became of each open claim, in the order in which they came."""
-    found: list[Standing] = []
+    """Return the state of each open claim, in the order in which they came."""
+    outcomes: list[Standing] = []
     for claim in claims:
-        found.append(_standing(claim, [one.claim for one in found]))
-    return tuple(found)
+        outcomes.append(_standing(claim, [standing.claim for standing in outcomes]))
+    return tuple(outcomes)
 
 
 def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
@@ -86,12 +86,12 @@ def overlap(ours: Iterable[str], theirs: Iterable[str]) -> str:
     )
 
 
-def _meet(one: str, other: str) -> bool:
+def _meet(path: str, other: str) -> bool:
     return (
-        one == other
-        or one.startswith(f"{other}/")
-        or other.startswith(f"{one}/")
-        or "." in (one, other)
+        path == other
+        or path.startswith(f"{other}/")
+        or other.startswith(f"{path}/")
+        or "." in (path, other)
     )
 
 

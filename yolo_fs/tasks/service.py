@@ -1,11 +1,12 @@
-"""Tasks of Devs: who has claimed which, and the commit of one: its files and nothing else, in the
-prescribed form, one commit at a time.
+"""Tasks of Devs: their claims, and the commit of one task.
 
-Claims are one value in `state.db`, which one process at a time changes: two Devs at once get one
-order. What a commit proves to be done, or its Dev gives back, is no claim any more. The commit is
-the Dev's own: made by
-their git, with their hooks, identity and signing. git builds it in an index of its own (`--only`),
-so that whatever else is staged stays staged and uncommitted.
+The commit has the task's files and nothing else, in the prescribed form, and there is one commit at
+a time.
+
+Claims are one value in `state.db`, which one process at a time changes, so that two Devs get one
+order. A claim ends when a commit proves the task to be done, or when its Dev releases it. The
+commit is the Dev's own: made by their git, with their hooks, identity and signing. git builds it in
+an index of its own (`--only`), so that whatever else is staged stays staged and uncommitted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Claims:
         self._done = frozenset(done)
 
     def standings(self) -> tuple[Standing, ...]:
-        """Return what became of each open claim, in the order in which they came.
+        """Return the state of each open claim, in the order in which they came.
 
         Raises:
             YoloError: the file cannot be read; that is not the same as no claims.
@@ -61,15 +62,17 @@ class Claims:
             raise YoloError(Reason.STATE_CONFLICT, f"task {task} is done: a commit names it")
         wish = Claim(agent, task, tuple(map(_inside, files)), iso(now_s))
         self._change(
-            lambda open_: open_ if any(_is_same(one, wish) for one in open_) else [*open_, wish]
+            lambda open_: open_ if any(_is_same(claim, wish) for claim in open_) else [*open_, wish]
         )
-        return next(one for one in self.standings() if _is_same(one.claim, wish))
+        return next(standing for standing in self.standings() if _is_same(standing.claim, wish))
 
     def release(self, agent: str, task: TaskRef | None = None) -> tuple[Standing, ...]:
-        """Give back one task, or all of an agent that is gone; return how the others stand."""
+        """Release one task, or all of an agent that is gone; return the states of the other
+        claims.
+        """
         self._change(
             lambda open_: [
-                one for one in open_ if one.agent != agent or task not in (None, one.task)
+                claim for claim in open_ if claim.agent != agent or task not in (None, claim.task)
             ]
         )
         return self.standings()
@@ -85,8 +88,8 @@ class Claims:
         if isinstance(content, Damaged):
             raise CLAIMS.refusal(self._repository, content)
         listed = content["claims"] if isinstance(content, Mapping) else ()
-        found = (_from_json(one) for one in listed)
-        return [claim for claim in found if claim and str(claim.task) not in self._done]
+        claims = (_from_json(entry) for entry in listed)
+        return [claim for claim in claims if claim and str(claim.task) not in self._done]
 
 
 def files_of(facts: Iterable[PhaseFacts], task: TaskRef) -> tuple[str, ...]:
@@ -95,8 +98,8 @@ def files_of(facts: Iterable[PhaseFacts], task: TaskRef) -> tuple[str, ...]:
     Raises:
         YoloError: UNKNOWN_NAME when no committed plan has that task.
     """
-    for one in facts:
-        for plan in plans_of(one):
+    for phase_facts in facts:
+        for plan in plans_of(phase_facts):
             for line in plan.tasks:
                 if plan.id == task.plan and line.get("id") == f"T{task.number}":
                     return texts(line.get("f"))
@@ -105,7 +108,7 @@ def files_of(facts: Iterable[PhaseFacts], task: TaskRef) -> tuple[str, ...]:
 
 
 def _inside(file: str) -> str:
-    """Return a path in the one spelling by which two claims of it meet."""
+    """Return a path in its canonical spelling, so that two claims of it match."""
     path = posixpath.normpath(file)
     if f"{path}/".startswith(("/", "../", "./", "~")):
         message = f"{safe(file)!r} is no file of this repository"
@@ -114,8 +117,8 @@ def _inside(file: str) -> str:
     return path
 
 
-def _is_same(one: Claim, other: Claim) -> bool:
-    return (one.agent, one.task) == (other.agent, other.task)
+def _is_same(claim: Claim, other: Claim) -> bool:
+    return (claim.agent, claim.task) == (other.agent, other.task)
 
 
 def _from_json(value: Any) -> Claim | None:
@@ -139,7 +142,7 @@ WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
 def commit_lock(common_dir: str) -> HeldLock:
     """Take the lock.
 
-    It is not handed to git: a hook that leaves a process behind would keep it for ever. Where
+    It is not passed to git: a hook that leaves a process behind would keep it for ever. Where
     flock(1) is absent, the reference's script makes a directory of this name and `.d` instead.
 
     Raises:
@@ -164,11 +167,11 @@ def commit_lock(common_dir: str) -> HeldLock:
 
 _TRIES = 5
 _BUSY = ("cannot lock ref", "index.lock")
-"""What git says when somebody else moved the branch, or had the index, in the same moment."""
+"""Messages of git when another process was moving the branch, or held the index."""
 
 
 class TaskCommit(NamedTuple):
-    """What became of the wish to commit a task."""
+    """Result of committing a task."""
 
     subject: str
     commit: str
@@ -199,7 +202,7 @@ def commit_task(
     facts = team.facts(repository.head().tip)
     own = files_of(facts, task)
     tests = _tests_of(facts, task, paths) if type_ == "test" else ()
-    wanted = _allowed(task, own, tests, paths)
+    wanted = _choose_paths(task, own, tests, paths)
     with commit_lock(repository.common_dir):
         changed = changed_files(repository.root, wanted)
         if changed:
@@ -249,10 +252,12 @@ def _tests_of(facts: Iterable[PhaseFacts], task: TaskRef, paths: Sequence[str]) 
     return (*planned, *free)
 
 
-def _allowed(
+def _choose_paths(
     task: TaskRef, files: Sequence[str], tests: Sequence[str], paths: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the paths to commit: all of the task's, or those asked for, none of another's."""
+    """Return the paths to commit: all of the task's or the requested ones, none of another
+    task's.
+    """
     own = [posixpath.normpath(file) for file in (*files, *tests)]
     wanted = [posixpath.normpath(path) for path in paths] or own
     if not wanted:
@@ -294,13 +299,14 @@ def changed_files(root: str, wanted: Sequence[str]) -> list[str]:
 def _commit(root: str, subject: str, changed: Sequence[str]) -> None:
     specs = [f":(top,literal){path}" for path in changed]
     unknown = _unknown(root, specs)
-    # git commits only paths that it knows; this makes them known, and stages nothing of them.
+    # git commits only paths that it knows. This makes them known, without staging their content.
     if unknown:
         _refuse_failure("add", run_as_user(root, ["add", "--intent-to-add", "--", *unknown]))
     made = False
     try:
         _refuse_failure(
-            "commit", _patient(root, ["commit", "--quiet", "--only", "-m", subject, "--", *specs])
+            "commit",
+            _run_git_patiently(root, ["commit", "--quiet", "--only", "-m", subject, "--", *specs]),
         )
         made = True
     finally:
@@ -313,8 +319,8 @@ def _unknown(root: str, specs: Sequence[str]) -> list[str]:
     return [f":(top,literal){os.fsdecode(path)}" for path in listed.out.split(b"\0") if path]
 
 
-def _patient(root: str, arguments: Sequence[str]) -> GitOutput:
-    """Run git again while it was only too early: the daemon may have moved the branch as well."""
+def _run_git_patiently(root: str, arguments: Sequence[str]) -> GitOutput:
+    """Run git, and retry while another process, such as the daemon, moves the branch."""
     answer = run_as_user(root, arguments)
     for try_ in range(1, _TRIES):
         if answer.code == 0 or not any(words in answer.err for words in _BUSY):
@@ -326,6 +332,6 @@ def _patient(root: str, arguments: Sequence[str]) -> GitOutput:
 
 def _refuse_failure(command: str, answer: GitOutput) -> None:
     if answer.code != 0:
-        said = (answer.err or answer.out.decode("utf-8", "replace")).strip()
-        lines = "\n".join(safe(line, 500) for line in said.splitlines())
+        output = (answer.err or answer.out.decode("utf-8", "replace")).strip()
+        lines = "\n".join(safe(line, 500) for line in output.splitlines())
         raise YoloError(Reason.GIT_FAILED, f"git {command}: {lines}", exit_code=Exit.GIT_FAILED)

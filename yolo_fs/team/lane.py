@@ -1,6 +1,6 @@
-"""The way between this repository and its team's branch on a git remote.
+"""The connection between this repository and its team's branch on a git remote.
 
-Runs in a thread and with git processes of its own: however slow or broken the network is, the
+It runs in a thread and with git processes of its own: however slow or broken the network is, the
 daemon goes on. The remote alone decides what is published, by accepting a fast-forward.
 """
 
@@ -33,39 +33,41 @@ from yolo_fs.system.store import make_folders, write_json
 from yolo_fs.system.watch import Watcher
 from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding, observing_meeting
 from yolo_fs.team.membership import Membership, membership_of
-from yolo_fs.team.reconcile import PathChange, TeamLease, department_of, path_of
+from yolo_fs.team.reconcile import PathVersion, TeamLease, department_of, path_of
 from yolo_fs.workspace import LINES, TEAM, TEAM_LANE, Settings
 
 BUSY_S, QUIET_S = 0.5, 10.0
-"""Between two looks at the remote: while something moves, and when nothing has for long."""
+"""Polling intervals of the remote: while something moves, and when nothing has moved for long."""
 HEARD_S = 0.5
-"""Between two looks at the remote, however many bells ring."""
+"""Shortest interval between two looks at the remote, however many bells ring."""
 _STILL_BUSY = 10
-"""Exchanges in which nothing moves before the rests grow: agents think between two artifacts."""
+"""Exchanges without moves before the pauses grow: agents think between two artifacts."""
 _SLOWER = 1.5
-"""How much longer each rest is than the one before, while nothing moves."""
+"""Factor by which each pause is longer than the one before, while nothing moves."""
 LONGEST_RETRY_S = 4.0
-"""Between two attempts to reach a remote that is away."""
+"""Longest pause between two attempts to reach a remote that is away."""
 REFUSED_S = 600.0
-"""Before what a remote refused is offered again unchanged."""
+"""Pause before offering again, unchanged, what a remote refused."""
 _ROUNDS = 8
 _OFFERED_MOST = 30
-"""Versions in a push, doubled while they are taken: more take longer, and would be overtaken."""
+"""Most versions in a push, doubled while pushes are accepted. More take longer, and would be
+overtaken."""
 _BY = "Yolo-By"
 _SIGN_ROOTS = ("refs/yolo/leases/", "refs/heads/yolo/leases/")
-"""Where holders of leases give signs of life: where the remote takes no other refs, in branches."""
+"""Prefixes of the refs with the heartbeats of lease holders. The second is for remotes that accept
+only branches."""
 _LINE_ROOTS = ("refs/yolo/lines/", "refs/heads/yolo/lines/")
-"""Where the branch of each clone lies at the remote, likewise."""
+"""Prefixes of the refs with the branch of each clone at the remote, likewise."""
 _CLONE = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 
 
 class Exchange(NamedTuple):
-    """What one exchange with the remote came to."""
+    """Result of one exchange with the remote."""
 
     moved: bool
     """Whether anything was fetched or published."""
     waiting: int
-    """Versions that the team lacks still."""
+    """Versions that the team still lacks."""
     held: tuple[HeldBack, ...] = ()
 
 
@@ -80,7 +82,7 @@ class Lane:
         emit: EventSink,
         bell: Bell | None = None,
     ):
-        """`bell` rings for each push that the remote took."""
+        """`bell` rings for each push that the remote accepted."""
         self._repository = repository
         self._membership = membership
         self._emit = emit
@@ -89,21 +91,21 @@ class Lane:
         self._meeting = observing_meeting(repository, settings, membership, emit)
         self._committer = self._meeting.committer
         self._beats: dict[str, float] = {}
-        """Department → when our next sign of life is due, on the monotonic clock."""
+        """Department → when our next heartbeat is due, on the monotonic clock."""
         self._used: dict[str, float] = {}
         """Department → when we last published for it, on the monotonic clock."""
         self._sign_root = _SIGN_ROOTS[0]
         self._line_roots: tuple[str, ...] = _LINE_ROOTS if membership.with_source else ()
-        """Where our own branch may be pushed to; the first that the remote takes."""
+        """Where our own branch may be pushed to; the first that the remote accepts."""
         self._offered_most = _OFFERED_MOST
         self._goes_first = False
-        """Whether we offer before we look: the remote was still, or somebody has overtaken us."""
+        """Whether we push before we fetch: the remote was quiet, or somebody has overtaken us."""
         self._own_lines: dict[str, str] = {}
         """Ref → what the remote has of our own branch."""
         self._watched: dict[str, _SilentLease] = {}
-        """Department → what we have seen of the lease that we would have."""
+        """Department → what we have observed of the lease that we want."""
         self._refused: tuple[tuple[str, ...], float, str] | None = None
-        """Commits that the remote refused, when, and its words."""
+        """(commits that the remote refused, when, its message)."""
 
     def exchange(self) -> Exchange:
         """Fetch, and publish until the team lacks nothing or somebody has to decide something.
@@ -111,8 +113,8 @@ class Lane:
         Raises:
             YoloError: REMOTE_AWAY when the remote cannot be reached, REMOTE_REFUSED in its words.
         """
-        # A push that comes too late costs no more than a look; but whose last one was taken looks
-        # first where others are at work, so that each has its turn.
+        # A push that comes too late costs no more than a look. After an accepted push we look first
+        # where others are at work, so that each has its turn.
         if self._goes_first and (first := self._offer_all()) and first.moved:
             return first
         moved = False
@@ -125,7 +127,7 @@ class Lane:
         return Exchange(moved, len(self._meeting.standing().publish))
 
     def _offer_all(self) -> Exchange | None:
-        """Offer until nothing is left that can be; None where somebody was first."""
+        """Push until nothing more can be pushed; None when somebody else was first."""
         for attempt in range(_ROUNDS):
             offered = self._offer()
             if isinstance(offered, Exchange):
@@ -135,8 +137,9 @@ class Lane:
         return None
 
     def _offer(self) -> bool | Exchange:
-        """Offer what the team lacks, as far as is known; return whether the remote took it, or how
-        it is left where nothing can be offered.
+        """Push what the team lacks, as far as is known; return whether the remote accepted it.
+
+        Where nothing can be pushed, return the result of the exchange instead.
         """
         standing = self._meeting.standing()
         left = Exchange(moved=False, waiting=len(standing.publish))
@@ -166,12 +169,12 @@ class Lane:
         """
         for _ in range(_ROUNDS):
             self._fetch()
-            found = self._meeting.resolved(path)
-            requests, held = self._meeting.outgoing(found.publish, found.tip)
+            standing = self._meeting.resolved(path)
+            requests, held = self._meeting.outgoing(standing.publish, standing.tip)
             if held:
                 raise YoloError(held[0].reason, held[0].what)
-            with self._committer.built_on(requests, found.tip) as tip:
-                if tip is None or self._push(tip, found.tip, len(requests)):
+            with self._committer.built_on(requests, standing.tip) as tip:
+                if tip is None or self._push(tip, standing.tip, len(requests)):
                     return
         raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
 
@@ -184,8 +187,10 @@ class Lane:
     def pass_lease(
         self, dept: str, to: str, before: TeamLease, *, ttl_s: int | None = None
     ) -> TeamLease:
-        """Let a lease change hands, if it is still as it was seen. `ttl_s`: without a sign of life
-        for so many seconds, its holder may be followed; None leaves that as it is.
+        """Pass a lease on, if it is unchanged since it was seen.
+
+        `ttl_s`: after so many seconds without a heartbeat, another clone may take over; None keeps
+        the present value.
 
         Raises:
             YoloError: LEASE_HELD when somebody else took it meanwhile; as `exchange`.
@@ -208,8 +213,10 @@ class Lane:
         raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
 
     def delete_mine(self) -> tuple[str, ...]:
-        """Take away from the remote what is there for this clone alone: its leases, their signs and
-        its branch; return the refs that were deleted. The team's branch stays: it is everybody's.
+        """Delete what the remote has for this clone alone; return the deleted refs.
+
+        These are its leases, their heartbeats and its branch. The team's branch stays: it is
+        everybody's.
 
         Raises:
             YoloError: as `exchange`.
@@ -223,9 +230,9 @@ class Lane:
         return tuple(ref for ref, oid in there.items() if self._remote.delete(ref, oid))
 
     def is_silent(self, lease: TeamLease, rest: Callable[[float], object] = time.sleep) -> bool:
-        """Watch a lease for its whole time; return whether its holder gave no sign of life.
+        """Watch a lease for its full TTL; return whether its holder sent no heartbeat.
 
-        Nobody's wall clock takes part: the same sign has to be there for `ttl_s` of our own time.
+        No wall clock is involved: the same heartbeat has to be there for `ttl_s` of our own time.
         """
         watch = _SilentLease(lease, self._signs(lease.dept))
         while not watch.is_over:
@@ -235,10 +242,10 @@ class Lane:
         return True
 
     def follow_silent(self, exchange: Exchange) -> bool:
-        """Take over the leases that keep our own artifacts waiting, once their holders have been
-        silent for their whole time; return whether one was taken.
+        """Take over the leases that block our artifacts, from holders that are silent for a TTL.
 
-        Call it again and again: what was seen is remembered, and any other sign begins anew.
+        Return whether one was taken. Call it repeatedly: what was seen is remembered, and any new
+        heartbeat restarts the time.
 
         Raises:
             YoloError: as `exchange`.
@@ -270,7 +277,7 @@ class Lane:
         return self._remote.tips(*(root + dept for root in _SIGN_ROOTS))
 
     def beat(self) -> None:
-        """Give a sign of life for each lease that this clone holds, when one is due."""
+        """Send a heartbeat for each lease that this clone holds, when one is due."""
         tip = self._meeting.team_tip()
         for dept in WORKING_NAMES:
             lease = self._meeting.lease_at(tip, dept)
@@ -283,15 +290,16 @@ class Lane:
 
     @property
     def due_in_s(self) -> float:
-        """Within how many seconds there is a sign to give, or a silent holder to follow."""
+        """Return the seconds until a heartbeat, or the takeover from a silent holder, is due."""
         silent_at = (watch.over_at for watch in self._watched.values())
         return max(
             0.0, min((*silent_at, *self._beats.values()), default=math.inf) - time.monotonic()
         )
 
     def give_back(self) -> None:
-        """Give back the leases that this clone took by itself, each when nothing was published for
-        it during its whole time: to whom they were given, or whoever follows that one.
+        """Return each automatically taken lease that was unused for a full TTL.
+
+        It goes to its original holder, or to whoever has followed that one.
         """
         tip, now = self._meeting.team_tip(), time.monotonic()
         for dept in WORKING_NAMES:
@@ -305,15 +313,16 @@ class Lane:
                     self._emit("team.lease_returned", "", returned._asdict())
 
     def _give_sign(self, lease: TeamLease) -> None:
-        """Let a ref of the lease point at a commit that was never there before.
+        """Point a ref of the lease at a new commit.
 
-        Not every service takes refs but branches: where it refuses, a branch bears the sign.
+        Not every service accepts refs other than branches: where it refuses, a branch carries the
+        heartbeat.
         """
         format_ = self._repository.object_format
         tree = format_.hash_object("tree", b"")
-        said = f"{self._membership.clone} {lease.epoch} {os.urandom(8).hex()}"
+        body = f"{self._membership.clone} {lease.epoch} {os.urandom(8).hex()}"
         who = f"yolo_fs <yolo_fs@localhost> {int(time.time())} +0000"
-        text = f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nchore(team): alive\n\n{said}\n"
+        text = f"tree {tree.oid}\nauthor {who}\ncommitter {who}\n\nchore(team): alive\n\n{body}\n"
         sign = format_.hash_object("commit", text.encode())
         with self._repository.objects.unnamed():
             self._repository.objects.write((tree, sign))
@@ -330,12 +339,12 @@ class Lane:
                     return
 
     def _fetch(self) -> bool:
-        """Let the tracking ref say what the remote says; return whether it moved."""
+        """Update the tracking ref from the remote; return whether it moved."""
         before = self._meeting.team_tip()
         branch = self._membership.branch
-        found = self._remote.tips(branch, *(f"{root}*" for root in _LINE_ROOTS))
-        there = found.pop(branch, None)
-        wanted = self._wanted_lines(found)
+        tips = self._remote.tips(branch, *(f"{root}*" for root in _LINE_ROOTS))
+        there = tips.pop(branch, None)
+        wanted = self._find_moved_lines(tips)
         self._goes_first |= there == before
         if there and there != before:
             wanted[branch] = self._membership.ref
@@ -345,20 +354,23 @@ class Lane:
             self._repository.git.run("update-ref", "-d", self._membership.ref, before)
         return there != before
 
-    def _wanted_lines(self, found: Mapping[str, str]) -> dict[str, str]:
-        """Return which branches of other clones moved: they precede artifacts that name them."""
-        named = {ref: ref.rpartition("/")[2] for ref in found}
+    def _find_moved_lines(self, tips: Mapping[str, str]) -> dict[str, str]:
+        """Return the moved branches of other clones.
+
+        They precede artifacts that name their commits.
+        """
+        named = {ref: ref.rpartition("/")[2] for ref in tips}
         own = self._membership.clone
-        self._own_lines = {ref: found[ref] for ref, clone in named.items() if clone == own}
+        self._own_lines = {ref: tips[ref] for ref, clone in named.items() if clone == own}
         known = self._repository.refs_below(LINES)
         return {
             ref: f"{LINES}{clone}"
             for ref, clone in named.items()
-            if clone != own and _CLONE.fullmatch(clone) and known.get(LINES + clone) != found[ref]
+            if clone != own and _CLONE.fullmatch(clone) and known.get(LINES + clone) != tips[ref]
         }
 
     def _push(self, tip: str, before: str | None, count: int, commits: Sequence[str] = ()) -> bool:
-        """Offer a chain to the remote; return whether it took it. False: somebody was first."""
+        """Push a chain; return whether the remote accepted it. False: somebody else was first."""
         try:
             took = self._push_with_line(tip)
         except YoloError as error:
@@ -375,8 +387,9 @@ class Lane:
         return took
 
     def _push_with_line(self, tip: str) -> bool:
-        """Push the team's branch, and in the same push our own, whose commits its artifacts may
-        name. Where the remote takes that one nowhere, the artifacts go alone.
+        """Push the team's branch and, in the same push, our own, whose commits artifacts may name.
+
+        Where the remote accepts our own nowhere, the artifacts go alone.
         """
         branch, head = self._membership.branch, self._repository.head().tip
         while self._line_roots and head:
@@ -396,7 +409,7 @@ class Lane:
         return self._remote.push({branch: tip})
 
     def _refusal_of(self, commits: tuple[str, ...]) -> HeldBack | None:
-        """Return what the remote said of these commits, if that was not long ago."""
+        """Return the remote's refusal of these commits, if it is recent."""
         if self._refused is None:
             return None
         refused, at, words = self._refused
@@ -404,14 +417,14 @@ class Lane:
         return HeldBack("", Reason.REMOTE_REFUSED, words) if is_fresh else None
 
 
-def _departments(changes: Sequence[PathChange]) -> set[str]:
+def _departments(changes: Sequence[PathVersion]) -> set[str]:
     """Return the departments whose leases these versions need."""
     places = (classify(change.path) for change in changes)
     return {department_of(place) for place in places if place} - {""}
 
 
 class _SilentLease:
-    """A lease whose holder has given no other sign since we began to watch it."""
+    """A lease whose holder has sent no new heartbeat since we began to watch it."""
 
     def __init__(self, lease: TeamLease, signs: Mapping[str, str]):
         self.lease = lease
@@ -420,13 +433,13 @@ class _SilentLease:
 
     @property
     def is_over(self) -> bool:
-        """Whether it was silent for its whole time."""
+        """Whether it was silent for its full TTL."""
         return time.monotonic() >= self.over_at
 
 
 @dataclass
 class _Pace:
-    """How long to rest before the next exchange."""
+    """The pause before the next exchange."""
 
     rest_s: float = BUSY_S
     failures: int = 0
@@ -459,16 +472,16 @@ class LaneThread:
         self._told: object = None
         self._kept: object = None
         self._silence = ""
-        """Why no bell of others is heard; empty while it is, and where there is none."""
+        """Why no bells of others are received; empty while they are, and where there is no bell."""
         self._thread = threading.Thread(target=self._run, name="team-lane", daemon=True)
 
     def start(self, ring: Callable[[], None]) -> None:
-        """Begin; `ring` is called, from this thread, when there is something to tell."""
+        """Start the thread. It calls `ring` when there is something to report."""
         self._ring = ring
         self._thread.start()
 
     def has_news(self) -> bool:
-        """Return whether there is something to tell."""
+        """Return whether there is something to report."""
         return not self._events.empty()
 
     def _emit(self, event: str, path: str, data: Mapping[str, Any]) -> None:
@@ -476,23 +489,23 @@ class LaneThread:
         self._ring()
 
     def tell(self, emit: EventSink) -> None:
-        """Tell, in the caller's thread, what has happened since it was last asked."""
+        """Report, in the caller's thread, what has happened since the last call."""
         while not self._events.empty():
             emit(*self._events.get())
 
     def poke(self) -> None:
-        """Exchange now: something is there to be published."""
+        """Exchange now: there is something to publish."""
         self._is_poked = True
         self._wanted.set()
 
     def _hear(self, _ref: str, _oid: str) -> None:
-        """Exchange soon: others say that they have published."""
+        """Exchange soon: others have announced that they published."""
         if not self._has_rung:
             self._has_rung = True
             self._wanted.set()
 
     def stop(self) -> None:
-        """End after the exchange in hand; one that hangs is left behind, and can do no harm."""
+        """Stop after the current exchange. One that hangs is left behind, and can do no harm."""
         self._is_stopping = True
         self._wanted.set()
         self._thread.join(timeout=2.0)
@@ -525,8 +538,9 @@ class LaneThread:
                     self._rest(began, min(pace.rest_s, lane.due_in_s))
 
     def _rest(self, began: float, seconds: float) -> None:
-        """Wait, but not where something is there to be published; of bells, however many ring, one
-        is followed in `HEARD_S`.
+        """Wait, unless there is something to publish.
+
+        However many bells ring, one is followed in each `HEARD_S`.
         """
         until = time.monotonic() + seconds
         while not (self._is_stopping or self._is_poked):
@@ -562,13 +576,13 @@ class LaneThread:
         else:
             pace.after(exchange)
             refused = next((each for each in exchange.held if not each.path), None)
-            told = (refused.reason.value, refused.what) if refused else ("", "")
-            self._note(repository, *told, round_trip_s=time.monotonic() - began)
+            failure = (refused.reason.value, refused.what) if refused else ("", "")
+            self._note(repository, *failure, round_trip_s=time.monotonic() - began)
 
     def _note(
         self, repository: Repository, reason: str, what: str, *, round_trip_s: float = 0.0
     ) -> None:
-        """Tell of a change of the lane's state, and keep it where `team status` reads it."""
+        """Report a change of the lane's state, and store it where `team status` reads it."""
         state = {"reason": reason, "what": what}
         known = {**state, "silence": self._silence}
         if known == self._kept:
@@ -585,15 +599,16 @@ class LaneThread:
 
 
 def _subject(address: str, team: str) -> str:
-    """Return where the bells of a team ring: the same for all ways to name a remote. Whoever else
-    rings there costs a look.
+    """Return the subject of a team's bells. It is the same for all ways to name a remote.
+
+    Bells of others there only cost a look.
     """
     name = re.split(r"[/:\\]", address.rstrip("/"))[-1].removesuffix(".git").lower()
     return f"yolo-fs.{re.sub(r'[^a-z0-9-]', '-', name) or 'remote'}.{team}"
 
 
 class TeamLink:
-    """Knows when the work tree has to look at its team, and looks."""
+    """Decides when the work tree has to look at its team, and looks."""
 
     def __init__(self, repository: Repository, emit: EventSink, ring: Callable[[], None]):
         """`ring` is called, from another thread, when the team's ref has moved."""
@@ -602,7 +617,7 @@ class TeamLink:
         self._repository = repository
         self._ring = ring
         self._choice: Stamp | None = None
-        """What the file was that keeps the user's choice, when it was read."""
+        """Stamp of the file with the user's choice when it was read."""
         self._meeting: TeamMeeting | None = None
         self._watcher: Watcher | None = None
         self._seen: tuple[Head, str | None] | None = None
@@ -614,8 +629,9 @@ class TeamLink:
         return self._meeting is not None
 
     def is_due(self) -> bool:
-        """Return whether anything has changed since the last look: choice, branch or team's ref.
-        What the branch has for a remote is asked for later: who waits for a commit comes first.
+        """Return whether the choice, the branch or the team's ref has changed since the last look.
+
+        What the branch has for a remote is checked later: whoever waits for a commit comes first.
         """
         if stamp_at(TEAM.path(self._repository)) != self._choice:
             return True
@@ -654,7 +670,7 @@ class TeamLink:
         return standing
 
     def sync_files(self) -> None:
-        """Let what was received survive a power loss in the work tree as well."""
+        """Make what was received durable in the work tree as well."""
         if self._meeting:
             self._meeting.sync_files()
 
@@ -669,7 +685,7 @@ class TeamLink:
         self._meeting = self._watcher = self._lane = self._seen = self._choice = None
 
     def _watch(self, membership: Membership) -> None:
-        """Let a move of the ref ring; where refs are no files it is found a moment later."""
+        """Ring when the ref moves. Where refs are not files, the move is found a moment later."""
         folder, name = os.path.split(f"{self._repository.common_dir}/{membership.ref}")
         with contextlib.suppress(YoloError):
             make_folders(folder, root=self._repository.common_dir)

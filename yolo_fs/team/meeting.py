@@ -1,7 +1,7 @@
 """One look of a work tree at its team's ref: receive what is new there, publish what is new here.
 
-Level-triggered: the two histories are the only state, so whatever was lost or interrupted heals at
-the next look.
+Level-triggered: the two histories are the only state, so the next look repairs whatever was lost or
+interrupted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from yolo_fs.team.origin import is_proved
 from yolo_fs.team.reconcile import (
     LEASE_BYTES,
     Divergence,
-    PathChange,
+    PathVersion,
     TeamLease,
     TeamPlan,
     department_of,
@@ -57,16 +57,16 @@ from yolo_fs.team.reconcile import (
 from yolo_fs.workspace import BESIDE, Settings
 
 _AT_ONCE_BYTES = 32 << 20
-"""Of the team's versions, so much is read before the first of it is committed."""
+"""Most bytes of the team's versions that are read before the first of them is committed."""
 _ROUNDS = 8
-"""Looks in a row, while each leaves something that the next can do."""
+"""Most looks in a row, while each leaves something for the next."""
 _NOT_HERE_YET = (Reason.WAITS_FOR, Reason.UNKNOWN_COMMIT)
 """What an artifact refers to may come later, or stay on the machine where it was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """A path that cannot be brought further now, and why."""
+    """A path that cannot proceed now, and why."""
 
     path: str
     reason: Reason
@@ -74,61 +74,61 @@ class HeldBack:
 
 
 class TeamStanding(NamedTuple):
-    """How a work tree stands to its team."""
+    """State of a work tree relative to its team."""
 
     tip: str | None
     """The team's last commit."""
-    receive: tuple[PathChange, ...] = ()
+    receive: tuple[PathVersion, ...] = ()
     """Versions of the team that the branch does not have."""
-    publish: tuple[PathChange, ...] = ()
+    publish: tuple[PathVersion, ...] = ()
     """Versions of the branch that the team does not have."""
     merges: tuple[tuple[Divergence, bytes], ...] = ()
-    """What both sides changed, and what that comes to record by record."""
+    """What both sides changed, with the merge by records."""
     conflicts: tuple[Divergence, ...] = ()
-    """What both sides changed, and only a person can bring together."""
+    """What both sides changed, and only a person can merge."""
     held: tuple[HeldBack, ...] = ()
     """What the last look could not do."""
     done: int = 0
     """Versions that the last look received, merged or published."""
     received: tuple[str, ...] = ()
-    """Paths that the last look has given another content here."""
+    """Paths whose content the last look has changed here."""
 
     @property
     def is_moving(self) -> bool:
-        """Whether time alone brings something further."""
+        """Whether time alone brings progress."""
         return bool(self.receive or self.merges)
 
     @property
     def is_agreed(self) -> bool:
-        """Whether nothing is left that one side has and the other has not."""
+        """Whether neither side has anything that the other lacks."""
         return not (self.receive or self.publish or self.merges or self.conflicts)
 
 
 class _Incoming(NamedTuple):
     """A version to be committed on the branch."""
 
-    change: PathChange
+    change: PathVersion
     data: bytes
     origin: str
-    """Which clone made it, and in which commit; empty for one that we make ourselves."""
+    """`CLONE/COMMIT` that made it; empty for one that we make ourselves."""
     at: datetime | None
 
 
 class _Past:
-    """What has changed some paths up to a tip: each look reads on where the last one ended."""
+    """Changes of some paths up to a tip. Each look continues where the last one ended."""
 
     def __init__(self, repository: Repository, since: str | None):
-        """`since`: the commit whose contents are all that is to be known of before; None: none."""
+        """`since`: the commit whose contents stand for everything before it; None for none."""
         self._repository = repository
         self._since = since
         self._tip: str | None = None
         self._paths: frozenset[str] = frozenset()
         self._changes: list[LoggedChange] = []
 
-    def read(self, tip: str | None, paths: Sequence[str]) -> list[PathChange] | None:
-        """Return what changed the paths; None when the tip does not follow on `since`."""
-        asked = frozenset(paths)
-        wanted = self._paths | asked
+    def read(self, tip: str | None, paths: Sequence[str]) -> list[PathVersion] | None:
+        """Return what changed the paths; None when the tip does not descend from `since`."""
+        path_set = frozenset(paths)
+        wanted = self._paths | path_set
         since = self._tip if wanted == self._paths else None
         if since and (chain := line_between(self._repository, since, tip)):
             new = changes_along(self._repository, chain, sorted(self._paths))
@@ -141,11 +141,11 @@ class _Past:
             else:
                 return None
         self._tip, self._paths = tip, wanted
-        return [PathChange(*each) for each in self._changes if each.path in asked]
+        return [PathVersion(*each) for each in self._changes if each.path in path_set]
 
 
 class TeamMeeting:
-    """Brings the branch of one work tree and the ref of its team together."""
+    """Synchronizes the branch of one work tree with the ref of its team."""
 
     def __init__(
         self,
@@ -167,9 +167,9 @@ class TeamMeeting:
         self._told: frozenset[Divergence] = frozenset()
         self._received: set[str] = set()
         self._unsynced: set[str] = set()
-        """Files of the work tree that a power loss might still take."""
+        """Files of the work tree that are not durable yet."""
         self._differing: set[str] = set()
-        """Paths that were not the same on both sides at the last comparison."""
+        """Paths that differed between both sides at the last comparison."""
         self._merged = lru_cache(maxsize=16)(self._merge)  # each look comes by the same ones again
         self._made_here: str | None = None
         """The last commit that we made on the branch."""
@@ -179,39 +179,43 @@ class TeamMeeting:
         return self._repository.tip(self.membership.ref)
 
     def standing(self, head: Head | None = None) -> TeamStanding:
-        """Return what a look would find, here or where another branch is out; changes nothing."""
+        """Return what a look would find, here or for the head of another work tree.
+
+        Changes nothing.
+        """
         return self._standing(head or self._repository.head())
 
     def look(self) -> TeamStanding:
-        """Receive, merge and publish what can be now; return how the work tree stands then."""
+        """Receive, merge and publish what is possible now; return the resulting state."""
         done = 0
         held: tuple[HeldBack, ...] = ()
         self._received = set()
         for attempt in range(_ROUNDS):
             head = self._repository.head()
-            found = self._standing(head)
-            if found.is_agreed:
+            standing = self._standing(head)
+            if standing.is_agreed:
                 break
-            count, held = self._take_in(found, head)
-            if not count and found.publish and not self.membership.remote:
-                self._show_line(found.publish, head)
-                count, refused = self._publish(found, attempt)
+            count, held = self._take_in(standing, head)
+            if not count and standing.publish and not self.membership.remote:
+                self._show_line(standing.publish, head)
+                count, refused = self._publish(standing, attempt)
                 held += refused
             done += count
-            if count == len(found.receive) and self._differing == {
-                change.path for change in found.receive
+            if count == len(standing.receive) and self._differing == {
+                change.path for change in standing.receive
             }:
-                self._agree(self._made_here, found.tip)
-                found = TeamStanding(found.tip)
+                self._agree(self._made_here, standing.tip)
+                standing = TeamStanding(standing.tip)
                 break  # another look would say no more, and others wait for the processor
             if not count:
                 break
-        self._tell(found)
-        return found._replace(done=done, held=held, received=tuple(sorted(self._received)))
+        self._tell(standing)
+        return standing._replace(done=done, held=held, received=tuple(sorted(self._received)))
 
     def sync_files(self) -> None:
-        """Let what was received survive a power loss in the work tree as well; the branch has it,
-        so nobody has to wait for this.
+        """Make what was received durable in the work tree as well.
+
+        The branch has it already, so nobody has to wait for this.
         """
         while self._unsynced:
             path = self._unsynced.pop()
@@ -219,7 +223,7 @@ class TeamMeeting:
                 sync_file(self._repository.root, path)
 
     def resolve(self, path: str, *, keep_ours: bool) -> None:
-        """Let one version of a conflict follow on the other, as a person chose.
+        """Put one version of a conflict on top of the other, as a person chose.
 
         Raises:
             YoloError: UNKNOWN_NAME when there is no conflict at the path; what keeps a commit from
@@ -229,9 +233,9 @@ class TeamMeeting:
         if keep_ours:
             _, held = self._publish(self.resolved(path), 0)
         else:
-            conflict, tip = self._conflict_at(path, head)
-            chosen = PathChange(path, conflict.theirs, tip or "")
-            incoming = self._incoming(chosen)
+            conflict, tip = self._find_conflict(path, head)
+            chosen = PathVersion(path, conflict.theirs, tip or "")
+            incoming = self._read_incoming(chosen)
             _, held = (
                 (0, (incoming,))
                 if isinstance(incoming, HeldBack)
@@ -241,20 +245,20 @@ class TeamMeeting:
             raise YoloError(held[0].reason, held[0].what, exit_code=Exit.TRY_AGAIN)
 
     def resolved(self, path: str) -> TeamStanding:
-        """Return what is published when our version of a conflict goes on, on top of theirs.
+        """Return what is published when our version of a conflict goes on top of theirs.
 
         Raises:
             YoloError: UNKNOWN_NAME when there is no conflict at the path.
         """
         head = self._repository.head()
-        conflict, tip = self._conflict_at(path, head)
-        return self._planned((path,), head, tip, frozenset({(path, conflict.ours)}))
+        conflict, tip = self._find_conflict(path, head)
+        return self._plan_standing((path,), head, tip, frozenset({(path, conflict.ours)}))
 
-    def _conflict_at(self, path: str, head: Head) -> tuple[Divergence, str | None]:
-        found = self._standing(head)
-        for conflict in found.conflicts:
+    def _find_conflict(self, path: str, head: Head) -> tuple[Divergence, str | None]:
+        standing = self._standing(head)
+        for conflict in standing.conflicts:
             if conflict.path == path:
-                return conflict, found.tip
+                return conflict, standing.tip
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"the team and this branch are in no conflict at {safe(path)}",
@@ -272,15 +276,15 @@ class TeamMeeting:
         if not paths:
             self._agree(head.tip, tip)
             return TeamStanding(tip)
-        plan = self._planned(paths, head, tip)
+        plan = self._plan_standing(paths, head, tip)
         contained = frozenset(
             (each.path, each.ours) for each, data in plan.merges if self._is(data, each.ours)
         )
         if not contained:
             return plan
-        return self._planned(paths, head, tip, contained)
+        return self._plan_standing(paths, head, tip, contained)
 
-    def _planned(
+    def _plan_standing(
         self,
         paths: Sequence[str],
         head: Head,
@@ -300,8 +304,10 @@ class TeamMeeting:
     def _compare(
         self, paths: Sequence[str], head: Head, tip: str | None, taken: frozenset[tuple[str, str]]
     ) -> TeamPlan:
-        """Plan from what happened since both last agreed; from all of it where that is unknown, or
-        where one of them does not follow on what it was then.
+        """Plan from what happened since both sides last agreed.
+
+        All history is used where that is unknown, or where one side does not descend from what it
+        was then.
         """
         ours, theirs = self._ours.read(head.tip, paths), self._theirs.read(tip, paths)
         if ours is None or theirs is None:
@@ -310,7 +316,7 @@ class TeamMeeting:
         return plan_of(ours or (), theirs or (), taken=taken)
 
     def _agree(self, here: str | None, there: str | None) -> None:
-        """Begin anew: at these two both said the same; None where that is unknown."""
+        """Restart from two commits at which both sides agreed; None where that is unknown."""
         self._ours = _Past(self._repository, here if there else None)
         self._theirs = _Past(self._repository, there if here else None)
 
@@ -331,40 +337,44 @@ class TeamMeeting:
         return self._repository.object_format.hash_object("blob", data).oid == blob
 
     def _data(self, blob: str, most_bytes: int = 0) -> bytes:
-        """Return a version; `most_bytes`: the most that it may hold, 0 for what an artifact may.
+        """Return the content of a version.
+
+        `most_bytes`: the most that it may hold, 0 for what an artifact may.
 
         Raises:
             YoloError: FILE_TOO_LARGE, OBJECT_MISSING.
         """
         objects = self._repository.objects
-        found = objects.read(blob, most_bytes or self._settings.policy.max_file_bytes)
-        if found is None or found.kind != "blob":
+        git_object = objects.read(blob, most_bytes or self._settings.policy.max_file_bytes)
+        if git_object is None or git_object.kind != "blob":
             raise objects.unread(f"blob {blob}", blob)
-        return found.body
+        return git_object.body
 
-    def _tell(self, found: TeamStanding) -> None:
-        for each in set(found.conflicts) - self._told:
+    def _tell(self, standing: TeamStanding) -> None:
+        for each in set(standing.conflicts) - self._told:
             data = {
                 "reason": Reason.REMOTE_CONFLICT.value,
                 "ours": each.ours,
                 "theirs": each.theirs,
             }
             self._emit("team.conflict", each.path, data)
-        self._told = frozenset(found.conflicts)
+        self._told = frozenset(standing.conflicts)
 
-    def _take_in(self, found: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
+    def _take_in(self, standing: TeamStanding, head: Head) -> tuple[int, tuple[HeldBack, ...]]:
         """Commit on the branch what comes from the team, and what was merged."""
         merged = [
-            _Incoming(PathChange(each.path, each.ours, ""), data, "", None)
-            for each, data in found.merges
+            _Incoming(PathVersion(each.path, each.ours, ""), data, "", None)
+            for each, data in standing.merges
         ]
-        if not (found.receive or merged):
+        if not (standing.receive or merged):
             return 0, ()
         if obstacle := self._obstacles.find(head, time.time_ns()):
-            paths = [each.path for each in (*found.receive, *(one.change for one in merged))]
+            paths = [
+                each.path for each in (*standing.receive, *(incoming.change for incoming in merged))
+            ]
             return 0, tuple(HeldBack(path, obstacle) for path in paths)
         held: list[HeldBack] = []
-        for some in self._parts(found.receive, merged, held):
+        for some in self._parts(standing.receive, merged, held):
             count, refused = self._commit_here(some, head)
             held += refused
             if count:
@@ -372,36 +382,37 @@ class TeamMeeting:
         return 0, tuple(held)
 
     def _parts(
-        self, changes: Iterable[PathChange], merged: list[_Incoming], held: list[HeldBack]
+        self, changes: Iterable[PathVersion], merged: list[_Incoming], held: list[HeldBack]
     ) -> Iterator[list[_Incoming]]:
-        """Yield what comes in, so much at once as may stand in memory, and add to `held` what
-        cannot be read.
+        """Yield what comes in, in batches that fit in memory.
+
+        Add to `held` what cannot be read.
         """
         part, size = merged, 0
         for change in changes:
-            one = self._incoming(change)
-            if isinstance(one, HeldBack):
-                held.append(one)
+            incoming = self._read_incoming(change)
+            if isinstance(incoming, HeldBack):
+                held.append(incoming)
                 continue
-            part.append(one)
-            size += len(one.data)
+            part.append(incoming)
+            size += len(incoming.data)
             if size > _AT_ONCE_BYTES:
                 yield part
                 part, size = [], 0
         if part:
             yield part
 
-    def _incoming(self, change: PathChange) -> _Incoming | HeldBack:
+    def _read_incoming(self, change: PathVersion) -> _Incoming | HeldBack:
         try:
             data = self._data(change.blob or "")
         except YoloError as error:
             return HeldBack(change.path, error.reason, error.message)
         made = read_commit(self._repository, change.commit)
-        origin = self._origin(made, change, self.membership.team)
+        origin = self._origin_of(made, change, self.membership.team)
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
         return _Incoming(change, data, origin, at)
 
-    def _origin(self, made: LoggedCommit | None, change: PathChange, otherwise: str) -> str:
+    def _origin_of(self, made: LoggedCommit | None, change: PathVersion, otherwise: str) -> str:
         """Return where a version was made: as its commit says and proves, else that commit."""
         named = dict(made.trailers).get(ORIGIN, "") if made and made.is_ours else ""
         if is_proved(self._repository, named, change.path, change.blob):
@@ -424,9 +435,9 @@ class TeamMeeting:
             elif request is not None and each.data == last[path]:
                 held[path] = request
         for path, data in last.items():
-            _, found = there[path]
-            is_due = path not in held and found != data
-            if is_due and (reason := place_file(self._repository.root, path, data, found)):
+            _, content = there[path]
+            is_due = path not in held and content != data
+            if is_due and (reason := place_file(self._repository.root, path, data, content)):
                 held[path] = HeldBack(path, reason)
         wanted = [pair for pair in requests if pair[0].path not in held]
         failpoint.reach("team.placed")
@@ -437,16 +448,16 @@ class TeamMeeting:
         if made and not self.committer.is_index_behind:
             self._obstacles.index_rewritten(self.committer.index_left_at)
         for (request, origin), result in zip(wanted, made, strict=True):
-            told = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
+            facts = {"commit": result.commit, "blob": result.blob, "subject": request.subject}
             more = {"branch": head.branch, "origin": origin, "warnings": []}
-            self._emit("artifact.committed", request.path, told | more)
+            self._emit("artifact.committed", request.path, facts | more)
         self._received |= last.keys() - held.keys()
         self._unsynced |= last.keys() - held.keys()
         self._made_here = next((each.commit for each in reversed(made) if each.commit), None)
         return sum(result.commit is not None for result in made), tuple(held.values())
 
     def _request(self, incoming: _Incoming) -> CommitRequest | HeldBack | None:
-        """Return the commit of a version, as if it had been written here; or why it is none."""
+        """Return the commit request of a version, as if it was written here; or why it has none."""
         path, data = incoming.change.path, incoming.data
         place = classify(path)
         if place is None:
@@ -463,18 +474,18 @@ class TeamMeeting:
         return CommitRequest(path, data, subject, (*trailers, *copied), incoming.at)
 
     def _subject(self, place: Place, records: Sequence[Record], commit: str) -> str:
-        """Return the subject that the version came with, if it is one of its kind."""
+        """Return the subject that the version came with, if that is valid for its kind."""
         made = read_commit(self._repository, commit) if commit else None
         if made and any(subject.match(made.subject) for subject in place.artifact.subjects):
             return made.subject
         blob = self._repository.blob_at(self._repository.head().tip, place.path)
         return subject_of(place, records, previous_records(self._repository, place, blob))
 
-    def why_not_received(self, changes: Iterable[PathChange], head: Head) -> tuple[HeldBack, ...]:
-        """Return which versions of the team could not be taken now, and why; changes nothing."""
+    def why_not_received(self, changes: Iterable[PathVersion], head: Head) -> tuple[HeldBack, ...]:
+        """Return the team's versions that could not be received now, and why. Changes nothing."""
         held: dict[str, HeldBack] = {}
         for change in changes:
-            incoming = self._incoming(change)
+            incoming = self._read_incoming(change)
             if isinstance(incoming, HeldBack):
                 held[change.path] = incoming
                 continue
@@ -487,22 +498,22 @@ class TeamMeeting:
 
     def _writer_at(self, path: str, data: bytes, head: Head) -> tuple[Reason | None, bytes | None]:
         """Return why a file may not be replaced now, and what it holds; None when there is none."""
-        found = read(self._repository.root, path, self._settings.policy.max_file_bytes)
-        if not isinstance(found, Content):
-            return (None if found.reason is Reason.FILE_MISSING else found.reason), None
-        if found.being_written:
-            return Reason.BEING_WRITTEN, found.data
+        outcome = read(self._repository.root, path, self._settings.policy.max_file_bytes)
+        if not isinstance(outcome, Content):
+            return (None if outcome.reason is Reason.FILE_MISSING else outcome.reason), None
+        if outcome.being_written:
+            return Reason.BEING_WRITTEN, outcome.data
         committed = self._repository.blob_at(head.tip, path)
-        is_known = committed is not None and self._is(found.data, committed)
-        return (None if found.data == data or is_known else Reason.SETTLING), found.data
+        is_known = committed is not None and self._is(outcome.data, committed)
+        return (None if outcome.data == data or is_known else Reason.SETTLING), outcome.data
 
-    def _publish(self, found: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
-        requests, held = self.outgoing(found.publish, found.tip)
+    def _publish(self, standing: TeamStanding, attempt: int) -> tuple[int, tuple[HeldBack, ...]]:
+        requests, held = self.outgoing(standing.publish, standing.tip)
         if not requests:
             return 0, held
         failpoint.reach("team.publishing")
         try:
-            made = self.committer.extend(requests, self.membership.ref, found.tip)
+            made = self.committer.extend(requests, self.membership.ref, standing.tip)
         except YoloError as error:
             if error.reason is not Reason.BRANCH_MOVED:
                 return 0, (*held, HeldBack("", error.reason, error.message))
@@ -513,17 +524,17 @@ class TeamMeeting:
         self._emit("team.published", "", {"paths": paths, "commits": len(made)})
         return len(made), held
 
-    def _show_line(self, changes: Iterable[PathChange], head: Head) -> None:
-        """Show the other work trees the branch, before artifacts that may name commits of it."""
-        found = (read_commit(self._repository, change.commit) for change in changes)
-        made = filter(None, found)
+    def _show_line(self, changes: Iterable[PathVersion], head: Head) -> None:
+        """Show the branch to the other work trees, before artifacts that may name its commits."""
+        commits = (read_commit(self._repository, change.commit) for change in changes)
+        made = filter(None, commits)
         parents = (parent for commit in made for parent in commit.parents)
         befores = (read_commit(self._repository, parent) for parent in parents)
         if head.tip and any(before and not before.is_ours for before in befores):
             self._repository.git.run("update-ref", f"{BESIDE}{self.membership.clone}", head.tip)
 
     def outgoing(
-        self, changes: Iterable[PathChange], tip: str | None, most: float = math.inf
+        self, changes: Iterable[PathVersion], tip: str | None, most: float = math.inf
     ) -> tuple[list[CommitRequest], tuple[HeldBack, ...]]:
         """Return the first commits for the team, and what cannot be published as far as seen."""
         held: dict[str, HeldBack] = {}
@@ -533,7 +544,7 @@ class TeamMeeting:
                 break
             if change.path in held:
                 continue
-            request = self._fenced(change, tip) or self._outgoing_request(change)
+            request = self._fenced(change, tip) or self._build_outgoing_request(change)
             if isinstance(request, HeldBack):
                 held[change.path] = request
             else:
@@ -552,7 +563,7 @@ class TeamMeeting:
                 raise
             return TeamLease(dept, f"? ({error.reason}: {error.message})", 0)
 
-    def _fenced(self, change: PathChange, tip: str | None) -> HeldBack | None:
+    def _fenced(self, change: PathVersion, tip: str | None) -> HeldBack | None:
         place = classify(change.path)
         dept = department_of(place) if place else ""
         lease = self.lease_at(tip, dept) if dept else None
@@ -560,7 +571,7 @@ class TeamMeeting:
             return None
         return HeldBack(change.path, Reason.LEASE_HELD, f"{dept}: {safe(lease.holder)}")
 
-    def _outgoing_request(self, change: PathChange) -> CommitRequest | HeldBack:
+    def _build_outgoing_request(self, change: PathVersion) -> CommitRequest | HeldBack:
         """Return a version's commit for the team: as a coordinator named it, or would."""
         try:
             data = self._data(change.blob or "")
@@ -568,7 +579,7 @@ class TeamMeeting:
             return HeldBack(change.path, error.reason, error.message)
         made = read_commit(self._repository, change.commit)
         at = datetime.fromtimestamp(made.at_s, UTC) if made else None
-        origin = self._origin(made, change, self.membership.clone)
+        origin = self._origin_of(made, change, self.membership.clone)
         place = classify(change.path)
         is_named = place and made and dict(made.trailers).get(KIND) == place.artifact.kind
         if made and made.is_ours and is_named:
@@ -584,7 +595,7 @@ def observing_meeting(
     membership: Membership,
     emit: EventSink = lambda _event, _path, _data: None,
 ) -> TeamMeeting:
-    """Return a meeting with parts of its own, for those who commit nothing on the branch."""
+    """Return a meeting with helpers of its own, for callers that commit nothing on the branch."""
     branches = RefUpdater(repository, durable=False)
     committer = Committer(repository, branches, IndexSync(repository), lambda: datetime.now(UTC))
     return TeamMeeting(repository, settings, membership, committer, Obstacles(repository), emit)

@@ -1,6 +1,8 @@
-"""Which team a work tree has joined. The choice lies in its git directory; that this user made it,
-on this machine and for this place, lies in the user's own configuration: a git directory can come
-from anywhere, and who has joined pushes.
+"""Which team a work tree has joined.
+
+The choice is stored in its git directory. The user's own configuration records that this user made
+it, on this machine and for this place: a git directory can come from anywhere, and a member of a
+team pushes.
 """
 
 from __future__ import annotations
@@ -84,24 +86,24 @@ def membership_of(repository: Repository) -> Membership | None:
 
 
 def addresses(repository: Repository, remote: str) -> tuple[str, ...]:
-    """Return where a remote is reached: what is configured under its name, or the name itself."""
+    """Return the addresses of a remote: those configured under its name, or the name itself."""
     keys = (f"remote.{remote}.url", f"remote.{remote}.pushurl")
     named = [each.value for each in repository.settings() if each.key in keys]
     return tuple(named) or tuple(filter(None, (remote,)))
 
 
 def _chosen(repository: Repository) -> Membership | None:
-    found = TEAM.read(repository)
-    if isinstance(found, Damaged):
-        raise TEAM.refusal(repository, found)
-    return _membership(found) if found else None
+    note = TEAM.read(repository)
+    if isinstance(note, Damaged):
+        raise TEAM.refusal(repository, note)
+    return _membership(note) if note else None
 
 
 def _is_agreed(repository: Repository, membership: Membership) -> bool:
-    return read_json(_agreement_path(repository)) == _agreement(repository, membership)
+    return read_json(_path_of_agreement(repository)) == _build_agreement(repository, membership)
 
 
-def _agreement(repository: Repository, membership: Membership) -> dict[str, Any]:
+def _build_agreement(repository: Repository, membership: Membership) -> dict[str, Any]:
     """Return all that the user agrees to by joining."""
     return {
         **membership._asdict(),
@@ -111,7 +113,7 @@ def _agreement(repository: Repository, membership: Membership) -> dict[str, Any]
     }
 
 
-def _agreement_path(repository: Repository) -> str:
+def _path_of_agreement(repository: Repository) -> str:
     """Return the file of the user's own configuration that says what was agreed to here."""
     place = sha256(os.fsencode(repository.git_dir)).hexdigest()
     return os.path.join(os.path.dirname(user_config_path()), "teams", f"{place[:32]}.json")
@@ -128,7 +130,7 @@ class Neighbour(NamedTuple):
 
 def memberships_beside(repository: Repository) -> Iterator[Neighbour]:
     """Yield the other work trees of this repository that are in a team; changes nothing there."""
-    folders = dict(_git_dirs(repository))
+    folders = dict(_find_git_dirs(repository))
     listed = repository.git.text("worktree", "list", "--porcelain").split("\n\n")
     for block in listed:
         facts = dict(line.partition(" ")[::2] for line in block.split("\n"))
@@ -136,24 +138,26 @@ def memberships_beside(repository: Repository) -> Iterator[Neighbour]:
         if root == os.path.realpath(repository.root) or root not in folders:
             continue
         own_dir = os.path.join(folders[root], "yolo-fs")
-        found = TEAM.checked(read_json(os.path.join(own_dir, TEAM.name)))
-        if isinstance(found, dict):
+        note = TEAM.checked(read_json(os.path.join(own_dir, TEAM.name)))
+        if isinstance(note, dict):
             tip = facts.get("HEAD", "")
             head = Head(facts.get("branch"), tip if tip.strip("0") else None)
-            yield Neighbour(root, own_dir, head, _membership(found))
+            yield Neighbour(root, own_dir, head, _membership(note))
 
 
-def _git_dirs(repository: Repository) -> Iterator[tuple[str, str]]:
-    """Yield each work tree with the git directory of its own."""
+def _find_git_dirs(repository: Repository) -> Iterator[tuple[str, str]]:
+    """Yield each work tree with its own git directory."""
     yield os.path.realpath(os.path.dirname(repository.common_dir)), repository.common_dir
     with (
         contextlib.suppress(FileNotFoundError),
         os.scandir(f"{repository.common_dir}/worktrees") as entries,
     ):
         for entry in entries:
-            said = os.fsdecode(content_of(f"{entry.path}/gitdir", _LINE_BYTES)).partition("\n")[0]
-            if said and "\0" not in said:
-                yield os.path.realpath(os.path.dirname(said)), entry.path
+            git_path = os.fsdecode(content_of(f"{entry.path}/gitdir", _LINE_BYTES)).partition("\n")[
+                0
+            ]
+            if git_path and "\0" not in git_path:
+                yield os.path.realpath(os.path.dirname(git_path)), entry.path
 
 
 def join(
@@ -164,8 +168,9 @@ def join(
     with_source: bool = False,
     lane: str = "",
 ) -> Membership:
-    """Join a team, or change to another one; a work tree keeps its name. `with_source`: push the
-    branch as well. `lane`: addresses of NATS servers.
+    """Join a team, or switch to another one; a work tree keeps its name.
+
+    `with_source`: push the branch as well. `lane`: addresses of NATS servers.
 
     Raises:
         YoloError: BAD_NAME.
@@ -180,31 +185,31 @@ def join(
     before = _chosen(repository)
     # A copy of a clone is another clone.
     is_same = before is not None and _is_agreed(repository, before)
-    clone = before.clone if before and is_same else _new_name(repository.root)
+    clone = before.clone if before and is_same else _make_clone_name(repository.root)
     joined = Membership(team, clone, remote, with_source=with_source, lane=lane)
     repository.make_own_dir()
-    agreed = _agreement_path(repository)
+    agreed = _path_of_agreement(repository)
     with environment(agreed):
         os.makedirs(os.path.dirname(os.path.dirname(agreed)), exist_ok=True)
     private_directory(os.path.dirname(agreed))
-    write_json(agreed, _agreement(repository, joined))
+    write_json(agreed, _build_agreement(repository, joined))
     write_json(TEAM.path(repository), joined._asdict())
     return joined
 
 
-def _membership(found: Mapping[str, Any]) -> Membership:
-    with_source = found.get("with_source") is True  # who joined before it was asked did not agree
-    lane = str(found.get("lane") or "")
+def _membership(note: Mapping[str, Any]) -> Membership:
+    with_source = note.get("with_source") is True  # who joined before it was asked did not agree
+    lane = str(note.get("lane") or "")
     return Membership(
-        found["team"], found["clone"], found["remote"], with_source=with_source, lane=lane
+        note["team"], note["clone"], note["remote"], with_source=with_source, lane=lane
     )
 
 
 def leave(repository: Repository) -> Membership | None:
-    """Leave the team; return which it was. What was published and received stays."""
+    """Leave the team, and return it. What was published and received stays."""
     before = _chosen(repository)
     if before:
-        for path in (TEAM.path(repository), _agreement_path(repository)):
+        for path in (TEAM.path(repository), _path_of_agreement(repository)):
             with contextlib.suppress(FileNotFoundError):
                 remove(path)
         shown = repository.refs_below(LINES) if before.remote else {}
@@ -214,8 +219,8 @@ def leave(repository: Repository) -> Membership | None:
     return before
 
 
-def _new_name(root: str) -> str:
-    """Return a name that says where the work tree is, and that no other has."""
+def _make_clone_name(root: str) -> str:
+    """Return a unique name that says where the work tree is."""
     words = f"{platform.node()}-{os.path.basename(root)}".lower()
     plain = re.sub(r"[^a-z0-9]+", "-", words).strip("-")[:40].strip("-")
     return f"{plain or 'clone'}-{os.urandom(3).hex()}"

@@ -1,4 +1,4 @@
-"""The merge by records in the user's own git: for merge, rebase, cherry-pick and stash."""
+"""The driver for merging by records in the user's own git: merge, rebase, cherry-pick and stash."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ _MOST_BYTES = 4 << 20
 _BEGIN, _END = "# yolo-fs merge: begin", "# yolo-fs merge: end"
 _LINES = (_BEGIN, f"/{PLANNING_ROOT}/**/*.jsonl merge={DRIVER}", _END)
 _AS_GIT_WOULD = "{ ! grep -q '^<<<<<<< ' %A && git merge-file %A %O %B; }"
-"""What git runs where ours cannot be run, or breaks: to git, a driver that fails without a marker
-has left a conflict in which one side is the whole file, and the other side is lost in silence."""
+"""Fallback of git where our driver cannot run, or breaks. To git, a driver that fails without a
+marker has left a conflict in which one side is the whole file: the other side would be lost
+silently."""
 _SAMPLE = f"{PLANNING_ROOT}/phases/01-sample/gaps.jsonl"
-"""A path that the driver has to be asked about."""
+"""A path that the driver must be configured for."""
 
 
 def merged(settings: Settings, path: str, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return what two versions of an artifact come to; None on a conflict, and for what is none.
+    """Return the merge of two versions of an artifact; None on a conflict, and for other files.
 
     Records that fit together one by one may contradict each other: that is a conflict as well.
     """
@@ -54,9 +55,9 @@ def merge_as_text(repository: Repository, base: str, ours: str, theirs: str) -> 
 
 
 def install(repository: Repository) -> tuple[str, ...]:
-    """Name the driver in the configuration of this repository, and say for which files it is.
+    """Configure the driver, and the files that it is for, in this repository.
 
-    Returns what was changed; nothing when all of it was there.
+    Return what was changed; nothing when all of it was there.
 
     Raises:
         YoloError: NOT_REGULAR and whatever else `files.read` finds in place of the attributes.
@@ -74,7 +75,7 @@ def install(repository: Repository) -> tuple[str, ...]:
 
 
 def uninstall(repository: Repository) -> tuple[str, ...]:
-    """Take away what `install` wrote, and nothing else; return what was changed.
+    """Remove what `install` wrote, and nothing else; return what was changed.
 
     Raises as `install`.
     """
@@ -104,11 +105,11 @@ def is_installed(repository: Repository) -> bool:
 def examine(repository: Repository) -> Iterator[Finding]:
     """Yield why git would not merge artifacts by records here."""
     hint = "Run 'yolo-fs merge install'."
-    said = repository.config(f"merge.{DRIVER}.driver")
-    if not said:
+    driver = repository.config(f"merge.{DRIVER}.driver")
+    if not driver:
         message = f"git has no merge driver {DRIVER}"
         yield Finding(Reason.HOOK_BROKEN, message=message, hint=hint)
-    elif said != command():
+    elif driver != command():
         message = f"the merge driver {DRIVER} runs another program than this one"
         yield Finding(Reason.HOOK_BROKEN, message=message, hint=hint)
     attribute = repository.git.text("check-attr", "merge", "--", _SAMPLE).rpartition(" ")[2]
@@ -118,19 +119,22 @@ def examine(repository: Repository) -> Iterator[Finding]:
 
 
 def command() -> str:
-    """Return what git runs, with the places that it fills in."""
+    """Return the command that git runs, with the placeholders that it fills in."""
     ours = f"{shlex.quote(sys.executable)} -P -m yolo_fs merge-driver %O %A %B %P"
     return f"{ours} || {_AS_GIT_WOULD}"
 
 
 def _lines(repository: Repository) -> list[str]:
-    found = read(repository.root, ATTRIBUTES, _MOST_BYTES)
-    if isinstance(found, Content):
-        return found.data.decode("utf-8", "surrogateescape").splitlines()
-    if found.reason is Reason.FILE_MISSING:
+    outcome = read(repository.root, ATTRIBUTES, _MOST_BYTES)
+    if isinstance(outcome, Content):
+        return outcome.data.decode("utf-8", "surrogateescape").splitlines()
+    if outcome.reason is Reason.FILE_MISSING:
         return []
     raise YoloError(
-        found.reason, f"{ATTRIBUTES}: {found.message}", hint=found.hint, exit_code=Exit.NOT_HERE
+        outcome.reason,
+        f"{ATTRIBUTES}: {outcome.message}",
+        hint=outcome.hint,
+        exit_code=Exit.NOT_HERE,
     )
 
 

@@ -12,19 +12,19 @@ _ORIGIN = re.compile(r"(?P<clone>[a-z0-9][a-z0-9-]{0,80})/(?P<commit>[0-9a-f]{40
 
 def clone_in(named: str) -> str:
     """Return the clone that an origin names; empty where it is none."""
-    found = _ORIGIN.fullmatch(named)
-    return found["clone"] if found else ""
+    match = _ORIGIN.fullmatch(named)
+    return match["clone"] if match else ""
 
 
 def is_proved(repository: Repository, named: str, path: str, blob: str | None) -> bool:
     """Return whether an origin, `CLONE/COMMIT`, names a commit that is here and has that version.
 
-    Whoever pushes writes the name: it is taken only where the commit bears it out.
+    Whoever pushes writes the name, so it counts only where the commit confirms it.
     """
-    found = _ORIGIN.fullmatch(named)
-    if found is None or blob is None:
+    match = _ORIGIN.fullmatch(named)
+    if match is None or blob is None:
         return False
     try:
-        return repository.blob_at(found["commit"], path) == blob
+        return repository.blob_at(match["commit"], path) == blob
     except YoloError:
         return False

@@ -1,5 +1,7 @@
-"""Looks at the whole team from one work tree: at its ref, the work trees beside it, the way to its
-remote, and what would conflict. Changes nothing and asks no network.
+"""Observes the whole team from one work tree. Changes nothing, and uses no network.
+
+It looks at the team's ref, the work trees beside this one, the connection to the remote, and what
+would conflict.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from yolo_fs.team.origin import clone_in, is_proved
 from yolo_fs.team.reconcile import (
     CloneStanding,
     HeldLease,
-    PathChange,
+    PathVersion,
     PendingMove,
     RemoteLane,
     TeamOverview,
@@ -34,11 +36,11 @@ if TYPE_CHECKING:
     from yolo_fs.team.meeting import HeldBack, TeamMeeting, TeamStanding
 
 EXPLAINED_MOST = 100
-"""Waiting artifacts of one direction that are looked at one by one."""
+"""Most waiting artifacts of one direction that are examined individually."""
 
 
 class TeamObserver:
-    """Looks again and again, and reads of the team's history only what is new."""
+    """Looks repeatedly, and reads only what is new in the team's history."""
 
     def __init__(self, repository: Repository, settings: Settings):
         self._repository = repository
@@ -51,8 +53,9 @@ class TeamObserver:
         self._meeting: TeamMeeting | None = None
 
     def look(self, obstacle: Reason | None = None) -> TeamOverview | None:
-        """Return how the team stands; None where none was joined. `obstacle`: why nothing may be
-        committed here now.
+        """Return the state of the team; None where none was joined.
+
+        `obstacle`: why nothing may be committed here now.
 
         Raises:
             YoloError: what keeps the choice is damaged; OBJECT_MISSING, GIT_FAILED.
@@ -124,7 +127,7 @@ class TeamObserver:
         here = meeting.membership
         beside = {} if here.remote else self._beside(meeting)
         this = self._made.get(here.clone, CloneStanding(here.clone))
-        behind, ahead = _apart(standing)
+        behind, ahead = _count_behind_and_ahead(standing)
         yield this._replace(
             root=self._repository.root,
             branch=self._repository.head().branch,
@@ -139,21 +142,21 @@ class TeamObserver:
 
     def _beside(self, meeting: TeamMeeting) -> dict[str, CloneStanding]:
         """Return the other work trees of this repository that are in the same team."""
-        found = {}
+        standings = {}
         for neighbour in memberships_beside(self._repository):
             membership = neighbour.membership
             if (membership.team, membership.remote) != (meeting.membership.team, ""):
                 continue
-            behind, ahead = _apart(meeting.standing(neighbour.head))
+            behind, ahead = _count_behind_and_ahead(meeting.standing(neighbour.head))
             made = self._made.get(membership.clone, CloneStanding(membership.clone))
-            found[membership.clone] = made._replace(
+            standings[membership.clone] = made._replace(
                 root=neighbour.root,
                 branch=neighbour.head.branch,
                 daemon_runs=_runs(neighbour.own_dir),
                 behind=behind,
                 ahead=ahead,
             )
-        return found
+        return standings
 
     def _lane(self, membership: Membership) -> RemoteLane | None:
         if not membership.remote:
@@ -161,8 +164,8 @@ class TeamObserver:
         noted = TEAM_LANE.read(self._repository)
         if not isinstance(noted, dict):
             return RemoteLane(membership.remote, is_known=False)
-        told = (noted["what"], noted["at"], noted["round_trip_s"], str(noted.get("silence", "")))
-        return RemoteLane(membership.remote, Reason.known(noted["reason"]), *told)
+        facts = (noted["what"], noted["at"], noted["round_trip_s"], str(noted.get("silence", "")))
+        return RemoteLane(membership.remote, Reason.known(noted["reason"]), *facts)
 
     def _waiting(
         self,
@@ -179,13 +182,13 @@ class TeamObserver:
         for each, _ in standing.merges:
             yield WaitingArtifact(each.path, PendingMove.MERGE, 0, here)
         _, held = meeting.outgoing(standing.publish[:EXPLAINED_MOST], standing.tip)
-        yield from self._waits(standing.publish, PendingMove.PUBLISH, held, there)
+        yield from self._find_waiting_artifacts(standing.publish, PendingMove.PUBLISH, held, there)
         held = meeting.why_not_received(standing.receive[:EXPLAINED_MOST], head)
-        yield from self._waits(standing.receive, PendingMove.RECEIVE, held, here)
+        yield from self._find_waiting_artifacts(standing.receive, PendingMove.RECEIVE, held, here)
 
-    def _waits(
+    def _find_waiting_artifacts(
         self,
-        changes: Iterable[PathChange],
+        changes: Iterable[PathVersion],
         direction: PendingMove,
         held: Iterable[HeldBack],
         otherwise: Reason | None,
@@ -203,8 +206,8 @@ class TeamObserver:
             )
 
 
-def _apart(standing: TeamStanding) -> tuple[int, int]:
-    """Return how many versions of the team a branch lacks, and how many the team lacks of it."""
+def _count_behind_and_ahead(standing: TeamStanding) -> tuple[int, int]:
+    """Return how many versions a branch lacks of the team's, and the team of the branch's."""
     undecided = len(standing.merges) + len(standing.conflicts)
     return len(standing.receive) + undecided, len(standing.publish) + undecided
 
@@ -245,15 +248,15 @@ def forecast(repository: Repository, lines: tuple[str, ...]) -> Iterator[Expecte
     has_ours = bool(repository.config(f"merge.{DRIVER}.driver"))
     ours = [Setting("local", f"merge.{DRIVER}.driver", command())] if has_ours else []
     with isolated_git(repository, ours) as git:
-        for one, other in itertools.combinations(lines, 2):
-            if paths := _conflicts(git, one, other):
-                yield ExpectedConflict(one, other, paths)
+        for branch, other in itertools.combinations(lines, 2):
+            if paths := _conflicts(git, branch, other):
+                yield ExpectedConflict(branch, other, paths)
 
 
-def _conflicts(git: Git, one: str, other: str) -> tuple[str, ...]:
+def _conflicts(git: Git, branch: str, other: str) -> tuple[str, ...]:
     answer = git.run(
         "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z",
-        "--allow-unrelated-histories", _full(one), _full(other),
+        "--allow-unrelated-histories", _full(branch), _full(other),
         ok=(0, 1), timeout_s=60.0,
     )  # fmt: skip
     if answer.code == 0:

@@ -1,15 +1,16 @@
-"""Three-way reconcile of the coordinated paths of a branch and of the team's ref; who may publish
-there, as leases say; and how two versions of a JSONL artifact meet: by records, never by the lines
-around them. Pure.
+"""Three-way reconciliation of the coordinated paths of a branch with the team's ref. Pure.
 
-Both histories are all there is to know: the last version of the team that the branch's history
-contains is the base. So a lost notification, a crash between any two steps, a switched or rebased
-branch and a clone restored from a backup need no rule of their own: the next look heals them. The
-team's branch moves by fast-forward alone, so whoever publishes on a commit has read the leases of
-exactly that commit: one that was taken meanwhile makes the push fail as a whole.
+Leases decide who may publish there. Two versions of a JSONL artifact are merged by records, never
+by the lines around them.
 
-And what a work tree knows of its team: who takes part, who holds what since when, and what waits,
-why.
+Both histories are the only input: the last version of the team that the branch's history contains
+is the base. A lost notification, a crash between any two steps, a switched or rebased branch and a
+clone restored from a backup therefore need no rule of their own: the next look repairs them. The
+team's branch moves only by fast-forward, so whoever publishes on a commit has read the leases of
+exactly that commit. A lease that was taken meanwhile makes the whole push fail.
+
+This module also has what a work tree knows of its team: who takes part, who holds what since when,
+and what waits, and why.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from yolo_fs.core.reasons import Reason
 from yolo_fs.core.timestamps import iso
 
 
-class PathChange(NamedTuple):
+class PathVersion(NamedTuple):
     """One commit that gave a path its content, in the branch or on the team's ref."""
 
     path: str
     blob: str | None
-    """None: the commit took the file away."""
+    """None: the commit deleted the file."""
     commit: str
 
 
@@ -51,9 +52,9 @@ class Divergence(NamedTuple):
 class TeamPlan(NamedTuple):
     """What has to happen so that a branch and the team's ref agree."""
 
-    receive: tuple[PathChange, ...] = ()
+    receive: tuple[PathVersion, ...] = ()
     """Versions of the team to commit on the branch, in the team's order."""
-    publish: tuple[PathChange, ...] = ()
+    publish: tuple[PathVersion, ...] = ()
     """Versions of the branch to commit on the team's ref, in the branch's order."""
     diverged: tuple[Divergence, ...] = ()
 
@@ -64,19 +65,19 @@ class TeamPlan(NamedTuple):
 
 
 def plan_of(
-    ours: Iterable[PathChange],
-    theirs: Iterable[PathChange],
+    ours: Iterable[PathVersion],
+    theirs: Iterable[PathVersion],
     *,
     taken: frozenset[tuple[str, str]] = frozenset(),
 ) -> TeamPlan:
     """Return what makes a branch and the team's ref agree, given their changes, oldest first.
 
-    `taken`: (path, blob) of divergences whose last version here contains the team's, so that it
-    may follow on top of it.
+    `taken`: (path, blob) of divergences whose last version here contains the team's, so that it may
+    go on top of it.
     """
-    here, there = _by_path(ours), _by_path(theirs)
-    receive: list[tuple[int, PathChange]] = []
-    publish: list[tuple[int, PathChange]] = []
+    here, there = _group_by_path(ours), _group_by_path(theirs)
+    receive: list[tuple[int, PathVersion]] = []
+    publish: list[tuple[int, PathVersion]] = []
     diverged: list[Divergence] = []
     for path in here | there:
         meeting = _meet(here.get(path, []), there.get(path, []), path, taken)
@@ -90,7 +91,7 @@ def plan_of(
     )
 
 
-_Numbered = tuple[int, PathChange]
+_Numbered = tuple[int, PathVersion]
 
 
 class _Meeting(NamedTuple):
@@ -103,24 +104,24 @@ def _meet(
     here: list[_Numbered], there: list[_Numbered], path: str, taken: frozenset[tuple[str, str]]
 ) -> _Meeting:
     ours, theirs = _last(here), _last(there)
-    known_here, known_there = _last_agreed(here, there)
+    known_here, known_there = _find_last_agreed(here, there)
     new_here, new_there = here[known_here:], there[known_there:]
     if ours == theirs or not (new_here or new_there):
         return _Meeting()
     agreed = here[known_here - 1][1].blob if known_here else None
     if ours is None or not new_here or ours == agreed:
-        # A file that people took away here comes back with the team's next version, not before.
+        # A file that was deleted here comes back with the team's next version, not before.
         return _Meeting(receive=_contents(new_there) if theirs else ())
     if theirs in (None, agreed) or not new_there or (path, ours) in taken:
         return _Meeting(publish=_contents(new_here))
     return _Meeting(diverged=(Divergence(path, agreed, ours, theirs),))
 
 
-def _last_agreed(here: Sequence[_Numbered], there: Sequence[_Numbered]) -> tuple[int, int]:
-    """Return how many changes of each side lie up to the last version that both have had.
+def _find_last_agreed(here: Sequence[_Numbered], there: Sequence[_Numbered]) -> tuple[int, int]:
+    """Return how many changes each side has up to the last version that both have had.
 
-    The versions are matched in their order, each as early as it can be: content that comes back
-    is a new version.
+    The versions are matched in order, each as early as possible: content that comes back is a new
+    version.
     """
     agreed, start = (0, 0), 0
     for at, (_, change) in enumerate(here):
@@ -135,13 +136,13 @@ def _last_agreed(here: Sequence[_Numbered], there: Sequence[_Numbered]) -> tuple
     return agreed
 
 
-def _by_path(changes: Iterable[PathChange]) -> dict[str, list[_Numbered]]:
-    found: dict[str, list[_Numbered]] = {}
+def _group_by_path(changes: Iterable[PathVersion]) -> dict[str, list[_Numbered]]:
+    groups: dict[str, list[_Numbered]] = {}
     for number, change in enumerate(changes):
-        of_path = found.setdefault(change.path, [])
+        of_path = groups.setdefault(change.path, [])
         if not of_path or of_path[-1][1].blob != change.blob:
             of_path.append((number, change))
-    return found
+    return groups
 
 
 def _last(changes: Sequence[_Numbered]) -> str | None:
@@ -153,11 +154,11 @@ def _contents(changes: Sequence[_Numbered]) -> list[_Numbered]:
 
 
 _TIMES = ("dt", "ts", "at", "started")
-"""Keys that say when a record was made, the first that is there counts."""
+"""Keys for the time at which a record was made. The first one that is present counts."""
 
 
 class MergedLines(NamedTuple):
-    """What three versions of a file come to."""
+    """The merge of three versions of a file."""
 
     lines: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
@@ -166,20 +167,21 @@ class MergedLines(NamedTuple):
 
 class _Record(NamedTuple):
     name: str
-    """What tells it from the other records of its file: its id, or all that it says."""
+    """Its identity among the records of its file: its id, or its whole content."""
     line: str
     value: Mapping[str, Any]
 
     @property
     def time(self) -> str:
-        """When it was made, as it says."""
+        """When it was made, by its own statement."""
         return next((at for key in _TIMES if isinstance(at := self.value.get(key), str)), "")
 
 
 def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-    """Return the file that two versions come to, given the one both began with; None on a conflict.
+    """Return the merge of two versions of a file, given their base; None on a conflict.
 
-    Where both sides say the same, or only one changed anything, there is none, whatever the kind.
+    Where both sides are the same, or only one changed anything, there is no conflict, whatever the
+    kind.
     """
     if ours == theirs or theirs == base:
         return ours
@@ -200,7 +202,7 @@ def merge_texts(artifact: Artifact, base: bytes, ours: bytes, theirs: bytes) -> 
 def merge_lines(
     artifact: Artifact, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]
 ) -> MergedLines:
-    """Return the lines that two versions come to.
+    """Return the merged lines of two versions.
 
     Raises:
         ValueError: a line is no JSON object.
@@ -208,17 +210,17 @@ def merge_lines(
     read = cache(partial(_record_of, artifact))  # most lines are in all three
     versions = [[read(line) for line in lines] for lines in (base, ours, theirs)]
     if artifact.meets is Meeting.APPEND:
-        return MergedLines(_joined_in_time(versions[1], versions[2]))
+        return MergedLines(_merge_by_time(versions[1], versions[2]))
     for records in versions:
         if doubled := _doubled(records):
             return MergedLines((), doubled)
-    return _by_records(*({one.name: one for one in records} for records in versions))
+    return _merge_by_records(*({record.name: record for record in records} for records in versions))
 
 
-def _by_records(
+def _merge_by_records(
     base: dict[str, _Record], ours: dict[str, _Record], theirs: dict[str, _Record]
 ) -> MergedLines:
-    """Apply what we changed to their version: theirs stays in place, what we added comes last."""
+    """Apply our changes to their version: their lines stay in place, our additions come last."""
     lines: list[str] = []
     conflicts: list[str] = []
     for name in [*theirs, *(name for name in ours if name not in theirs)]:
@@ -235,22 +237,26 @@ def _by_records(
     return MergedLines(() if conflicts else tuple(lines), tuple(conflicts))
 
 
-def _joined_in_time(ours: Sequence[_Record], theirs: Sequence[_Record]) -> tuple[str, ...]:
-    """Return their lines and those that only we have, each before the first of theirs later."""
-    known = {one.name for one in theirs}
-    added = [one for one in {one.name: one for one in ours}.values() if one.name not in known]
+def _merge_by_time(ours: Sequence[_Record], theirs: Sequence[_Record]) -> tuple[str, ...]:
+    """Return their lines and those that only we have, each before their first later one."""
+    known = {record.name for record in theirs}
+    added = [
+        record
+        for record in {own_record.name: own_record for own_record in ours}.values()
+        if record.name not in known
+    ]
     lines: list[str] = []
     latest = ""
-    for one in theirs:
-        latest = max(latest, one.time)
+    for record in theirs:
+        latest = max(latest, record.time)
         while added and added[0].time < latest and added[0].time:
             lines.append(added.pop(0).line)
-        lines.append(one.line)
-    return (*lines, *(one.line for one in added))
+        lines.append(record.line)
+    return (*lines, *(record.line for record in added))
 
 
 def _doubled(records: Sequence[_Record]) -> tuple[str, ...]:
-    counts = Counter(one.name for one in records)
+    counts = Counter(record.name for record in records)
     return tuple(sorted(name for name, count in counts.items() if count > 1))
 
 
@@ -262,11 +268,11 @@ def _record_of(artifact: Artifact, line: str) -> _Record:
     return _Record(name or content_of(value), line, value)
 
 
-def _are_alike(one: _Record | None, other: _Record | None) -> bool:
-    """Return whether two versions say the same, in whatever order, or neither is there."""
-    if one is None or other is None:
-        return one is other
-    return one.line == other.line or content_of(one.value) == content_of(other.value)
+def _are_alike(record: _Record | None, other: _Record | None) -> bool:
+    """Return whether two versions have the same content, in any order, or are both absent."""
+    if record is None or other is None:
+        return record is other
+    return record.line == other.line or content_of(record.value) == content_of(other.value)
 
 
 def _lines_of(data: bytes) -> list[str]:
@@ -281,10 +287,10 @@ def _lines_of(data: bytes) -> list[str]:
 
 FOLDER = ".yolo-team/leases"
 TTL_S = 60
-"""Without a sign of life for so many seconds, a holder may be followed by another."""
+"""TTL of a lease: after so many seconds without a heartbeat, another clone may take it over."""
 LONGEST_TTL_S = 3600
 LEASE_BYTES = 4096
-"""A larger lease is none: nobody known holds it."""
+"""A larger lease is invalid: nobody known holds it."""
 _NOBODY_KNOWN = "?"
 
 
@@ -295,10 +301,10 @@ class TeamLease(NamedTuple):
     holder: str
     """Clone that holds it; empty when it is free."""
     epoch: int
-    """Rises with each change of hands."""
+    """Incremented at each change of holder."""
     ttl_s: int = TTL_S
     lent_by: str = ""
-    """Clone to which it goes back: its holder took it by itself while that one was silent."""
+    """Clone to return it to: the holder took it over automatically while that clone was silent."""
 
     @property
     def as_bytes(self) -> bytes:
@@ -310,11 +316,11 @@ class TeamLease(NamedTuple):
         return self.holder in ("", clone)
 
     def passed_to(self, clone: str) -> TeamLease:
-        """Return the lease in the hands of another clone; nobody's when that is empty."""
+        """Return the lease held by another clone; by nobody when `clone` is empty."""
         return TeamLease(self.dept, clone, self.epoch + 1, self.ttl_s)
 
     def lent_to(self, clone: str) -> TeamLease:
-        """Return the lease in the hands of a clone that follows its silent holder."""
+        """Return the lease taken over by a clone from its silent holder."""
         return self.passed_to(clone)._replace(lent_by=self.lent_by or self.holder)
 
 
@@ -324,23 +330,23 @@ def path_of(dept: str) -> str:
 
 
 def read_lease(dept: str, data: bytes | None) -> TeamLease:
-    """Return a department's lease, given its file. What is no lease, nobody known holds."""
+    """Return a department's lease, given its file. An invalid lease has no known holder."""
     if data is None:
         return TeamLease(dept, "", 0)
     try:
         value = parse(data, LEASE_BYTES)
         lent_by = value.get("lent_by", "")
-        found = TeamLease(dept, value["holder"], value["epoch"], value["ttl_s"], lent_by)
+        lease = TeamLease(dept, value["holder"], value["epoch"], value["ttl_s"], lent_by)
     except (ValueError, KeyError, TypeError, AttributeError):
         return TeamLease(dept, _NOBODY_KNOWN, 0)
     is_sound = (
-        isinstance(found.holder, str)
-        and isinstance(found.lent_by, str)
-        and type(found.epoch) is int
-        and type(found.ttl_s) is int
-        and 0 < found.ttl_s <= LONGEST_TTL_S
+        isinstance(lease.holder, str)
+        and isinstance(lease.lent_by, str)
+        and type(lease.epoch) is int
+        and type(lease.ttl_s) is int
+        and 0 < lease.ttl_s <= LONGEST_TTL_S
     )
-    return found if is_sound else TeamLease(dept, _NOBODY_KNOWN, 0)
+    return lease if is_sound else TeamLease(dept, _NOBODY_KNOWN, 0)
 
 
 def department_of(place: Place) -> str:
@@ -360,7 +366,7 @@ class PendingMove(StrEnum):
     PUBLISH = "publish"
     MERGE = "merge"
     CHOICE = "choice"
-    """Both sides changed it, and only a person can bring them together."""
+    """Both sides changed it, and only a person can merge them."""
 
 
 class WaitingArtifact(NamedTuple):
@@ -382,7 +388,7 @@ class HeldLease(NamedTuple):
     holder: str
     epoch: int
     since_s: int
-    """When it came into these hands, by the clock of who took it."""
+    """When its holder took it, by the holder's own clock."""
 
 
 class CloneStanding(NamedTuple):
@@ -409,17 +415,17 @@ class CloneStanding(NamedTuple):
 
 
 class RemoteLane(NamedTuple):
-    """How the way to the remote is, as its thread noted last."""
+    """State of the connection to the remote, as its thread last noted it."""
 
     remote: str
     reason: Reason | None = None
     """Why the last exchange failed; None when it did not."""
     what: str = ""
     since: str = ""
-    """Since when it is so."""
+    """Since when it is in this state."""
     round_trip_s: float = 0.0
     silence: str = ""
-    """Why the others' bells are not heard; empty while they are, and where there is none."""
+    """Why the others' bells are not received; empty while they are, and where there is no bell."""
     is_known: bool = True
     """Whether an exchange has been tried at all."""
 
@@ -432,7 +438,7 @@ class TeamOverview(NamedTuple):
     ref: str
     tip: str | None
     lane: RemoteLane | None = None
-    """None where the work trees of one repository meet."""
+    """None where only the work trees of one repository meet."""
     clones: tuple[CloneStanding, ...] = ()
     leases: tuple[HeldLease, ...] = ()
     waiting: tuple[WaitingArtifact, ...] = ()
@@ -461,18 +467,18 @@ def obstructions(seen: TeamOverview) -> Iterator[str]:
         if each.waits_for is PendingMove.CHOICE:
             yield f"{each.path}: changed here and in the team; 'yolo-fs team resolve' chooses"
     if seen.lane and seen.lane.reason:
-        said = f": {seen.lane.what}" if seen.lane.what else ""
+        detail = f": {seen.lane.what}" if seen.lane.what else ""
         since = f" since {seen.lane.since}" if seen.lane.since else ""
-        yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{said}"
+        yield f"{seen.lane.reason.value} at {seen.lane.remote}{since}{detail}"
     if seen.lane and seen.lane.silence:
         yield f"no bell is heard, so the remote is looked at now and then: {seen.lane.silence}"
     for direction in (PendingMove.PUBLISH, PendingMove.RECEIVE, PendingMove.MERGE):
         held = [each for each in seen.waiting if each.waits_for is direction and each.reason]
         for each in held[:_FEW]:
-            said = f" ({each.what})" if each.what else ""
+            detail = f" ({each.what})" if each.what else ""
             since = f" since {iso(each.since_s)}" if each.since_s else ""
             why = f"{each.reason.value}: {each.reason.sentence}" if each.reason else ""
-            yield f"{each.path} waits to {direction}{since}: {why}{said}"
+            yield f"{each.path} waits to {direction}{since}: {why}{detail}"
         if len(held) > _FEW:
             yield f"{len(held) - _FEW} more wait to {direction}: see 'yolo-fs team status --json'"
 

@@ -1,7 +1,7 @@
-"""Decides which request may see the board: this user's own browser with the token, and nobody else.
+"""Decides which request may see the board: only this user's own browser with the token.
 
-A page of another site has another Origin or no cookie (`SameSite=Strict`), DNS rebinding another
-Host, and a second user of the machine another owner of the connection.
+A page of another site has another Origin or no cookie (`SameSite=Strict`). DNS rebinding has
+another Host. The connection of another user of the machine has another owner.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ HEADERS: Mapping[str, str] = {
 """Headers of every answer, refusals included."""
 
 _SITES = ("same-origin", "none")
-"""What a browser says of a request of our own page, and of an address that was typed."""
+"""What a browser reports of a request by our own page, and of a typed address."""
 _LONGEST_COOKIES = 4_096
 _PAUSES_S = (0.0, 0.02, 0.1)
-"""How long to wait before each look at whose a connection is."""
+"""Pauses before each attempt to find the owner of a connection."""
 
 
 _NO_TOKEN = "Open the address that 'yolo-fs board' printed."
@@ -53,14 +53,14 @@ class RefusedRequest(NamedTuple):
 
 @dataclass(slots=True)
 class Gatekeeper:
-    """Knows the one address, the token that is printed, and one that works once."""
+    """Knows the one address, the printed token, and a single-use token."""
 
     port: int
     token: str
     once: str = ""
-    """What a browser that we open ourselves brings; empty where there is none."""
+    """Single-use token of a browser that we open ourselves; empty where there is none."""
     is_spent: Event = field(default_factory=Event)
-    """Set as soon as that one was used, or nobody waits for it any more."""
+    """Set as soon as that token was used, or nobody waits for it any more."""
     _one_at_a_time: Lock = field(default_factory=Lock)
 
     @property
@@ -74,7 +74,7 @@ class Gatekeeper:
         return f"{self.cookie}={self.token}; Path=/; HttpOnly; SameSite=Strict"
 
     def is_token(self, given: str) -> bool:
-        """Return whether this is the printed token, in a time that tells nothing about it."""
+        """Return whether this is the printed token, in constant time."""
         return _is_same(given, self.token)
 
     def refusal(
@@ -84,11 +84,11 @@ class Gatekeeper:
         given: str,
         is_of_another: Callable[[], bool],
     ) -> RefusedRequest | None:
-        """Return why a request gets nothing; None when it may be answered, once where it brought
-        the token that works once.
+        """Return why a request is refused; None when it may be answered.
 
-        `headers`: names in lower case. `given`: the token of the address, empty where there is
-        none. `is_of_another`: whether another user holds the other end of the connection.
+        The single-use token admits one request. `headers`: names in lower case. `given`: the token
+        of the address, empty where there is none. `is_of_another`: whether another user holds the
+        other end of the connection.
         """
         if method not in ("GET", "HEAD"):
             return RefusedRequest(405, "The board only shows.")
@@ -114,24 +114,24 @@ class Gatekeeper:
             return RefusedRequest(403, _NO_TOKEN)
         if is_of_another():
             return RefusedRequest(403, _NOT_YOURS)
-        if is_once and not self._spend() and not has_cookie:
+        if is_once and not self._spend_token() and not has_cookie:
             return RefusedRequest(403, _NO_TOKEN)
         return None
 
-    def _spend(self) -> bool:
-        """Use up the token that works once, and tell whether it was there to be used."""
+    def _spend_token(self) -> bool:
+        """Use up the single-use token; return whether it was available."""
         with self._one_at_a_time:
             is_first = not self.is_spent.is_set()
             self.is_spent.set()
         return is_first
 
     def _has_cookie(self, cookies: str) -> bool:
-        """Return whether our cookie is among some; where one of them is malformed, none is."""
+        """Return whether our cookie is among some; if one of them is malformed, none counts."""
         try:
-            found = SimpleCookie(cookies[:_LONGEST_COOKIES]).get(self.cookie)
+            cookie = SimpleCookie(cookies[:_LONGEST_COOKIES]).get(self.cookie)
         except CookieError:
             return False
-        return found is not None and self.is_token(found.value)
+        return cookie is not None and self.is_token(cookie.value)
 
 
 def _is_same(given: str, secret: str) -> bool:
@@ -141,8 +141,8 @@ def _is_same(given: str, secret: str) -> bool:
 def is_foreign(peer: Endpoint, own: Endpoint, tables: Sequence[str] = TABLES) -> bool:
     """Return whether the other end of a connection is not proved to be this user's or root's.
 
-    A stolen token is then worth nothing. Who cannot be found out counts as another; a row that a
-    busy kernel leaves out once is looked for again.
+    This makes a stolen token worthless. An unknown owner counts as another user. A row that a busy
+    kernel leaves out once is looked for again.
     """
     for pause_s in _PAUSES_S:
         time.sleep(pause_s)

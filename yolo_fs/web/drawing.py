@@ -1,8 +1,7 @@
-"""Draws a timeline as SVG: lanes and plots, for the page and for the report. Colours come from a
-stylesheet.
+"""Draws a timeline as SVG: lanes and plots, for the page and for the report.
 
-Every text is escaped here, and nothing is drawn by the clock, so the same timeline gives the same
-bytes.
+Colours come from a stylesheet. Every text is escaped here, and no clock is read, so the same
+timeline gives the same bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class SvgSheet:
     def add(
         self, tag: str, text: str | None = None, /, *, tip: str = "", **attributes: object
     ) -> None:
-        """Add an element. `tip`: shown when pointed at; `_` in an attribute's name is a dash."""
+        """Add an element. `tip`: its tooltip; `_` in an attribute's name stands for a dash."""
         inner = f"<title>{_text(tip)}</title>" if tip else ""
         inner += _text(text) if text is not None else ""
         self.parts.append(f"<{tag}{_attributes(attributes)}>{inner}</{tag}>")
@@ -61,7 +60,7 @@ class SvgSheet:
 
 
 class TimeScale(NamedTuple):
-    """Moments to places."""
+    """Maps moments to x positions."""
 
     from_ms: int
     to_ms: int
@@ -69,7 +68,7 @@ class TimeScale(NamedTuple):
     right: int
 
     def x(self, at_ms: int) -> float:
-        """Return the place of a moment, in px."""
+        """Return the x position of a moment, in px."""
         share = (at_ms - self.from_ms) / max(1, self.to_ms - self.from_ms)
         return round(self.left + min(1.0, max(0.0, share)) * (self.right - self.left), 1)
 
@@ -78,11 +77,13 @@ def lanes(timeline: Timeline, width: int) -> str:
     """Return the departments' lanes: steps as bars, waits as gaps, refusals as marks."""
     names = list(dict.fromkeys(bar.department for bar in timeline.bars))
     rows = {
-        name: list(_rows(one for one in timeline.plan_bars if one.department == name))
+        name: list(
+            _rows(plan_bar for plan_bar in timeline.plan_bars if plan_bar.department == name)
+        )
         for name in names
     }
     tall = {name: LANE + PLAN_ROW * len(rows[name]) for name in names}
-    sheet, scale = _sheet(
+    sheet, scale = _make_sheet(
         "What each department did, over time", timeline, width, 58 + sum(tall.values())
     )
     top = 12
@@ -91,7 +92,7 @@ def lanes(timeline: Timeline, width: int) -> str:
         sheet.add("text", name, x=LEFT - 10, y=y + 16, text_anchor="end", class_="lane")
         end = y + tall[name] - 4
         sheet.add("line", x1=LEFT, x2=width - RIGHT, y1=end, y2=end, class_="rule")
-        for bar in (one for one in timeline.bars if one.department == name):
+        for bar in (lane_bar for lane_bar in timeline.bars if lane_bar.department == name):
             _draw_bar(sheet, scale, bar, y)
         for number, row in enumerate(rows[name]):
             for plan in row:
@@ -107,14 +108,14 @@ def lanes(timeline: Timeline, width: int) -> str:
 
 
 def _rows(plans: Iterable[PlanBar]) -> Iterator[list[PlanBar]]:
-    """Yield plans in as few rows as they need to lie beside each other, wave by wave."""
-    left = sorted(plans, key=lambda one: (one.wave, one.from_ms, one.plan))
+    """Yield plans in as few rows as possible without overlap, wave by wave."""
+    left = sorted(plans, key=lambda plan: (plan.wave, plan.from_ms, plan.plan))
     while left:
         row: list[PlanBar] = []
-        for one in left:
-            if not row or one.from_ms >= row[-1].to_ms:
-                row.append(one)
-        left = [one for one in left if one not in row]
+        for plan in left:
+            if not row or plan.from_ms >= row[-1].to_ms:
+                row.append(plan)
+        left = [plan for plan in left if plan not in row]
         yield row
 
 
@@ -149,7 +150,7 @@ def _draw_bar(sheet: SvgSheet, scale: TimeScale, bar: LaneBar, y: int) -> None:
 def plans_over_time(timeline: Timeline, width: int) -> str:
     """Return how many plans were complete, over time."""
     height, most = 190, max((total for _, _, total in timeline.plans), default=0)
-    sheet, scale = _sheet("Plans complete over time", timeline, width, height)
+    sheet, scale = _make_sheet("Plans complete over time", timeline, width, height)
     y = _counts(sheet, width, height, most, "plans")
     for which, name in ((2, "all"), (1, "done")):
         ways = "".join(f"H{scale.x(row[0])}V{y(row[which])}" for row in timeline.plans)
@@ -189,7 +190,7 @@ def refusals_over_time(timeline: Timeline, width: int) -> str:
     refused = [mark for mark in timeline.marks if mark.kind == "refused"]
     causes = [cause for cause, _ in Counter(mark.text for mark in refused).most_common(8)]
     height = 46 + 24 * max(1, len(causes))
-    sheet, scale = _sheet("Refusals by cause, over time", timeline, width, height, LEFT + 56)
+    sheet, scale = _make_sheet("Refusals by cause, over time", timeline, width, height, LEFT + 56)
     if not refused:
         sheet.add("text", "nothing was refused", x=scale.left, y=24, class_="axis")
     for number, cause in enumerate(causes):
@@ -208,7 +209,7 @@ def latency_over_time(timeline: Timeline, width: int) -> str:
     """Return the time from the last write of a file to its commit, over time."""
     height = 190
     slowest = max((took for _, took in timeline.latencies), default=0)
-    sheet, scale = _sheet("Commit latency", timeline, width, height)
+    sheet, scale = _make_sheet("Commit latency", timeline, width, height)
     if not timeline.latencies:
         sheet.add("text", "no event tells of a write", x=scale.left + 8, y=40, class_="axis")
     y = _counts(sheet, width, height, slowest, "ms")
@@ -226,10 +227,10 @@ PLOTS: Mapping[str, Callable[[Timeline, int], str]] = {
     "refusals": refusals_over_time,
     "latency": latency_over_time,
 }
-"""Name → what draws it, for a timeline and a width in px."""
+"""Name → function that draws it, given a timeline and a width in px."""
 
 
-def _sheet(
+def _make_sheet(
     title: str, timeline: Timeline, width: int, height: int, left: int = LEFT
 ) -> tuple[SvgSheet, TimeScale]:
     scale = TimeScale(timeline.from_ms, timeline.to_ms, left, width - RIGHT)
@@ -245,13 +246,13 @@ def _draw_time_axis(sheet: SvgSheet, scale: TimeScale, y: int) -> None:
     wide = max(1, scale.right - scale.left)
     fit, long_s = max(2, min(8, wide // 90)), (scale.to_ms - scale.from_ms) / 1_000
     form = "%m-%d %H:%M" if long_s > _DAY_S else "%H:%M:%S"
-    days_s = _round_step(long_s / _DAY_S / fit) * _DAY_S
+    days_s = _choose_round_step(long_s / _DAY_S / fit) * _DAY_S
     step_ms = next((step for step in _TICKS_S if step * fit >= long_s), days_s) * 1_000
     for at_ms in range(-(-scale.from_ms // step_ms) * step_ms, scale.to_ms + 1, step_ms):
-        x, said = scale.x(at_ms), spell_moment(at_ms, form)
+        x, label = scale.x(at_ms), spell_moment(at_ms, form)
         anchor = "end" if x > scale.right - RIGHT else "middle"
         sheet.add("line", x1=x, x2=x, y1=y, y2=y + 4, class_="axisline")
-        sheet.add("text", said, x=x, y=y + 17, text_anchor=anchor, class_="axis")
+        sheet.add("text", label, x=x, y=y + 17, text_anchor=anchor, class_="axis")
     begin = f"from {spell_moment(scale.from_ms)} UTC"
     sheet.add("text", begin, x=scale.left, y=y + 30, class_="axis")
 
@@ -259,9 +260,9 @@ def _draw_time_axis(sheet: SvgSheet, scale: TimeScale, y: int) -> None:
 def _counts(
     sheet: SvgSheet, width: int, height: int, most: int, unit: str
 ) -> Callable[[int], float]:
-    """Draw an axis from 0 to a round number, and return the place of a number on it."""
+    """Draw an axis from 0 to a round number, and return the function that places a number on it."""
     top, bottom = 20, height - 40
-    step = _round_step(most / 4)
+    step = _choose_round_step(most / 4)
     highest = step * max(1, math.ceil(most / step))
 
     def y(value: int) -> float:
@@ -274,7 +275,7 @@ def _counts(
     return y
 
 
-def _round_step(least: float) -> int:
+def _choose_round_step(least: float) -> int:
     """Return 1, 2 or 5 times a power of ten that is not below `least`."""
     power = 10 ** max(0, math.floor(math.log10(least))) if least >= 1 else 1
     return next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= least)
@@ -308,7 +309,7 @@ def _span(took_ms: int) -> str:
 
 def _parts(took_s: int) -> Iterator[tuple[int, str]]:
     units = [(_DAY_S, "d"), (3_600, "h"), (60, "min"), (1, "s")]
-    fitting = [one for one in units if took_s >= one[0]][:2] or units[-1:]
+    fitting = [pair for pair in units if took_s >= pair[0]][:2] or units[-1:]
     for size, unit in fitting:
         if took_s // size:
             yield took_s // size, unit

@@ -1,7 +1,7 @@
-"""Follows a journal and a work tree once for all pages, looks once for all when either has gone on,
-and hands each page what it has not seen.
+"""Follows a journal and a work tree for all pages, and sends each page what it has not seen.
 
-An event keeps its number in the journal, so a page that comes back names the last one it has.
+When either has changed, one look serves all pages. An event keeps its number in the journal, so a
+page that comes back names the last one it has.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from yolo_fs.reports.status import CandidateState
 from yolo_fs.system.journal import Journal
 
 POLL_S = 0.02
-"""Between two looks at the size of the journal, and at where HEAD is."""
+"""Polling interval of the journal's size and of HEAD."""
 TOLD_S = 0.05
 """Longest wait for the event of a branch that has moved; a look now would delay its writer."""
 LOOK_EVERY_S = 0.5
-"""Between two looks at the work tree, for what no daemon tells."""
+"""Polling interval of the work tree, for changes that no daemon reports."""
 SIGN_OF_LIFE_S = 15.0
 """Longest silence, so that either side notices that the other is gone."""
 KEPT = 2_000
@@ -51,7 +51,8 @@ class EventFeed:
         self._kept: deque[dict[str, Any]] = deque(self._journal.read(), maxlen=KEPT)
         self._happened = threading.Event()
         self._boards: Mapping[str | None, str] = {}
-        """Phase that a page shows → what it was last told; None for pages that ask themselves."""
+        """Phase that a page shows → the last message about it; None for pages that ask themselves.
+        """
         self._is_pending = False
         self._waiting: dict[asyncio.Event, tuple[asyncio.AbstractEventLoop, str | None]] = {}
         self._lock = threading.Lock()
@@ -79,10 +80,10 @@ class EventFeed:
     async def stream(
         self, last: int | None, before: int = 0, phase: str | None = None
     ) -> AsyncIterator[str]:
-        """Yield server-sent events after the event numbered `last`, and the board each time that it
-        has changed, with `phase` told whole; or where that is None, only that it has.
+        """Yield server-sent events after the event numbered `last`, and the board at each change.
 
-        `last`: None asks for what comes, and for so many events that came `before`.
+        The board has `phase` in full; where that is None, only the change is announced. `last`:
+        None asks for new events, and for so many events that came `before`.
         """
         bell = asyncio.Event()
         with self._lock:
@@ -92,13 +93,13 @@ class EventFeed:
             seen = max(0, newest - before) if last is None else last
             if seen > newest:  # the journal was begun anew
                 seen = 0
-            yield _framed("hello", {"seq": seen, "newest": newest}, None)
+            yield _format_event("hello", {"seq": seen, "newest": newest}, None)
             while not self._stop.is_set():
                 bell.clear()
                 for event in self._after(seen):
                     seen = int(event["seq"])
-                    said = {**event, "happening": happening(event)._asdict()}
-                    yield _framed("journal", said, seen)
+                    payload = {**event, "happening": happening(event)._asdict()}
+                    yield _format_event("journal", payload, seen)
                 if (board := self._boards.get(phase, "")) is not shown:
                     shown = board
                     yield board
@@ -158,18 +159,18 @@ class EventFeed:
                 self._ring()
 
     def _look(self, newest: int, wanted: Collection[str | None]) -> dict[str | None, str]:
-        """Return what to tell the pages: always a new text, which is how they know it."""
-        told = dict.fromkeys(wanted, _framed("changed", {}, None))
+        """Return the messages for the pages. Each is a new string, by which pages recognize it."""
+        messages = dict.fromkeys(wanted, _format_event("changed", {}, None))
         phases = [phase for phase in wanted if phase is not None]
         if not phases:
-            return told
+            return messages
         with contextlib.suppress(Exception):  # whatever it is, a page that asks for itself is told
             moment = self._reader.present()
             self._is_pending = bool(moment.found.with_standing(CandidateState.PENDING))
             for phase in phases:
                 board = to_json(moment.as_json(phase))
-                told[phase] = _framed("board", {"seq": newest, "board": board}, None)
-        return told
+                messages[phase] = _format_event("board", {"seq": newest, "board": board}, None)
+        return messages
 
     def _ring(self) -> None:
         with self._lock:
@@ -179,7 +180,7 @@ class EventFeed:
                 loop.call_soon_threadsafe(bell.set)
 
 
-def _framed(event: str, data: dict[str, Any], number: int | None) -> str:
+def _format_event(event: str, data: dict[str, Any], number: int | None) -> str:
     """Return one server-sent event. JSON in ASCII has no line break to begin another field."""
     head = f"id: {number}\n" if number is not None else ""
     return f"{head}event: {event}\ndata: {json.dumps(data)}\n\n"

@@ -1,5 +1,7 @@
-"""Opens the user's browser at an address that nobody else may read: the words of every command are
-seen by all users of the machine, so the browser is told of a file, which leads on.
+"""Opens the user's browser at an address that nobody else may read.
+
+All users of the machine see the arguments of every command, so the browser gets the path of a file
+that redirects.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from signal import SIG_DFL, SIGHUP, SIGTERM, getsignal, signal
 from tempfile import TemporaryDirectory
 
 PATIENCE_S = 120.0
-"""How long a browser has to come; then the address is worth nothing, and its file is gone."""
+"""How long to wait for a browser. Then the address is invalid, and its file is removed."""
 
 
 def leading_to(address: str) -> str:
-    """Return a page that leads to an address at once."""
+    """Return a page that redirects to an address at once."""
     to = escape(address, quote=True)
     return (
         '<!DOCTYPE html>\n<meta charset="utf-8"><meta name="referrer" content="no-referrer">'
@@ -32,14 +34,15 @@ def leading_to(address: str) -> str:
 
 @contextmanager
 def told_to_end() -> Iterator[None]:
-    """Let a signal that would end the process at once end the context first, with all that it has
-    to tidy up; one that is ignored, as `nohup` does, stays so.
+    """Let a signal that would end the process end the context first, with all its cleanup.
+
+    An ignored signal, as under `nohup`, stays ignored.
     """
 
     def end(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
 
-    numbers = [one for one in (SIGTERM, SIGHUP) if getsignal(one) == SIG_DFL]
+    numbers = [candidate for candidate in (SIGTERM, SIGHUP) if getsignal(candidate) == SIG_DFL]
     for number in numbers:
         signal(number, end)
     try:
@@ -53,7 +56,8 @@ def told_to_end() -> Iterator[None]:
 def browser_opened(address: str, is_spent: threading.Event) -> Iterator[None]:
     """Open the browser by a file that this user alone can read.
 
-    The file is gone once `is_spent` is set, after a while, and in the end; `is_spent` is set then.
+    The file is removed once `is_spent` is set, after a timeout, and at the end; `is_spent` is set
+    then.
     """
     try:
         folder = TemporaryDirectory(prefix="yolo-fs-board-", ignore_cleanup_errors=True)
@@ -70,7 +74,7 @@ def browser_opened(address: str, is_spent: threading.Event) -> Iterator[None]:
         is_spent.set()
         folder.cleanup()
 
-    # Some browsers are waited for, and the board has to answer them meanwhile.
+    # Some browsers block until they end, and the board has to answer them meanwhile.
     opening = partial(webbrowser.open, Path(path).as_uri())
     threading.Thread(target=opening, daemon=True).start()
     threading.Thread(target=close, args=(PATIENCE_S,), daemon=True).start()

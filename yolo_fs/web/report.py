@@ -23,7 +23,7 @@ from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.web.drawing import PLOTS, spell, spell_moment
 
 WIDTH = 1_100
-"""Of the lanes, in px."""
+"""Width of the lanes, in px."""
 TEXT_BYTES = 3_000_000
 """Of the texts of artifacts; what comes after that is named and folded away for good."""
 _LONGEST_TEXT = 2_000
@@ -70,7 +70,7 @@ def _joined(parts: Iterable[Markup]) -> Markup:
 
 
 def write_markdown(review: PhaseReview) -> bytes:
-    """Return what a reviewer asks as Markdown, for the text of a pull request.
+    """Return the answers to a reviewer's questions as Markdown, for the text of a pull request.
 
     No text of the repository is markup there: what Markdown or HTML would read is escaped.
     """
@@ -82,7 +82,7 @@ def write_markdown(review: PhaseReview) -> bytes:
 
 
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~@:.&-])")
-"""What means something in Markdown; escaped by a backslash, each is itself."""
+"""Characters with a meaning in Markdown. A backslash makes each of them literal."""
 
 
 def _plain(text: str) -> str:
@@ -110,42 +110,44 @@ def _sections(record: PhaseRecord, review: PhaseReview) -> Iterator[Markup]:
     phase, progress = record.phase, record.phase.progress
     plans = progress.plans
     done = sum(plan.is_done for plan in plans)
-    yield _card(
+    yield _build_card(
         "Summary",
         tag("p", tag("strong", review.state), f"; {done} of {len(plans)} plans complete."),
         tag("p", f"Commit {record.commit}, {len(record.timeline.moments)} commits of this phase."),
     )
     for section in review.sections:
         lines = (tag("li", line) for line in section.lines)
-        yield _card(section.title, tag("ul", *lines))
+        yield _build_card(section.title, tag("ul", *lines))
     yield _plot(record, "lanes", WIDTH)
     narrow = [_plot(record, name, WIDTH // 2 - 40) for name in PLOTS if name != "lanes"]
     yield tag("div", *narrow, class_="plots")
-    yield _card("Departments and steps", _steps(record))
-    yield _card("Gates", _gates(record))
-    yield _card("Plans", _plans(record))
+    yield _build_card("Departments and steps", _steps(record))
+    yield _build_card("Gates", _gates(record))
+    yield _build_card("Plans", _plans(record))
     if phase.escalations:
-        yield _card("Escalations", *(_escalation(as_json(one)) for one in phase.escalations))
+        yield _build_card(
+            "Escalations", *(_escalation(as_json(escalation)) for escalation in phase.escalations)
+        )
     wrong = (*phase.false_claims, *phase.out_of_lane)
     if wrong:
-        yield _card("Claims that the branch does not bear out", _findings(wrong))
-    yield _card("What was refused, held or opened", _marks(record))
-    yield _card("Artifacts", *_artifacts(record.artifacts))
-    yield _card("Commits", _commits(record))
+        yield _build_card("Claims that the branch does not bear out", _findings(wrong))
+    yield _build_card("What was refused, held or opened", _marks(record))
+    yield _build_card("Artifacts", *_artifacts(record.artifacts))
+    yield _build_card("Commits", _commits(record))
 
 
 def _plot(record: PhaseRecord, name: str, width: int) -> Markup:
     drawn = Markup(PLOTS[name](record.timeline, width))
-    return _card(_TITLES[name], tag("div", drawn, class_="plot"))
+    return _build_card(_TITLES[name], tag("div", drawn, class_="plot"))
 
 
-def _card(title: str, *inside: Markup) -> Markup:
+def _build_card(title: str, *inside: Markup) -> Markup:
     return tag("section", tag("h2", title), *inside, class_="card")
 
 
 def _steps(record: PhaseRecord) -> Markup:
     progress = record.phase.progress
-    rows = [(one.department.value, one.steps) for one in progress.departments]
+    rows = [(status.department.value, status.steps) for status in progress.departments]
     rows.append(("phase", progress.steps))
     heads = _joined(
         tag("th", tag("span", step.number, class_="no"),
@@ -161,14 +163,14 @@ def _steps(record: PhaseRecord) -> Markup:
 
 
 def _cells(steps: Iterable[StepStatus]) -> Iterator[Markup]:
-    by_key = {one.step.key: one for one in steps}
+    by_key = {status.step.key: status for status in steps}
     for step in STEPS:
-        one = by_key.get(step.key)
-        if one is None:
+        status = by_key.get(step.key)
+        if status is None:
             yield tag("td")
             continue
-        standing = one.standing.value
-        tip = f"{standing} {one.by[:12]} {shortened(one.missing, 5, between='; ')}".strip()
+        standing = status.standing.value
+        tip = f"{standing} {status.by[:12]} {shortened(status.missing, 5, between='; ')}".strip()
         yield tag("td", tag("div", _SIGNS[standing], class_=f"cell {standing}", title=tip))
 
 
@@ -192,20 +194,20 @@ def _plans(record: PhaseRecord) -> Markup:
                         for task in plan.tasks)),
             tag("ul", *(tag("li", lack) for lack in plan.missing)),
         )
-        for one in record.phase.progress.departments
-        for plan in one.plans
+        for status in record.phase.progress.departments
+        for plan in status.plans
     )  # fmt: skip
 
 
-def _escalation(one: Mapping[str, Any]) -> Markup:
-    held = f"held by {one['holder']}, who owes: {one['owed']}"
-    holder = held if one["holder"] else one["decision"]
+def _escalation(escalation: Mapping[str, Any]) -> Markup:
+    held = f"held by {escalation['holder']}, who owes: {escalation['owed']}"
+    holder = held if escalation["holder"] else escalation["decision"]
     stations = (
         f"{each.get('dt')} {each.get('agent')} → {each.get('to')}: "
         f"{each.get('decision') or each.get('reason') or ''}"
-        for each in one["history"]
+        for each in escalation["history"]
     )
-    head = f"{one['id']} {one['severity']}, {one['standing']}: {holder}"
+    head = f"{escalation['id']} {escalation['severity']}, {escalation['standing']}: {holder}"
     return _folded(head, tag("ul", *(tag("li", each) for each in stations)))
 
 
@@ -214,18 +216,18 @@ def _marks(record: PhaseRecord) -> Markup:
     if not marks:
         return tag("p", "Nothing, as far as the journal goes.", class_="none")
     rows = (
-        tag("tr", tag("td", spell_moment(one.at_ms)), tag("td", one.kind),
-            tag("td", spell(one.text)), tag("td", one.path))
-        for one in marks
+        tag("tr", tag("td", spell_moment(mark.at_ms)), tag("td", mark.kind),
+            tag("td", spell(mark.text)), tag("td", mark.path))
+        for mark in marks
     )  # fmt: skip
     return _folded(f"{len(marks)} marks", tag("table", *rows))
 
 
 def _artifacts(artifacts: Iterable[RecordedArtifact]) -> Iterator[Markup]:
     left = TEXT_BYTES
-    for one in artifacts:
+    for artifact in artifacts:
         parts: list[Markup] = []
-        for number, version in enumerate(one.versions):
+        for number, version in enumerate(artifact.versions):
             head = (
                 f"{version.commit.oid[:12]} {spell_moment(version.commit.at_s * 1_000)} "
                 f"{version.verdict}: {version.commit.subject}"
@@ -236,9 +238,9 @@ def _artifacts(artifacts: Iterable[RecordedArtifact]) -> Iterator[Markup]:
             inside = _joined([_findings(version.findings), shown])
             is_open = number == 0 and bool(version.findings)
             parts.append(tag("li", _folded(head, inside, is_open=is_open)))
-        verdict = one.versions[0].verdict
-        count = f"{len(one.versions)} version{'s' if len(one.versions) > 1 else ''}"
-        head = f"{one.place.name}: {one.place.artifact.kind}, {count}, {verdict}"
+        verdict = artifact.versions[0].verdict
+        count = f"{len(artifact.versions)} version{'s' if len(artifact.versions) > 1 else ''}"
+        head = f"{artifact.place.name}: {artifact.place.artifact.kind}, {count}, {verdict}"
         yield _folded(head, tag("ul", *parts))
 
 
@@ -248,15 +250,15 @@ def _text_of(version: RecordedVersion) -> Markup:
 
 
 def _findings(findings: Iterable[Finding]) -> Markup:
-    items = (tag("li", str(one), class_=one.level.value) for one in findings)
+    items = (tag("li", str(finding), class_=finding.level.value) for finding in findings)
     return tag("ul", *items, class_="findings")
 
 
 def _commits(record: PhaseRecord) -> Markup:
     rows = (
-        tag("tr", tag("td", _commit(one.commit)), tag("td", spell_moment(one.at_ms)),
-            tag("td", one.subject))
-        for one in record.timeline.moments
+        tag("tr", tag("td", _commit(moment.commit)), tag("td", spell_moment(moment.at_ms)),
+            tag("td", moment.subject))
+        for moment in record.timeline.moments
     )  # fmt: skip
     return _folded(f"{len(record.timeline.moments)} commits", tag("table", *rows))
 

@@ -55,7 +55,7 @@ TYPES = {
 _LONGEST_PARAMETER = 1_000
 _DIGITS = 16
 _BUDGET_S = 0.25
-"""Longest look at a phase's past for one answer; the page asks again for the rest."""
+"""Time limit for reading a phase's past per answer; the page asks again for the rest."""
 _CLOSING_S = 1
 """Longest wait for open connections when the server ends."""
 _SILENCE_S = 10.0
@@ -75,7 +75,7 @@ _STATUS = {
 
 
 class RequestGuard:
-    """Lets through what the gatekeeper lets through, and gives every answer the same headers."""
+    """Passes what the gatekeeper admits, and gives every answer the same headers."""
 
     def __init__(self, app: ASGIApp, gatekeeper: Gatekeeper):
         self._app = app
@@ -124,17 +124,17 @@ class BoardSite:
         self._gatekeeper = gatekeeper
         self._readers = [MomentReader(start) for start in starts]
         self._feeds = [EventFeed(reader) for reader in self._readers]
-        self._files = dict(_page_files())
+        self._files = dict(_read_page_files())
         self._answers: Mapping[str, Callable[[Request, MomentReader], Any]] = {
             "repositories": lambda *_: [os.path.basename(each.root) for each in self._readers],
-            "artifacts": lambda asked, reader: reader.artifacts(_given(asked, "at", "HEAD")),
-            "company": lambda _, reader: _company(reader),
-            "handoffs": lambda asked, reader: reader.handoffs(_given(asked, "at")),
-            "timeline": lambda asked, reader: self._timeline(
-                asked, reader, _BUDGET_S if _given(asked, "look") else 0.0
+            "artifacts": lambda request, reader: reader.artifacts(_given(request, "at", "HEAD")),
+            "company": lambda _, reader: _read_company(reader),
+            "handoffs": lambda request, reader: reader.handoffs(_given(request, "at")),
+            "timeline": lambda request, reader: self._read_timeline(
+                request, reader, _BUDGET_S if _given(request, "look") else 0.0
             ).as_json(),
-            "artifact": lambda asked, reader: reader.artifact(
-                _given(asked, "path"), _given(asked, "at")
+            "artifact": lambda request, reader: reader.artifact(
+                _given(request, "path"), _given(request, "at")
             ).as_json(),
         }
 
@@ -158,11 +158,11 @@ class BoardSite:
                 Middleware(RequestGuard, gatekeeper=self._gatekeeper),
                 Middleware(GZipMiddleware, compresslevel=3),
             ],
-            lifespan=self._lifespan,
+            lifespan=self._run_lifespan,
         )
 
     @contextlib.asynccontextmanager
-    async def _lifespan(self, _app: object) -> AsyncIterator[None]:
+    async def _run_lifespan(self, _app: object) -> AsyncIterator[None]:
         for feed in self._feeds:
             feed.start()
         for reader in self._readers:  # what the first page asks for
@@ -171,8 +171,9 @@ class BoardSite:
         self.close()
 
     def settle(self) -> None:
-        """Look once, and take what is known by then out of the collector's walks: they stop every
-        thread for a tenth of a second where there are many phases.
+        """Look once, and exclude what is known by then from garbage collection.
+
+        With many phases, each collection stops every thread for a tenth of a second.
         """
         for reader in self._readers:
             _look_ahead(reader)
@@ -187,21 +188,23 @@ class BoardSite:
             reader.close()
 
     async def _page(self, request: Request) -> Response:
-        """Answer the page; an address with a token is left at once, and not by a redirect where
-        the browser comes from a file: it would keep a strict cookie back until the next click.
+        """Answer the page.
+
+        An address with a token is left at once. Where the browser comes from a file, this is not by
+        a redirect: it would hold a strict cookie back until the next click.
         """
         given = request.query_params.get("token")
         if given is None:
-            return self._sent("index.html")
+            return self._send_file("index.html")
         cookie = {"set-cookie": self._gatekeeper.set_cookie}
         if self._gatekeeper.is_token(given):
             return Response(status_code=303, headers={"location": "/", **cookie})
         return Response(leading_to("/"), headers=cookie, media_type=TYPES[".html"])
 
     async def _file(self, request: Request) -> Response:
-        return self._sent(request.path_params["name"])
+        return self._send_file(request.path_params["name"])
 
-    def _sent(self, name: str) -> Response:
+    def _send_file(self, name: str) -> Response:
         if name not in self._files:
             return PlainTextResponse("There is nothing here.\n", 404)
         return Response(self._files[name], media_type=TYPES[name[name.rindex(".") :]])
@@ -210,13 +213,17 @@ class BoardSite:
         self, schema: str, answer: Callable[[Request, MomentReader], Any]
     ) -> Callable[[Request], Response]:
         def respond(request: Request) -> Response:
-            return _enveloped(request, schema, lambda: (answer(request, self._reader(request)), ()))
+            return _respond_in_envelope(
+                request, schema, lambda: (answer(request, self._reader(request)), ())
+            )
 
         return respond
 
     def _board(self, request: Request) -> Response:
-        """Answer what `status --json` prints, now or with `--at`; with `phase` only that one is
-        told whole, and with `soon` it may be what the last look saw.
+        """Answer what `status --json` prints, now or with `--at`.
+
+        With `phase` only that one is shown in full. With `soon` it may be the result of the last
+        look.
         """
 
         def look() -> tuple[Any, Sequence[Finding]]:
@@ -227,21 +234,21 @@ class BoardSite:
             now = reader.latest() if _given(request, "soon") else reader.present()
             return now.as_json(whole), now.findings
 
-        return _enveloped(request, "status", look)
+        return _respond_in_envelope(request, "status", look)
 
-    def _timeline(self, request: Request, reader: MomentReader, budget_s: float) -> Timeline:
+    def _read_timeline(self, request: Request, reader: MomentReader, budget_s: float) -> Timeline:
         events = self._feeds[self._number(request)].past_events()
         return reader.timeline(_given(request, "phase"), events, budget_s)
 
     def _plot(self, request: Request) -> Response:
-        """Answer a drawing of the time of a phase."""
+        """Answer a plot of a phase's timeline."""
 
         def draw() -> str:
             name, width = _given(request, "name"), _given(request, "width", "900")
             if name not in PLOTS or not (width.isascii() and width.isdigit()):
                 raise YoloError(Reason.UNKNOWN_NAME, f"no plot is called {safe(name)!r}")
             wide = min(WIDEST, max(NARROWEST, int(width[:5])))
-            known = self._timeline(request, self._reader(request), 0.0)
+            known = self._read_timeline(request, self._reader(request), 0.0)
             return PLOTS[name](known, wide)
 
         try:
@@ -251,8 +258,8 @@ class BoardSite:
 
     async def _events(self, request: Request) -> Response:
         query = request.query_params
-        last = _number_of(request.headers.get("last-event-id", query.get("since", "")))
-        before = _number_of(query.get("before", "")) or 0
+        last = _parse_number(request.headers.get("last-event-id", query.get("since", "")))
+        before = _parse_number(query.get("before", "")) or 0
         feed = self._feeds[self._number(request)]
         stream = feed.stream(last, before, query.get("phase"))
         return StreamingResponse(stream, media_type="text/event-stream")
@@ -272,7 +279,7 @@ def _look_ahead(reader: MomentReader) -> None:
 
 
 def _get_ready() -> None:
-    """Do what the first look at each kind of artifact would be delayed by."""
+    """Do in advance what would delay the first look at each kind of artifact."""
     for artifact in ARTIFACTS:
         _ = artifact.shapes
     for read in READERS.values():
@@ -280,12 +287,12 @@ def _get_ready() -> None:
     build_shapes()
 
 
-def _number_of(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else None
 
 
 def _given(request: Request, name: str, otherwise: str = "") -> str:
-    """Return a parameter.
+    """Return a parameter of a request.
 
     Raises:
         YoloError: BAD_FORMAT.
@@ -296,7 +303,7 @@ def _given(request: Request, name: str, otherwise: str = "") -> str:
     return value
 
 
-def _enveloped(
+def _respond_in_envelope(
     request: Request, schema: str, look: Callable[[], tuple[Any, Sequence[Finding]]]
 ) -> Response:
     try:
@@ -315,20 +322,23 @@ def _enveloped(
     return Response(body, status, {"etag": tag, "content-type": "application/json"})
 
 
-def _company(reader: MomentReader) -> list[dict[str, Any]]:
+def _read_company(reader: MomentReader) -> list[dict[str, Any]]:
     with Repository(reader.root) as repository:
         return overview(repository)
 
 
-def _page_files() -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each file of the page: read once, no address reaches the disk."""
+def _read_page_files() -> Iterator[tuple[str, bytes]]:
+    """Yield (name, content) of each file of the page.
+
+    Read once, so that no URL reaches the disk.
+    """
     for each in (files("yolo_fs") / "web" / "static").iterdir():
         if os.path.splitext(each.name)[1] in TYPES:
             yield each.name, each.read_bytes()
 
 
-def _room() -> int:
-    """Return how many connections there may be beside the descriptors that the board needs."""
+def _find_connection_limit() -> int:
+    """Return how many connections fit beside the descriptors that the board needs."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return (
         _MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, soft // 4)
@@ -336,7 +346,7 @@ def _room() -> int:
 
 
 class _Connection(H11Protocol):
-    """One connection: whose it is never changes, and costs milliseconds to find out."""
+    """One connection. Its owner is cached: it never changes, and takes milliseconds to find."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -351,15 +361,15 @@ class _Connection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _make_room(self) -> None:
-        """End the oldest connection that asks nothing, where there are too many."""
+        """Close the oldest idle connection when there are too many."""
         open_ = [each for each in self.connections if isinstance(each, _Connection)]
         open_ = [each for each in open_ if not each.transport.is_closing()]
-        if len(open_) > _room():
+        if len(open_) > _find_connection_limit():
             silent = (each for each in open_ if not each._is_answering)
             min(silent, key=lambda each: each._since_s).transport.abort()
 
     def _end_if_silent_since(self, last: object) -> None:
-        """End a connection that has brought no request since `last`, its request at that time."""
+        """Close a connection that has sent no request since `last`, its request at that time."""
         if self.transport.is_closing():
             return
         if self.cycle is last and not self._is_answering:
@@ -369,7 +379,7 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Ends cleanly when it is told to, without a signal of its own."""
+    """Shuts down cleanly when told to, without a signal of its own."""
 
     def __init__(self, config: uvicorn.Config, *, handles_signals: bool):
         super().__init__(config)
@@ -397,7 +407,7 @@ class BoardServer:
     """One board at one address."""
 
     def __init__(self, starts: Sequence[str], port: int = 0):
-        """Take a port of the loopback address, any free one for 0.
+        """Bind a port of the loopback address; 0 means any free one.
 
         Raises:
             YoloError: STORAGE_FAILED when the port is taken; NOT_A_REPOSITORY and what else keeps
@@ -414,14 +424,14 @@ class BoardServer:
 
     @property
     def url(self) -> str:
-        """The address to print, with a token that opens the board as often as it is used."""
+        """The URL to print, with a token that can be used repeatedly."""
         return self._with(self._gatekeeper.token)
 
     def _with(self, token: str) -> str:
         return f"http://{LOOPBACK}:{self.port}/?token={token}"
 
     def make_server(self, *, handles_signals: bool = True) -> uvicorn.Server:
-        """Return what serves the board once its `run` is called."""
+        """Return the server; its `run` serves the board."""
         config = uvicorn.Config(
             self._site.app,
             log_level="critical",
@@ -438,7 +448,7 @@ class BoardServer:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[None]:
-        """Open the user's browser, which comes in by a token that works once."""
+        """Open the user's browser, with a single-use token."""
         self._gatekeeper.once = secrets.token_urlsafe(32)
         with browser_opened(self._with(self._gatekeeper.once), self._gatekeeper.is_spent):
             yield

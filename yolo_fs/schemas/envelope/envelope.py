@@ -200,7 +200,7 @@ def payload_shape(value: Mapping[str, Any]) -> type[Wire] | None:
     payload = value.get("payload")
     if isinstance(payload, Mapping) and "error" in payload:
         return reports.ErrorReport
-    return PAYLOADS.get(_route(value))
+    return PAYLOADS.get(_route_of(value))
 
 
 def payload_faults(value: Mapping[str, Any], mode: Strictness = Strictness()) -> tuple[Fault, ...]:
@@ -210,13 +210,13 @@ def payload_faults(value: Mapping[str, Any], mode: Strictness = Strictness()) ->
         return ()
     shape = payload_shape(value)
     if shape is None:
-        return _unknown_route(value)
+        return _check_route(value)
     _, faults = check(shape, payload, mode)
     return tuple(fault._replace(at=f"/payload{fault.at}") for fault in faults)
 
 
-def _unknown_route(value: Mapping[str, Any]) -> tuple[Fault, ...]:
-    source, target = _route(value)
+def _check_route(value: Mapping[str, Any]) -> tuple[Fault, ...]:
+    source, target = _route_of(value)
     targets = [there for here, there in PAYLOADS if here == source]
     if not targets or not target:
         return ()
@@ -224,10 +224,10 @@ def _unknown_route(value: Mapping[str, Any]) -> tuple[Fault, ...]:
     return (Fault(Reason.UNKNOWN_VALUE, "/target_agent/agent_type", message, " or ".join(targets)),)
 
 
-def _route(value: Mapping[str, Any]) -> tuple[str, str]:
-    return _agent_type(value.get("source_agent")), _agent_type(value.get("target_agent"))
+def _route_of(value: Mapping[str, Any]) -> tuple[str, str]:
+    return _agent_type_of(value.get("source_agent")), _agent_type_of(value.get("target_agent"))
 
 
-def _agent_type(agent: object) -> str:
+def _agent_type_of(agent: object) -> str:
     kind = agent.get("agent_type") if isinstance(agent, Mapping) else None
     return kind if isinstance(kind, str) else ""

@@ -145,8 +145,13 @@ class RivalVerdict(Wire):
     @invariant
     def is_another_shape(self) -> object:
         """Explain how the rival becomes a verdict."""
-        found = PoQaVerdict.rival(self.model_dump(exclude_unset=True))
-        return found and fault(found.reason, found.message, expected=found.expected, at=found.at)
+        rival_fault = PoQaVerdict.rival(self.model_dump(exclude_unset=True))
+        return rival_fault and fault(
+            rival_fault.reason,
+            rival_fault.message,
+            expected=rival_fault.expected,
+            at=rival_fault.at,
+        )
 
 
 class PlannedTests(Wire):

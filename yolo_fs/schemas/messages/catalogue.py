@@ -36,12 +36,12 @@ def read_message(
         if rival := candidate.rival(value):
             return None, (rival,)
     if shape is None:
-        return None, (_untold(value),)
+        return None, (_fault_for_message_type(value),)
     message, faults = check(shape, value, mode)
     return cast("Message | None", message), faults
 
 
-def _untold(value: Mapping[str, Any]) -> Fault:
+def _fault_for_message_type(value: Mapping[str, Any]) -> Fault:
     expected = _nearest(value)
     if "type" not in value:
         return Fault(Reason.MISSING_KEY, "/type", "'type' is absent", expected)

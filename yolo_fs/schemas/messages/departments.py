@@ -301,7 +301,7 @@ class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
             return None
         for shape in RIVALS:
             if value.keys() & shape.marks or value["r"] in shape.telling:
-                return _rival_fault(shape)
+                return _fault_for_rival_shape(shape)
         return None
 
     @invariant
@@ -344,7 +344,7 @@ class PoQaVerdict(Message, sender="po", receiver="orchestrator"):
         return fault(Reason.EMPTY_VALUE, message, expected=expected, at="/re_scope_items")
 
 
-def _rival_fault(shape: OlderVerdictForm) -> Fault:
+def _fault_for_rival_shape(shape: OlderVerdictForm) -> Fault:
     verdicts = ", ".join(f"{old} -> {new}" for old, new in shape.verdicts.items())
     return Fault(
         Reason.RIVAL_SHAPE,

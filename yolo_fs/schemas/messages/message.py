@@ -73,9 +73,11 @@ class Message(Wire):
     @invariant
     def verdict_agrees_with_the_evidence(self) -> object:
         """A verdict agrees with the counts and results beside it."""
-        for one in contradicted(self.type, [self.model_dump()]):
+        for contradiction in contradicted(self.type, [self.model_dump()]):
             expected = "a verdict that agrees with the evidence"
-            return fault(Reason.STATE_CONFLICT, one.what, expected=expected, at=one.at)
+            return fault(
+                Reason.STATE_CONFLICT, contradiction.what, expected=expected, at=contradiction.at
+            )
         return None
 
     @classmethod

@@ -111,8 +111,8 @@ class ResearchRequest(Message, sender=ANY, receiver="orchestrator"):
         """`from` is a role of the roster; hosts that number their agents say which (`dev-1`)."""
         if plain_name(self.from_).rstrip("0123456789").rstrip("-") in AGENT_BY_NAME:
             return None
-        said = f"no agent is called {self.from_!r}"
-        return fault(Reason.UNKNOWN_REFERENCE, said, expected="a role of the roster", at="/from")
+        message = f"no agent is called {self.from_!r}"
+        return fault(Reason.UNKNOWN_REFERENCE, message, expected="a role of the roster", at="/from")
 
     @invariant
     def task_is_of_the_plan(self) -> object:
@@ -398,8 +398,8 @@ class PhaseProgress(Message, sender="lead", receiver="orchestrator"):
         """`percent_complete` 100 says that every plan is."""
         if self.percent_complete < 100 or self.plans_complete >= self.plans_total:
             return None
-        said = f"percent_complete is 100 with {self.plans_complete} of {self.plans_total} plans"
-        return fault(Reason.TOTALS_DISAGREE, said, expected="less", at="/percent_complete")
+        message = f"percent_complete is 100 with {self.plans_complete} of {self.plans_total} plans"
+        return fault(Reason.TOTALS_DISAGREE, message, expected="less", at="/percent_complete")
 
 
 class ShutdownRequest(

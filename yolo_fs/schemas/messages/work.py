@@ -93,9 +93,9 @@ class TestPlanResult(Message, sender="tester", receiver="senior"):
         """`all_red` of tasks that were tested says that there are tests."""
         if not (self.all_red and self.tasks_tested and not self.total_tests):
             return None
-        said = f"all_red is true, tasks_tested {self.tasks_tested}, total_tests 0"
+        message = f"all_red is true, tasks_tested {self.tasks_tested}, total_tests 0"
         return fault(
-            Reason.TOTALS_DISAGREE, said, expected="the tests that fail", at="/total_tests"
+            Reason.TOTALS_DISAGREE, message, expected="the tests that fail", at="/total_tests"
         )
 
 
