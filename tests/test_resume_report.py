@@ -187,7 +187,9 @@ def test_a_department_sees_itself_alone() -> None:
 
 def test_a_department_that_has_done_its_part_is_told_so() -> None:
     content = {name: lines for name, lines in complete().items() if not name.startswith("..")}
-    shown = resume_report(situation(facts(content, config=THREE)), Audience(department=Dept.BACKEND))
+    shown = resume_report(
+        situation(facts(content, config=THREE)), Audience(department=Dept.BACKEND)
+    )
     assert "next: nobody; this part of the phase is done" in as_text(shown)
 
 

@@ -26,7 +26,9 @@ def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Team:
 
 
 def told(team: Team, **more: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(as_data(resume(str(team.root), Audience(), **more))))
+    found: dict[str, Any] = json.loads(
+        json.dumps(as_data(resume(str(team.root), Audience(), **more)))
+    )
     return found
 
 
