@@ -14,12 +14,26 @@ from typing import TypeVar
 
 import pytest
 
-SHARES = {"e2e": 4, "security": 4, "torture": 4, "recipes": 4, "web": 2, "cli": 2, "compat": 2}
+SHARES = {
+    "e2e": 5,
+    "security": 5,
+    "torture": 5,
+    "recipes": 5,
+    "daemon": 5,
+    "cli": 3,
+    "compat": 3,
+    "reports": 3,
+    "web": 3,
+    "progress": 2,
+    "team": 2,
+}
 """Folder of `tests` → one of how many of its tests; what starts daemons or many processes is dear."""
 
 Tried = TypeVar("Tried")
 ALL = bool(os.environ.get("YOLO_SECURITY") or os.environ.get("YOLO_ALL"))
-_SEED = "YOLO_SEED"
+_GIVEN = "YOLO_SEED"
+"""What repeats a run; tests with a seed of their own read it as well."""
+_SEED = "YOLO_SAMPLE_SEED"
 
 
 def sample_of(all_: Iterable[Tried], one_of: int, rng: random.Random) -> list[Tried]:
@@ -31,12 +45,13 @@ def sample_of(all_: Iterable[Tried], one_of: int, rng: random.Random) -> list[Tr
 
 def draw_seed() -> None:
     """Draw the seed of the run. The workers inherit it, so that all have the same sample."""
-    os.environ.setdefault(_SEED, str(random.SystemRandom().randrange(2**32)))
+    drawn = os.environ.get(_GIVEN) or str(random.SystemRandom().randrange(2**32))
+    os.environ.setdefault(_SEED, drawn)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what repeats the run."""
-    terminalreporter.write_line(f"{_SEED}={os.environ[_SEED]} repeats this run")
+    terminalreporter.write_line(f"{_GIVEN}={os.environ[_SEED]} repeats the sample of this run")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -269,9 +269,10 @@ def _main_root_of(repository: Repository) -> str:
 
 
 def _read_toml(path: str) -> dict[str, Any] | None:
+    if not os.path.isfile(path):
+        return None
     try:
-        text = bytes_of(path, _MAX_BYTES).decode("utf-8", "replace")
-        return tomllib.loads(text) if text else None
+        return tomllib.loads(bytes_of(path, _MAX_BYTES).decode("utf-8", "replace"))
     except (tomllib.TOMLDecodeError, RecursionError):
         return None
 

@@ -92,7 +92,7 @@ class _Look:
             obstacle=obstacle,
             verdicts=verdicts,
             is_cut_off=bool(self.repository.cut_off()),
-            is_partial=self.repository.is_partial,
+            is_partial=self._tried(lambda: self.repository.is_partial, False),
             is_daemon_running=self._tried(lambda: health(self.repository).is_running, False),
         )
         if obstacle is Reason.BRANCH_BROKEN:
