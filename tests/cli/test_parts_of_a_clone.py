@@ -68,12 +68,17 @@ def standing(root: Path) -> tuple[PlanStanding, tuple[str, ...]]:
     return plan.standing, plan.missing
 
 
+def cloned(origin: Path, tmp_path: Path, how: str) -> Path:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", how, origin.as_uri(), str(clone))
+    return clone
+
+
 @pytest.mark.parametrize("depth", range(1, COMMITS + 1))
 def test_a_shallow_clone_of_any_depth_calls_no_good_work_bad(
     origin: Path, tmp_path: Path, depth: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clone = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", f"--depth={depth}", origin.as_uri(), str(clone))
+    clone = cloned(origin, tmp_path, f"--depth={depth}")
     assert standing(clone) == (PlanStanding.COMPLETE, ())
     assert run(["validate", "-C", str(clone)]) == 0
     capsys.readouterr()
@@ -89,8 +94,7 @@ def test_a_shallow_clone_of_any_depth_calls_no_good_work_bad(
 def test_a_clone_without_contents_calls_no_good_commit_bad(
     origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clone = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", "--filter=blob:none", origin.as_uri(), str(clone))
+    clone = cloned(origin, tmp_path, "--filter=blob:none")
     assert standing(clone) == (PlanStanding.COMPLETE, ())
     capsys.readouterr()
     assert run(["verify", "-C", str(clone)]) == 0
@@ -101,8 +105,7 @@ def test_a_clone_without_contents_calls_no_good_commit_bad(
 def test_a_clone_without_trees_goes_on_and_tells_all_once_they_have_come(
     origin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    clone = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", "--filter=tree:0", origin.as_uri(), str(clone))
+    clone = cloned(origin, tmp_path, "--filter=tree:0")
     assert standing(clone) == (PlanStanding.COMPLETE, ())
     capsys.readouterr()
     for words in (["run", "--once", "-q"], ["status"], ["verify"], ["resume"]):

@@ -31,6 +31,13 @@ STRANGER = (
 ANSWERING = (
     f"{shlex.quote(sys.executable)} {shlex.quote(str(Path(__file__).parent / 'answering.py'))}"
 )
+
+
+def played_by(script: Path) -> str:
+    """Return the command line of an agent that is a script of Python."""
+    return f"{shlex.quote(sys.executable)} -P {shlex.quote(str(script))}"
+
+
 SCRIPTED = f"{shlex.quote(sys.executable)} -P -m yolo_fs.demo.agent"
 DEADLINE_S = 90.0
 
@@ -219,7 +226,7 @@ if agent.agent == "yolo-critic":
 def test_what_an_agent_makes_is_nobodys_before_its_process_has_ended(company: Company) -> None:
     company.configure()
     script = company.repo.file("../lingers.py", LINGERS)
-    program = f"{shlex.quote(sys.executable)} -P {script}"
+    program = played_by(script)
     played = company.go("a", "login", "--approve", "plan", program=program)
     assert played.code == 75, played
     order = [(event["event"], event["agent"]) for event in played.events if "agent" in event]
@@ -255,7 +262,7 @@ def test_whom_an_agent_reports_to_decides_how_an_act_without_a_task_goes_on(
 ) -> None:
     company.configure()
     script = company.repo.file("../heeds.py", HEEDS)
-    program = f"{shlex.quote(sys.executable)} -P {script}"
+    program = played_by(script)
     played = company.go("a", "login", "--max-tokens", "3", program=program)
     assert played.code == 75, played
     assert [event["agent"] for event in played.named("agent.done")] == ["analyze", "lead", "critic"]
@@ -520,7 +527,7 @@ def test_a_runner_that_is_killed_at_a_step_has_every_act_done_once(
     for step in steps:
         script = company.repo.file(f"../steps/{step}", "").with_name("held.py")
     script.write_text(HELD)
-    program = f"{shlex.quote(sys.executable)} -P {script}"
+    program = played_by(script)
     killed, found, words = set[str](), set[str](), ["a", "login"]
     code = -signal.SIGKILL
     while code == -signal.SIGKILL:
@@ -636,7 +643,7 @@ def test_what_was_given_up_is_tried_again_where_a_person_wants_it(company: Compa
         " os.environ['YOLO_FS_STEP'] == 'design_review':\n    raise SystemExit\n"
         "main()\n",
     )
-    program = f"{shlex.quote(sys.executable)} -P {script}"
+    program = played_by(script)
     terminal = on_terminal(company, "a", "login", program=program)
     terminal.until("try it again?")
     assert b"lead decided nothing" in b" ".join(terminal.shown.split())
