@@ -23,7 +23,7 @@ from yolo_fs.core.credentials import redact
 from yolo_fs.core.reasons import YoloError, safe_lines
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
-from yolo_fs.workspace import VERIFICATIONS
+from yolo_fs.workspace import VERIFICATIONS, Settings
 
 MOST_RECORDED = 50
 TIMEOUT_S = 1_800.0
@@ -78,9 +78,11 @@ def verifications(repository: Repository) -> tuple[Verification, ...]:
     return tuple(Verification(**run) for run in content["runs"]) if type(content) is dict else ()
 
 
-def verification_of(repository: Repository, commit: str | None) -> Verification | None:
-    """Return the last run on the sources that a commit has; None where there was none."""
-    recorded = verifications(repository)
+def verification_of(
+    repository: Repository, settings: Settings, commit: str | None
+) -> Verification | None:
+    """Return the last run on the sources of a commit; None without one, or without a command."""
+    recorded = verifications(repository) if settings.verify_command else ()
     sources = sources_of(repository, commit) if recorded else ""
     return next((run for run in reversed(recorded) if run.sources == sources), None)
 
@@ -114,18 +116,19 @@ class SourceVerifier:
         self._seen: tuple[str, float] = ("", 0.0)
         """Sources of the branch, and since when, on the monotonic clock."""
 
-    def look(self, command: tuple[str, ...], tip: str | None) -> float | None:
+    def look(self, settings: Settings, tip: str | None) -> float | None:
         """Start a run that is due and record one that has ended; return in how many seconds to look
         again, None for when the branch moves.
         """
         if self._running and not self._record_ended(self._running):
             return LOOK_S
+        command = settings.verify_command
         sources = sources_of(self._repository, tip) if command else ""
         if not sources or tip is None or sources == self._done:
             return None
         if sources != self._seen[0]:
             self._seen = sources, time.monotonic()
-            last = verification_of(self._repository, tip)
+            last = verification_of(self._repository, settings, tip)
             if last and last.passed and last.is_clean and tuple(last.command) == command:
                 self._done = sources
                 return None

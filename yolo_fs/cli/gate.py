@@ -21,9 +21,10 @@ from yolo_fs.progress.gate_wait import wait as wait_for
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from yolo_fs.checking.verify_command import Verification
+    from yolo_fs.git.repository import Repository
     from yolo_fs.phase.gate_status import GateStatus
     from yolo_fs.progress.gates import Gates
+    from yolo_fs.workspace import Settings
 
 
 _OUTPUT_LINES = 12
@@ -56,8 +57,14 @@ def why(invocation: Invocation, *, name: str, phase: str) -> Reply:
     Where your own configuration has a `verify_command`, how its last run on these sources ended
     stands below: it opens and closes no gate.
     """
-    status = _gates(invocation, phase).named(name)
-    run = _find_verification(invocation)
+    from yolo_fs.checking.verify_command import verification_of
+    from yolo_fs.git.repository import Repository
+    from yolo_fs.workspace import load
+
+    with Repository(invocation.start) as repository:
+        settings = load(repository.root)
+        status = _gates_in(repository, settings, phase).named(name)
+        run = verification_of(repository, settings, repository.head().tip)
 
     def show(console: Console) -> None:
         _show_why(console, status)
@@ -100,26 +107,22 @@ def wait(
 
 def _gates(invocation: Invocation, phase: str) -> Gates:
     from yolo_fs.git.repository import Repository
-    from yolo_fs.history.team import Team
-    from yolo_fs.progress.gates import gates_at
-    from yolo_fs.progress.workflow import spelled_or_at_work
     from yolo_fs.workspace import load
 
     with Repository(invocation.start) as repository:
-        settings = load(repository.root)
-        team = Team(repository, settings)
-        wanted = spelled_or_at_work(repository, settings, team, phase)
-        gates = gates_at(repository, team, wanted, repository.head().tip)
-        team.keep()
-        return gates
+        return _gates_in(repository, load(repository.root), phase)
 
 
-def _find_verification(asked: Invocation) -> Verification | None:
-    from yolo_fs.checking.verify_command import verification_of
-    from yolo_fs.git.repository import Repository
+def _gates_in(repository: Repository, settings: Settings, phase: str) -> Gates:
+    from yolo_fs.history.team import Team
+    from yolo_fs.progress.gates import gates_at
+    from yolo_fs.progress.workflow import spelled_or_at_work
 
-    with Repository(asked.start) as repository:
-        return verification_of(repository, repository.head().tip)
+    team = Team(repository, settings)
+    wanted = spelled_or_at_work(repository, settings, team, phase)
+    gates = gates_at(repository, team, wanted, repository.head().tip)
+    team.keep()
+    return gates
 
 
 def _code(status: GateStatus) -> Exit:

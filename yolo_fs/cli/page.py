@@ -93,9 +93,10 @@ def report(invocation: Invocation, *, phase: str, revision: str, output: str, fo
     with Repository(invocation.start) as repository:
         commit = find_commit(repository, revision)
         journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
-        record = record_phase(repository, load(repository.root), commit, phase, journal.read())
+        settings = load(repository.root)
+        record = record_phase(repository, settings, commit, phase, journal.read())
         runs = overview(repository, str(record.phase.id))
-        verification = verification_of(repository, commit)
+        verification = verification_of(repository, settings, commit)
         review = review_of(repository, record.phase, runs, verification)
     body = write_markdown(review) if form == "markdown" else write_report(record, review)
     if not output:

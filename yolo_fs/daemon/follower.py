@@ -148,7 +148,7 @@ class Follower:
 
     def verify_sources(self) -> float | None:
         """Run the user's check of the sources where they have changed, and record how it ends."""
-        return self._verifier.look(self._settings.verify_command, self.tip)
+        return self._verifier.look(self._settings, self.tip)
 
     def sum_up(self) -> None:
         """Compute the headline."""

@@ -218,9 +218,7 @@ class Reporter:
         if self._settings.policy.autofix == "safe":
             verdicts = {candidate.path: candidate.verdict for candidate in listing.all}
             repaired = autofixed(self._repository, verdicts)
-        verification = None
-        if self._settings.verify_command:
-            verification = verification_of(self._repository, head.tip)
+        verification = verification_of(self._repository, self._settings, head.tip)
         return Report(root, head, obstacle, health_now, listing, kept, repaired, verification, near)
 
     def close(self) -> None:
