@@ -39,7 +39,8 @@ class DecisionMade(NamedTuple):
 
 
 def accept_plan(facts: PhaseFacts, plan: str, agent: str) -> dict[str, str]:
-    """Return the fields with which a plan's Lead accepts it with known issues.
+    """Return the fields with which the Lead of a plan's department accepts the plan with known
+    issues.
 
     Raises:
         YoloError: UNKNOWN_NAME when the phase has no such plan; OUT_OF_LANE when somebody else
@@ -61,7 +62,7 @@ def accept_plan(facts: PhaseFacts, plan: str, agent: str) -> dict[str, str]:
 
 
 def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str]:
-    """Return the fields with which the user accepts the findings of a security audit.
+    """Return the fields with which the user accepts the findings of a department's security audit.
 
     Raises:
         YoloError: UNKNOWN_NAME, OUT_OF_LANE.

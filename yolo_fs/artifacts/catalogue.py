@@ -65,7 +65,9 @@ class Kind:
 
     @property
     def lines(self) -> tuple[LineShape, ...]:
-        """Shapes that its lines may have; none where the format is not JSON."""
+        """Shapes that its lines, or its front matter, may have; none for a kind without shapes of
+        its own, such as TOON.
+        """
         return tuple(self._lines())
 
     @property

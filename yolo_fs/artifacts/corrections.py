@@ -215,9 +215,9 @@ def corrected(shape: type[Wire], value: Mapping[str, Any], by: Correction) -> di
 
 
 def _fill_in_acceptance(value: Mapping[str, Any], fresh: dict[str, Any]) -> None:
-    """Derive `done` from the acceptance criteria, or `v` from `done`, where a task leaves it out.
-
-    A boolean `done` moves to `done_note` first.
+    """Fill in `done` from the acceptance criteria or `v`, or `v` from `done`, where a task leaves
+    it out. `done` is only filled in where there is a `v`. A boolean `done` moves to `done_note`
+    first.
     """
     if isinstance(fresh.get("done"), bool) and "done_note" not in fresh:
         fresh["done_note"] = fresh.pop("done")

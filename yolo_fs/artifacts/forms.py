@@ -1,4 +1,5 @@
-"""Converts records to their documented form, before anything else reads them. Pure.
+"""The only place where records are converted to their documented form, before anything else reads
+them. Pure.
 
 Real agents write some values in other forms with the same meaning. The shapes declare which of them
 are accepted (`Wire.accepts`); each is converted here and reported as a `should`.

@@ -147,8 +147,8 @@ def instant(timestamp: str) -> datetime:
 
 
 def slug_of(product_name: str) -> str:
-    """Return a product's name in a form for file names: letters, digits, underscores; may be
-    empty.
+    """Return a product's name in a form for file names: ASCII letters, digits, underscores; empty
+    if no letter or digit is left.
     """
     return _NOT_PLAIN.sub("_", _plain(product_name)).strip("_")
 

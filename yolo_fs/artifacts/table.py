@@ -148,8 +148,9 @@ class Artifact(NamedTuple):
     """Shape of the object, or of line 1, named below `yolo_fs.schemas`; a JSONL artifact with a
     header and no body has one line only."""
     body: tuple[str, ...] = ()
-    """Shapes of the other lines; the first that matches a record validates it, else the first of
-    all."""
+    """Shapes of the other lines; the first that matches a record validates it, else the last of
+    them.
+    """
     relaxed: tuple[str, ...] = ()
     """Header and body shapes to use instead if the first of them matches line 1."""
     naming: Naming = Naming.PLACE

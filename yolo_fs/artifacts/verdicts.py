@@ -91,7 +91,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Not checked yet."""
+    """Not to be judged yet: it is still being written, incomplete or too recently changed."""
 
     reason: Reason
 

@@ -142,7 +142,7 @@ def refusal(actor: Actor, rule: str, *ask: Role) -> AccessDecision:
 
 
 def _next_contact_to(actor: Actor, goal: Actor) -> Iterator[Actor]:
-    """Yield the actor to write to on the way to a goal."""
+    """Yield the actor to write to on the way to a goal, then the goal."""
     above, row = reports_to(actor), ESCALATES_BY_ROLE.get(actor.role)
     if row and row.on_fail is goal.role:  # a FAIL goes there at once
         yield goal

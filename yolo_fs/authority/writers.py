@@ -87,7 +87,9 @@ def everybody(mode: Mode) -> tuple[Actor, ...]:
 
 @cache
 def _contacts_of(actor: Actor) -> tuple[Actor, ...]:
-    """Return whom an actor may write to, those of the chain first."""
+    """Return whom an actor may write to: those of the chain first, and in each group those of a
+    department before the others.
+    """
     contacts = [contact for contact in everybody(actor.mode) if may_contact(actor, contact).allowed]
     return tuple(
         sorted(

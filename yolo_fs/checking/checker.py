@@ -1,4 +1,6 @@
-"""Turns a file's bytes into findings, for daemon, validate, verify and hooks alike."""
+"""The only way from a file's bytes to its findings, for daemon, validate, verify and hooks
+alike.
+"""
 
 from __future__ import annotations
 

@@ -130,7 +130,9 @@ class ProductHandoffs:
         return (data,) if isinstance(data, Finding) else self.examine(path, data)
 
     def _paths(self, session_id: str = "") -> Iterator[str]:
-        """Yield the handoffs of a session, or of all; misnamed files are found by their content."""
+        """Yield the handoffs of a session, or of all; also every misnamed file, since only its
+        content tells its session.
+        """
         for name in sorted(self.snapshot.names(HANDOFF_FOLDER)):
             path = f"{HANDOFF_FOLDER}/{name}"
             stored = read_name(path)

@@ -7,7 +7,8 @@ content. See docs/dev/faults.md#f55.
 
 Also the valid commit subjects here and now: that of a staged artifact, and the one closest to an
 invalid subject; and commits of people that break the rules although hooks are installed, made with
-`--no-verify` or where no hook ran. The latter follow from history alone.
+`--no-verify` or where no hook ran. The latter follow from history alone, so that they are found
+even if nothing was watching at the time.
 """
 
 from __future__ import annotations

@@ -65,7 +65,9 @@ _READERS = ("Read", "NotebookRead", "Grep", "Glob")
 
 
 class OutOfTimeError(BaseException):
-    """Not an Exception, so that no handler catches it: there is no time left to recover."""
+    """Not an Exception, so that no handler of errors catches it: there is no time left to
+    recover.
+    """
 
 
 def main(arguments: Sequence[str]) -> int:

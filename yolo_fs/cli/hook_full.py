@@ -35,8 +35,8 @@ def _output(event: str, host: str, cwd: str, payload: Mapping[str, Any]) -> Hook
 
 
 def _elsewhere(payload: Mapping[str, Any], cwd: str) -> str:
-    """Return the repository that is meant if the agent's directory is in another one, or in
-    none.
+    """Return the repository that is meant if the agent's directory is outside of it or does not
+    exist; else an empty string.
     """
     root = root_of(payload, cwd)
     return "" if os.path.isdir(cwd) and f"{cwd}/".startswith(f"{root}/") else root

@@ -32,7 +32,8 @@ UNKEPT = "What this destroys was not kept: the check did not come so far. Commit
 _NAMES = (
     r"\.dept-status-|\.dept-lock-|\.handoff-|\.escalation-state\.json$|\.escalation-resolution-"
 )
-"""File names that are never written by hand; a test keeps them equal to the table of guarded files.
+"""Patterns of the beginnings of file names that are never written by hand; a test keeps them equal
+to the table of guarded files.
 """
 GUARDED_NAME = re.compile(_NAMES)
 _TREE = ".yolo-planning"

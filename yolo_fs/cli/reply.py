@@ -211,7 +211,9 @@ def _is_plain(value: Any) -> bool:
 
 
 class _PlainConsole:
-    """Prints lines where colour is not visible; otherwise rich is used, which is slow to import."""
+    """Prints plain lines where colour is not visible; anything else is left to rich, which is slow
+    to import.
+    """
 
     is_terminal = False
 

@@ -1,5 +1,7 @@
-"""`yolo-fs validate`: check files against the protocol. On a terminal, long work shows its
-progress.
+"""`yolo-fs validate`: check files against the protocol.
+
+On a terminal, long work shows its progress; elsewhere, and where the work is soon over, nothing is
+shown.
 """
 
 from __future__ import annotations

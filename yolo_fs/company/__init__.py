@@ -1,1 +1,1 @@
-"""Runs the company: starts, watches and tracks agents."""
+"""Runs the company: agents are started, watched and never lost."""

@@ -129,7 +129,7 @@ def printed(folder: str, name: str) -> BinaryIO:
     """Open the output of an agent.
 
     Raises:
-        OSError: nothing did, or it is no file any more, such as a link or a pipe.
+        OSError: there is no output, or it is no file any more, such as a link or a pipe.
     """
     try:
         return open(open_regular(os.path.join(folder, name), os.O_RDONLY), "rb")

@@ -20,7 +20,9 @@ _FENCE = re.compile(r"(`{3,})[\w-]*[ \t]*\n?")
 _SAID = re.compile(r"^(Decision|Escalate): +(\S.*)$", re.MULTILINE)
 
 OPTION = " | "
-"""Separates the options of an escalation; the first is the recommended one."""
+"""Stands before each option of an escalation, after the question; the first option is the
+recommended one.
+"""
 
 
 class Spoken(NamedTuple):

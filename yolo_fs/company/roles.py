@@ -53,7 +53,9 @@ def make_plugin(repository: Repository, command: str) -> None:
 
 
 def path_with_us() -> Mapping[str, str]:
-    """Return a PATH for an agent that would not find `yolo-fs`, which it and its hooks run."""
+    """Return the PATH for an agent that would not find `yolo-fs`, which it and its hooks run. Empty
+    if it finds it, or if there is no such program beside our interpreter.
+    """
     folder = os.path.dirname(sys.executable)
     if shutil.which(_PROGRAM) or not os.access(os.path.join(folder, _PROGRAM), os.X_OK):
         return {}

@@ -164,7 +164,9 @@ class _Working:
     answer: str = ""
     """Its last message, if its host reports it."""
     why: str = ""
-    """Why it was asked to stop, or why it ended."""
+    """Why we asked it to stop or ended it, or why its answer or its source could not be taken;
+    empty otherwise.
+    """
 
     @property
     def exit_code(self) -> int | None:
@@ -478,7 +480,8 @@ class Runner:
     def _waiting(self) -> Iterator[InboxItem]:
         """Yield what a person has to do before the run can continue.
 
-        That is in the inbox, or is a checkpoint from the options of the run.
+        That is in the inbox, or the run itself asks: for approval at a checkpoint from its options,
+        or whether to retry an act that was given up.
         """
         acts = self._open_acts
         for act in acts:

@@ -1,9 +1,9 @@
 """The common parts of all drop-in scripts: arguments, input and output.
 
 The command line is `--name value`, without abbreviations and without `=`. A directory is read
-leniently, as the reference scripts read it: each line on its own, without a shape; links, pipes and
-files of other users are not read. JSON is printed as they print it: indented, and in ASCII whatever
-the locale.
+leniently, as the reference scripts read it: each line on its own, and no shape is required; links,
+pipes and files of other users are not read. JSON is printed as they print it: indented, and in
+ASCII whatever the locale.
 """
 
 from __future__ import annotations

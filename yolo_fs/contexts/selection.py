@@ -106,7 +106,9 @@ class Chosen(NamedTuple):
 
 
 def choose(section: Section, gathered: ContextSources) -> Chosen:
-    """Return the sources that a section of the reader's context may use, and what is withheld."""
+    """Return the sources that a section of the reader's context may use, and what is withheld by
+    which rule.
+    """
     withheld: list[Withheld] = []
 
     def permitted(path: str) -> bool:

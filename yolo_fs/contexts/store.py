@@ -195,7 +195,9 @@ class ContextStore:
         return f"{PLANNING_ROOT}/phases/{phase}/.ctx-{name}.toon"
 
     def _said(self, path: str) -> str | None:
-        """Return the text of a context on disk; None if there is none or it is no regular file."""
+        """Return the text of a context on disk; None if there is none, or if anything else is
+        there, such as a link or a file that is too large.
+        """
         content = read(self._repository.root, path, _LARGEST_BYTES)
         return content.data.decode("utf-8", "replace") if isinstance(content, Content) else None
 

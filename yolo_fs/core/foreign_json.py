@@ -1,5 +1,5 @@
-"""The only parser of JSON from outside, other than files of the protocol: hosts, team members,
-servers, and earlier tools of the repository.
+"""The only parser of JSON from outside, other than files of the protocol: from hosts, team members,
+servers, and whoever had the repository before.
 
 Size and nesting are checked before parsing: the standard decoder fails on deep nesting, and accepts
 a number of any length. Only the standard library, because hooks use it.

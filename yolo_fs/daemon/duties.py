@@ -107,7 +107,9 @@ class Schedule(Generic[_Owner]):
             self._run_if_due(duty, self._plans[duty.name])
 
     def sleep_s(self) -> float:
-        """Return the seconds until the next duty is due."""
+        """Return the seconds until the next duty is due, at most `LONGEST_SLEEP_S`; an event may
+        end the sleep earlier.
+        """
         next_at = min(max(plan.due_at, plan.rests_until) for plan in self._plans.values())
         return min(LONGEST_SLEEP_S, max(0.0, next_at - time.monotonic()))
 

@@ -229,7 +229,9 @@ class EscalationProgress(NamedTuple):
     deadline: datetime | None
     """When it is handed up, or the silent holder reminded; None if nothing is due."""
     reminded: bool
-    """The holder was silent and no level above may be asked; a reminder is sent only once."""
+    """The reminder was sent, which happens once: the holder was silent and no level above may be
+    asked.
+    """
     decision: str
     instructions: tuple[str, ...]
     history: tuple[LogEntry, ...]
@@ -274,7 +276,7 @@ class EscalationProgress(NamedTuple):
 
     @property
     def recommendation(self) -> str:
-        """Recommendation of the level that asked last; empty if it gave none."""
+        """The last recommendation of those who asked; empty if nobody gave one."""
         recommendations = (entry.recommendation for entry in reversed(self.last_round))
         return next(filter(None, recommendations), "")
 

@@ -81,7 +81,8 @@ def later_than(
     `plan`: only what belongs to this plan; empty for all.
 
     What is signed off stays so, whatever changes after the sign-off. But a sign-off replaces no
-    verdict on what came before it. What has no known position is later than nothing.
+    verdict on what came before it. If the position of the verdict or of the sign-off in force is
+    unknown, nothing counts as later; nor does work of unknown position.
     """
     signed_at = facts.ask(_find_sign_off_position)
     if NOWHERE in (position, signed_at):

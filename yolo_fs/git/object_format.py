@@ -151,7 +151,7 @@ class PackIndex:
         return before, self._read(_NAMES_FROM + before * size, count * size)
 
     def _find(self, name: bytes, names: bytes) -> int:
-        """Return the index of a name among concatenated names; -1 if it is absent."""
+        """Return the byte offset of a whole name among concatenated names; -1 if it is absent."""
         at = names.find(name) if len(name) == self._size else -1
         while at > 0 and at % self._size:
             at = names.find(name, at + 1)

@@ -274,7 +274,10 @@ class PackMerger:
             file.write(os.fsencode(os.path.dirname(self._folder)) + b"\n")
 
     def _finish(self, checksum: str) -> None:
-        """Put the merged pack beside its sources, if it holds all objects of these."""
+        """Put the merged pack beside its sources, if it has all of their objects.
+
+        The sources are then due for removal.
+        """
         name = f"pack-{checksum}"
         failpoint.reach("packs.merged")
         size = self._repository.object_format.size

@@ -65,7 +65,9 @@ class Override(NamedTuple):
     """When, in UTC."""
 
     def covers(self, digest: str, branch: str, wrong: Sequence[Finding]) -> bool:
-        """Return whether the operator has already seen all of these findings."""
+        """Return whether the operator has seen all of this: these bytes, this branch, these
+        findings.
+        """
         return (self.digest, self.branch) == (digest, branch) and set(_faults(wrong)) <= set(
             self.faults
         )
@@ -373,7 +375,7 @@ class DirectiveHandoffs:
         return ""
 
     def _is_session_of(self, folder: str, branch: str) -> bool:
-        """Return whether a folder belongs to a session of a branch that is not archived."""
+        """Return whether a folder is that of an unarchived session of a branch."""
         if self.sessions.is_archived(folder):
             return False
         return self.sessions.branch_of(DirectiveSession(folder))[0] == branch

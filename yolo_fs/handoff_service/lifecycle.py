@@ -117,7 +117,11 @@ class _Known:
     def _delivery(
         self, filed: Filed, number: int, sender: str, receiver: str, written: object
     ) -> DeliveredHandoff:
-        """Return the delivery: the first commit made at or after the time in the handoff."""
+        """Return the delivery, by the first commit of the file that can hold the handoff.
+
+        That is the first one at or after the time in the handoff; if there is none, the last commit
+        of the file.
+        """
         touches = self._commits_of(filed.place) or [(Moment(0, 0), filed.commit)]
         since = _seconds(written)
         later = [touch for touch in touches if since is not None and touch[0].at_s >= since]
@@ -125,7 +129,9 @@ class _Known:
         return DeliveredHandoff(filed.place.path, number, sender, receiver, moment, commit)
 
     def _next(self, filed: Filed, line: Mapping[str, Any]) -> str:
-        """Return the directory of the phase that a handoff leads to, or the start of its name."""
+        """Return the directory of the phase that a handoff leads to, or `phase N` while there is
+        none.
+        """
         number = str(line.get("to_phase"))
         names = [
             name

@@ -37,7 +37,8 @@ class PacketSource:
     """Place and bytes of a packet."""
 
     path: str
-    """As the caller spells it: relative to the repository, or `-`."""
+    """Relative to the repository, for a file outside it as the caller spells it, or `-` for stdin.
+    """
     data: bytes
     written_at_s: float | None = None
     """When the file was last written; None for a text that is no file of the repository."""

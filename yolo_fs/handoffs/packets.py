@@ -45,7 +45,7 @@ class ParsedPacket:
     """A packet as found in a text, before its values are checked."""
 
     path: str = ""
-    """File of the text, as the caller spells it."""
+    """File that the text comes from, by the name that findings use for it."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """Field → value."""
     lines: Mapping[str, int] = field(default_factory=dict)

@@ -155,7 +155,7 @@ def _nearest(own: _Mention, origin: list[_Mention]) -> list[_Mention]:
 
 
 def _is_strange(text: str, earlier: str) -> bool:
-    """Return whether a text is unrelated: it shares hardly a word with the earlier one."""
+    """Return whether a text is unrelated: hardly a word of the shorter one is in the other."""
     own, others = _words(text), _words(earlier)
     return bool(own and others) and len(own & others) <= min(len(own), len(others)) * _KINSHIP
 

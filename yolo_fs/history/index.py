@@ -203,7 +203,8 @@ class HistoryIndex:
     # --- questions ---
 
     def position_of(self, commit: str) -> int:
-        """Return the position of a commit; later commits have a greater one. -1 if it is unknown.
+        """Return the position of a commit; later ones have a greater one. -1 if the branch lacks
+        it.
 
         It is the place on the first-parent line of the branch, or that of the merge that brought
         the commit.

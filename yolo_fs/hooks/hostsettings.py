@@ -155,7 +155,7 @@ class HostSettings:
     """The hooks of one host in one repository."""
 
     def __init__(self, repository: Repository, host: Host, *, is_local: bool = False):
-        """Use the host's settings file; `is_local`: its local one."""
+        """Use the host's settings file; `is_local`: the one that it also reads below the root."""
         self._host = host
         name = host.local_settings if is_local else host.settings
         self.file = SettingsFile(repository, name, f"{host.name}-local" if is_local else host.name)

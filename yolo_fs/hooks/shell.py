@@ -444,7 +444,7 @@ class _Reader:
         return ["".join(texts) for texts in product(*pieces)]
 
     def _read_dollar(self) -> list[str]:
-        """Read an expansion after a plain dollar; its value is split, its patterns match files."""
+        """Read what follows an unquoted dollar; its value is split, its patterns match files."""
         if self._text.startswith("'", self._at):
             return [self._read_escapes()]
         if self._text.startswith('"', self._at):

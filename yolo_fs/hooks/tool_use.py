@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 _MOST_MATCHES = 1_000
 """Files that one pattern expands to at most; the rest is like them."""
 _MOST_NAMED = 5 * _MOST_MATCHES
-"""Files that one command may name, with its patterns expanded, to be judged in time."""
+"""Most files that one command may name, with its patterns expanded, to be judged in time on a
+loaded machine.
+"""
 
 
 class HookRequest:
@@ -464,7 +466,9 @@ class Guard:
         return (row is None or is_removed) and self._ignored.has(path)
 
     def _find_guarded_row(self, touch: Touch, path: str) -> Guarded | None:
-        """Return the row of a file that only a command writes, or of the first one removed."""
+        """Return the row of a file that only a command writes, or of the first in a removed
+        folder.
+        """
         row = self._asked.access.guarded(path)
         if row is None and touch.effect is Effect.REMOVE and holds_guarded(path):
             for name in _file_names_below(self._asked.full(path)):

@@ -673,7 +673,7 @@ def _of_git(program: _Program) -> _Seen:
 
 
 def _paths_named_by(program: _Program) -> tuple[str, ...]:
-    """Return the paths that a git command names; `.` if it names them in an unusual way."""
+    """Return the paths that a git command names: the words after `--`, or else its operands."""
     paths = _words_behind_dashes(program)
     words = program.operands() if paths is None else paths
     return tuple(word.text for word in words)

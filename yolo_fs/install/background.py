@@ -56,7 +56,7 @@ def running(repository: Repository) -> Holder | None:
 
 
 def launch(repository: Repository) -> Launched:
-    """Start a daemon in a session of its own; it inherits nothing but the log.
+    """Start a daemon in a session of its own; of our files, only the log is passed on.
 
     No double fork: our supervisor can still see it, and it is nobody's controlling process anyway.
     It does not get a service manager's variables, which are for this process alone.

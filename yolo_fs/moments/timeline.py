@@ -367,7 +367,9 @@ def event_ms(event: Mapping[str, Any]) -> int:
 def marks_of(
     events: Iterable[Mapping[str, Any]], phase: str, moments: Sequence[TimelineMoment]
 ) -> Iterator[TimelineMark]:
-    """Yield the marks of a phase from the journal. The last moment also gets all later events."""
+    """Yield the marks of a phase from the journal, also those after the last moment; none without
+    moments.
+    """
     if not moments:
         return
     for event in events:

@@ -54,7 +54,7 @@ REFUSAL = frame("R", 0)
 
 
 class NotHereError(Exception):
-    """Answer that has the client run the command in its own process."""
+    """The client has to run the command in its own process."""
 
 
 class InputWantedError(BaseException):

@@ -217,7 +217,8 @@ _LEAVES = {Role.ANALYZE: "analysis.json", Role.QUESTIONARY: "discovery.json"}
 def _find_gate_files(phase: Phase, turn: Next) -> Iterator[str]:
     """Yield the files that a closed gate lacks, where they alone make it somebody's turn.
 
-    An agent that writes one file for another department also writes the others that only it writes.
+    An agent that writes a file which only one department makes also writes the other missing files
+    that only that department makes.
     """
     gate = next(
         (candidate for candidate in phase.gates if f"gate {candidate.name} is closed" in turn.why),

@@ -60,7 +60,10 @@ def tokens(text: str) -> int:
 
 
 def cut(brief: Brief, budget: int, render: Callable[[Brief], str]) -> Brief:
-    """Return the brief without its lightest sections, so that its rendering fits the budget."""
+    """Return the brief without the least important sections that exceed the budget when rendered.
+
+    Vital sections stay, even where they do not fit.
+    """
     size = tokens(render(brief))
     if size <= budget or not brief:
         return brief

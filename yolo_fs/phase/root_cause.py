@@ -58,7 +58,8 @@ def root_cause(phase: Phase) -> RootCause | None:
     for wait in waits:
         behind.setdefault(wait.on, []).append(wait)
     waiting = {wait.waiter for wait in waits}
-    # An agent that only answers an escalation, or writes for a gate, is not a root.
+    # A name that waits itself is not a root: an escalation waits for its holder, a gate for whoever
+    # owes it evidence. Where all wait in a cycle, any name may be one.
     roots = [name for name in behind if name not in waiting] or sorted(behind)
     levels_of = {name: _group_by_distance(name, behind) for name in roots}
     held = {name: _count_held_up(phase, levels) for name, levels in levels_of.items()}

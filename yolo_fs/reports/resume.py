@@ -159,7 +159,9 @@ class _Look:
     def _drift(
         self, settings: Settings, team_board: Board, team: Team, lives: tuple[HandoffLifecycle, ...]
     ) -> Iterator[str]:
-        """Yield the work tree's drift, except how late a handoff is: that changes by itself."""
+        """Yield what the work tree declares, except how late a handoff is: that changes by
+        itself.
+        """
         for aside in asides(self.repository.root, settings, team_board, team, lives):
             place = f"{aside.phase}: " if aside.phase else ""
             yield from (f"{place}{each}" for each in aside.drifts)

@@ -406,9 +406,10 @@ class Surveyor:
     def _ahead_of_its_needs(
         self, seen: Mapping[str, CachedVerdict], head: Head, look: Callable[[str], CachedVerdict]
     ) -> dict[str, CachedVerdict]:
-        """Hold plans whose dependency is neither committed nor about to be, whatever holds it.
+        """Return, as held, the plans that need one which is neither committed nor about to be.
 
-        A rejected dependency does not block: it is there, and its author has been told.
+        It does not matter what holds that one. A rejected dependency does not block: it is there,
+        and its author is told.
         """
         accepted = {
             path: look.seen.verdict
@@ -564,7 +565,7 @@ class QuietTimer:
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[Stamp, float]] = {}
-        """Path → (its content, monotonic time in seconds when that was first seen)."""
+        """Path → (its content, monotonic time in seconds at which that was first there)."""
 
     def quiet_s(self, path: str, stamp: Stamp) -> float:
         """Return for how many seconds the content has not changed."""

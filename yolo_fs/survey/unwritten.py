@@ -1,4 +1,4 @@
-"""Recognizes files that nobody has written since they were last known.
+"""Recognizes files that nobody has written since they were last known not to be new.
 
 HEAD, the index and the files of a work tree also change without a writer. See
 docs/dev/faults.md#f28.
@@ -118,7 +118,7 @@ def _text(path: str) -> str:
 
 
 class Unwritten:
-    """Recognizes content that nobody has written since it was last known."""
+    """Recognizes content that nobody has written since it was last known not to be new."""
 
     def __init__(self, repository: Repository):
         self._repository = repository

@@ -1,4 +1,4 @@
-"""Access to the outside: git, files, locks and events, one module each."""
+"""Access to the outside: git, files, locks and events, by one entry point each."""
 
 from __future__ import annotations
 

@@ -83,9 +83,9 @@ class Appending:
         self.add(line.getvalue().removesuffix(b"\n"))
 
     def _ending(self, size_bytes: int) -> bytes:
-        """Return the ending of the last line.
+        """Return what has to be appended to end the last line: nothing, or its newline.
 
-        A complete object may lack only its newline; anything else is torn.
+        Only a complete object may lack its newline; anything else is torn, and refused.
         """
         tail = os.pread(self._descriptor, size_bytes, 0).rpartition(b"\n")[2] if size_bytes else b""
         if not tail:

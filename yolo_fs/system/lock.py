@@ -30,7 +30,9 @@ from yolo_fs.system.warm_path import owners_of
 _PROBE_S = 0.05
 """How long `hold` waits: `holder` locks the file for an instant to see whether it is free."""
 _SLOW_PROBE_S = 2.0
-"""The same where the named process is gone: on a busy machine, that test takes longer."""
+"""The same where the process that the file names is gone: on a busy machine, the instant for which
+`holder` locks the file lasts longer.
+"""
 
 
 class Holder(NamedTuple):

@@ -130,7 +130,7 @@ class _Object(list[tuple[str, Any]]):
 
 
 class _Number(NamedTuple):
-    """A number as it is written, or what the standard decoder takes for one."""
+    """A number, or what the standard decoder takes for one, as it is written."""
 
     text: str
 

@@ -1,8 +1,11 @@
-"""Reads, locks and replaces small JSON files: the only writer in work trees and `.git/yolo-fs`.
+"""Reads and replaces small JSON files, and locks them for one change.
 
-The only module that imports filelock. A file changes only by a rename, so a reader needs no lock. A
-lock is on a separate file that is never unlinked, and is flock(2), as flock(1) in the protocol's
-shell scripts uses it. See docs/dev/faults.md#f42 to #f47.
+The one writer of whatever we put into a work tree or into `.git/yolo-fs`. The only module that
+imports filelock.
+
+A file changes only by a rename, so a reader needs no lock. A lock is on a separate file that is
+never unlinked, and is flock(2), as flock(1) in the protocol's shell scripts uses it. See
+docs/dev/faults.md#f42 to #f47.
 
 A writer names a file, and the folder `root` that it lies below. From there each folder on the way
 is opened individually, no link is followed, and no part may spell `.git`. Without a root the file
@@ -582,7 +585,7 @@ def locked(
 
 @contextlib.contextmanager
 def _open_lock_file(lock: str, mode: int, root: str | None) -> Iterator[int]:
-    """Open or create the lock file without following a link, as filelock would."""
+    """Open or create the lock file without following a link; filelock would follow it."""
     _refuse_odd_lock(lock)
     made = open_regular(lock, os.O_RDWR | os.O_CREAT, mode, root)
     try:

@@ -187,7 +187,7 @@ class Lane:
     def pass_lease(
         self, dept: str, to: str, before: TeamLease, *, ttl_s: int | None = None
     ) -> TeamLease:
-        """Pass a lease on, if it is unchanged since it was seen.
+        """Change the holder of a lease, if it is as it was seen.
 
         `ttl_s`: after so many seconds without a heartbeat, another clone may take over; None keeps
         the present value.
@@ -297,7 +297,7 @@ class Lane:
         )
 
     def give_back(self) -> None:
-        """Return each automatically taken lease that was unused for a full TTL.
+        """Give back each automatically taken lease for which nothing was published for a full TTL.
 
         It goes to its original holder, or to whoever has followed that one.
         """

@@ -1,4 +1,4 @@
-"""Follows a journal and a work tree for all pages, and sends each page what it has not seen.
+"""Follows a journal and a work tree once for all pages, and sends each page what it has not seen.
 
 When either has changed, one look serves all pages. An event keeps its number in the journal, so a
 page that comes back names the last one it has.
