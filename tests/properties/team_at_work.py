@@ -267,6 +267,10 @@ class Agents:
             if f"{PREFIX[department]}01-{number}.plan.jsonl" in self.branch.files:
                 yield number
 
+    def _first_plan(self, department: Dept) -> str:
+        """Return the first plan of a department that is there; others may have been lost."""
+        return f"01-{next(self._plans(department), NUMBERS[department][0])}"
+
     def _test_authoring_by_tester(self, department: Dept, asked: Next) -> None:
         lines = [
             {"id": f"T{n}", "plan": f"01-{number}", "tf": [f"tests/{number}-{n}.ts"], "tc": 2, "red": True, "desc": "x"}
@@ -403,7 +407,7 @@ class Agents:
 
     def _qa_by_lead(self, department: Dept, asked: Next) -> None:
         if "Lead escalates" in asked.why:
-            self._open(f"01-{NUMBERS[department][0]}/T1", f"{PREFIX[department]}lead")
+            self._open(f"{self._first_plan(department)}/T1", f"{PREFIX[department]}lead")
             return
         for number in self._plans(department):
             self._write_plan(department, number, enriched=True)
@@ -414,7 +418,7 @@ class Agents:
         self._architecture_by_architect(department, asked)
 
     def _qa_by_dev(self, department: Dept, asked: Next) -> None:
-        self._commit(f"01-{NUMBERS[department][0]}", "T1")
+        self._commit(self._first_plan(department), "T1")
 
     def _security_by_security(self, department: Dept, asked: Next) -> None:
         result = self.chance.choice(["FAIL", "WARN"]) if self.slip(0.2) else "PASS"
@@ -436,7 +440,7 @@ class Agents:
 
     def _integration_gate_by_owner(self, department: Dept, asked: Next) -> None:
         """What did not fit together is mended in source; the gate looks again."""
-        self._commit(f"01-{NUMBERS[department][0]}", "T1")
+        self._commit(self._first_plan(department), "T1")
 
     _integration_gate_by_lead = _integration_gate_by_owner
 
@@ -452,15 +456,15 @@ class Agents:
         self.branch.write("po-qa-verdict.jsonl", [*before, line])
 
     def _delivery_by_senior(self, department: Dept, asked: Next) -> None:
-        name = f"{PREFIX[department]}01-{NUMBERS[department][0]}.plan.jsonl"
-        if not self.branch.lines(name):
+        if not any(self._plans(department)):
             self._planning_by_lead(department, asked)
+        name = f"{PREFIX[department]}{self._first_plan(department)}.plan.jsonl"
         header, *tasks = self.branch.lines(name)
         again = int(header.get("again", 0)) + 1
         self.branch.write(name, [header | {"again": again}, *tasks])
 
     def _delivery_by_dev(self, department: Dept, asked: Next) -> None:
-        self._commit(f"01-{NUMBERS[department][0]}", "T1")
+        self._commit(self._first_plan(department), "T1")
 
     def _delivery_by_integration_gate(self, department: Dept, asked: Next) -> None:
         self._integration_gate_by_integration_gate(department, asked)
@@ -469,6 +473,8 @@ class Agents:
         self._po_by_questionary()
 
     def _delivery_by_lead(self, department: Dept, asked: Next) -> None:
+        if not any(self._plans(department)):
+            self._planning_by_lead(department, asked)
         self._design_review_by_senior(department, asked)
 
     def _delivery_by_owner(self, *_: Any) -> bool:
