@@ -42,6 +42,7 @@ def start() -> int:
 def main() -> int:
     """Run the command line and return its exit code."""
     _open_closed_streams()
+    _print_every_character()
     _unblock_signals()
     arguments = sys.argv[1:]
     if arguments[:1] != ["hook"]:  # most of whose answers cost less than to ask for them
@@ -100,6 +101,12 @@ def _open_closed_streams() -> None:
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)  # open to the end, like the streams themselves
             setattr(sys, name, open(nothing, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
+def _print_every_character() -> None:
+    """Let stdout escape what its encoding does not have, as stderr does."""
+    if sys.stdout.encoding.lower() not in ("utf-8", "utf8"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 if __name__ == "__main__":

@@ -95,6 +95,16 @@ def test_what_cannot_be_written_is_told() -> None:
     assert code != 0
 
 
+def test_what_the_encoding_of_the_terminal_lacks_is_escaped(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    command = [sys.executable, "-m", "yolo_fs", "gate", "list", "-C", str(tmp_path)]
+    folder = tmp_path / ".yolo-planning/phases/01-auth"
+    folder.mkdir(parents=True)
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr, b"\\u2192 yolo-fs" in done.stdout) == (0, b"", True)
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_what_the_system_refuses_is_no_defect_of_ours(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
