@@ -188,3 +188,10 @@ def test_status_shows_every_finding_of_a_refused_file(
     assert run(["status", "-C", str(team.root)]) == Exit.DONE
     text = capsys.readouterr().out
     assert all(finding["message"] in text for finding in refused["findings"])
+
+
+def test_a_detached_head_comes_with_the_way_back_to_a_branch(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.git("checkout", "-q", "--detach")
+    assert items(team, capsys)["held"]["command"] == "git switch BRANCH"

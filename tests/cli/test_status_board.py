@@ -140,11 +140,15 @@ def forge(team: Team) -> None:
 
 
 def test_a_branch_without_commits_has_a_status(team: Team) -> None:
-    assert (
-        team_part(said(team))
-        == "no phase has a committed artifact yet; 'yolo-fs phase new SLUG' makes one"
-    )
+    assert team_part(said(team)) == "not set up yet: 'yolo-fs init' makes the planning tree"
     said(team, "--at", "HEAD", code=Exit.FINDINGS)
+
+
+def test_what_comes_first_follows_from_what_is_there(team: Team) -> None:
+    team.file(".yolo-planning/phases/.gitkeep", "")
+    assert team_part(said(team)) == "no phase yet: 'yolo-fs phase new SLUG' makes one"
+    team.file(".yolo-planning/phases/01-auth/.gitkeep", "")
+    assert team_part(said(team)).startswith("01-auth waits for its first file: 'yolo-fs workflow ")
 
 
 def test_a_history_that_cannot_be_read_leaves_the_artifacts(

@@ -170,8 +170,9 @@ def test_range_chooses_the_commits(
 ) -> None:
     commit(CRITIQUE, DECISION)
     assert verify(root, capsys, "HEAD~1..HEAD")[1]["data"]["verified"] == 1
-    assert verify(root, capsys, "nowhere")[0] == Exit.GIT_FAILED
-    assert verify(root, capsys, "--", "--all")[0] == Exit.GIT_FAILED
+    for unknown in ("nowhere", "nowhere..HEAD", "HEAD..nowhere", "--all"):
+        code, answer = verify(root, capsys, "--", unknown)
+        assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "unknown_commit")
 
 
 def test_repository_without_a_commit_has_nothing_wrong(
@@ -320,5 +321,5 @@ def test_people_read_how_many_are_wrong(
     rewrite(root, b"docs(01): critique", b"docs(02): critique")
     assert run(["verify", "-C", str(root)]) == Exit.FINDINGS
     seen = capsys.readouterr()
-    assert seen.out == "2 commits verified: 1 of them are not what they should be\n"
+    assert seen.out == "2 commits verified: 1 with faults\n"
     assert "subject_mismatch" in seen.err

@@ -175,7 +175,7 @@ def test_no_setting_of_the_user_changes_what_is_read(
 
 
 def test_a_selection_that_looks_like_an_option_is_none(user: User, engine: Engines) -> None:
-    with pytest.raises(YoloError, match="bad revision '--all'"):
+    with pytest.raises(YoloError, match="no commit is called '--all'"):
         list(log(engine(user).repository, "--all"))
 
 

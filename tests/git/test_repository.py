@@ -246,10 +246,20 @@ def test_a_place_without_repository_is_refused(tmp_path: Path, make_it) -> None:
     assert raised.value.reason is Reason.NOT_A_REPOSITORY
 
 
+def test_where_there_is_no_repository_the_whole_path_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(YoloError, match=f"no git repository at {tmp_path}$") as raised:
+        Repository(".")
+    assert "git init" in raised.value.hint
+
+
 def test_a_bare_repository_is_refused(make: Make) -> None:
-    with pytest.raises(YoloError) as raised:
-        Repository(str(make("bare", "--bare", born=False).root))
-    assert raised.value.reason is Reason.BARE_REPOSITORY
+    bare = make("bare", "--bare", born=False).root
+    with pytest.raises(YoloError, match=str(bare)) as raised:
+        Repository(str(bare))
+    assert raised.value.reason is Reason.BARE_REPOSITORY and "clone" in raised.value.hint
 
 
 @NEEDS_REF_FILES

@@ -7,12 +7,14 @@ bytes.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from yolo_fs.agents.health import AT_WORK
 from yolo_fs.agents.snapshot import AgentsSnapshot
+from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.reply import Cell, draw_columns
 from yolo_fs.core.reasons import safe
 from yolo_fs.core.timestamps import iso
@@ -31,6 +33,7 @@ from yolo_fs.progress.drift import Aside
 from yolo_fs.protocol.roster import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.team.reconcile import TeamOverview, headline, holdings, obstructions, others
+from yolo_fs.workspace import phases_in
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,15 +62,29 @@ MANY = 20
 """Lines of one sort that are shown of the whole work tree, without `verbose`."""
 
 
-NO_PHASE = "no phase has a committed artifact yet; 'yolo-fs phase new SLUG' makes one"
+def beginning(root: str) -> str:
+    """Return what comes first in a work tree of which no phase has a committed artifact."""
+    if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
+        return "not set up yet: 'yolo-fs init' makes the planning tree"
+    if phases := phases_in(root):
+        return (
+            f"{phases[0]} waits for its first file: 'yolo-fs workflow next' says whose turn it is"
+        )
+    return "no phase yet: 'yolo-fs phase new SLUG' makes one"
 
 
-def draw_board(console: Console, board: Board, *, verbose: bool = False) -> None:
+def draw_board(
+    console: Console,
+    board: Board,
+    *,
+    empty: str = "no phase has a committed artifact there",
+    verbose: bool = False,
+) -> None:
     """Draw the state as of a commit. `verbose`: all phases in full, and the evidence of each
-    step.
+    step. `empty`: what is said where there is no phase.
     """
     if not board.phases:
-        console.print(NO_PHASE)
+        console.print(empty)
         return
     open_ = [phase.id for phase in board.phases if not phase.is_finished]
     large = {phase.id for phase in board.phases} if verbose else set(open_[:LARGE])

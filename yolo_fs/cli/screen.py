@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.verdicts import Held, Rejected
-from yolo_fs.cli.board import NO_PHASE, SIGNS, draw_steps
+from yolo_fs.cli.board import SIGNS, beginning, draw_steps
 from yolo_fs.cli.inbox import lines_of
 from yolo_fs.cli.reply import Reply, console_for
 from yolo_fs.core.reasons import safe
@@ -99,6 +99,8 @@ def _blocks(seen: PresentMoment | PastMoment) -> Iterator[Iterable[ScreenLine]]:
     for phase in open_[:1] or phases[-1:]:
         yield _phase(phase)
     yield _others(phases, open_)
+    if not phases and isinstance(seen, PresentMoment):
+        yield [ScreenLine(beginning(seen.found.root))]
     yield _draw_foot(seen)
 
 
@@ -208,8 +210,6 @@ def _others(phases: Sequence[PhaseBoard], open_: Sequence[PhaseBoard]) -> Iterat
     done = len(phases) - len(open_)
     if open_ and done:
         yield ScreenLine(f"{done} phases complete", "green")
-    if not phases:
-        yield ScreenLine(NO_PHASE)
 
 
 def _draw_foot(seen: PresentMoment | PastMoment) -> Iterator[ScreenLine]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from yolo_fs.artifacts.decide import describe
-from yolo_fs.cli.board import LARGE, draw_asides, draw_board, draw_crew, draw_machines
+from yolo_fs.cli.board import LARGE, beginning, draw_asides, draw_board, draw_crew, draw_machines
 from yolo_fs.cli.reply import Invocation, Reply, draw_columns, verb
 from yolo_fs.cli.screen import draw_screen, draw_wanted, drawn, follow
 from yolo_fs.core.json_form import envelope
@@ -94,7 +94,8 @@ def _reply(seen: PresentMoment, invocation: Invocation) -> Reply:
             return
         draw_wanted(console, seen)
         if seen.team:
-            draw_board(console, seen.team, verbose=invocation.verbose)
+            empty = beginning(seen.found.root)
+            draw_board(console, seen.team, empty=empty, verbose=invocation.verbose)
         draw_asides(console, seen.beside, verbose=invocation.verbose)
         if seen.compliance:
             _show_compliance(console, seen.compliance)

@@ -11,7 +11,7 @@ import click
 from yolo_fs.checking.verify import HEAD, CommitFault, Verifier, past_hooks
 from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.cli.validate import watched
-from yolo_fs.core.reasons import Exit
+from yolo_fs.core.reasons import Exit, counted
 from yolo_fs.git.repository import Repository
 from yolo_fs.workspace import load
 
@@ -62,10 +62,8 @@ def verify(invocation: Invocation, *, revisions: Sequence[str]) -> Reply:
 def _show(
     console: Console, count: int, wrong: int, unknown: int, past: Sequence[CommitFault]
 ) -> None:
-    verdict = (
-        f"{wrong} of them are not what they should be" if wrong else "all are what they should be"
-    )
-    console.print(f"{count} commits verified: {verdict}")
+    verdict = f"{wrong} with faults" if wrong else "no faults"
+    console.print(f"{counted(count, 'commit')} verified: {verdict}")
     if unknown:
         console.print(
             f"{unknown} of them are not whole in this clone, and nothing is said of the rest of it;"

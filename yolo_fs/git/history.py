@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import YoloError
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.commit_object import read_commit_object, seconds_of
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.repository import Repository
+from yolo_fs.git.runner import GitError
 from yolo_fs.system.files import content_of
 
 LONG_S = 300.0
@@ -88,7 +90,10 @@ def _read_log(
 
     `paths`: which of their changes are reported, empty for all; None for no changes.
     """
-    listed = repository.git.run("rev-list", *which, timeout_s=LONG_S).out.decode().split()
+    try:
+        listed = repository.git.run("rev-list", *which, timeout_s=LONG_S).out.decode().split()
+    except GitError as error:
+        raise _error_for_selection(error) from error
     for at in range(0, len(listed), _AT_ONCE):
         oids = listed[at : at + _AT_ONCE]
         changes, lacking = ({}, set()) if paths is None else _changes(repository, oids, paths)
@@ -97,6 +102,15 @@ def _read_log(
                 yield _parse_commit(git_object)._replace(
                     changes=changes.get(git_object.oid, ()), is_known=git_object.oid not in lacking
                 )
+
+
+def _error_for_selection(error: GitError) -> YoloError:
+    unknown = re.search("bad revision '([^']*)'", error.said)
+    if unknown is None:
+        return error
+    hint = "Give a commit, a branch, a tag, or a range such as 'main..HEAD'."
+    message = f"no commit is called {safe(unknown[1])!r}"
+    return YoloError(Reason.UNKNOWN_COMMIT, message, hint=hint)
 
 
 _Changes = dict[str, tuple[tuple[str, str], ...]]

@@ -547,13 +547,16 @@ def open_repository(start: str) -> git_python.Repo:
             os.path.abspath(start), search_parent_directories=True, expand_vars=False
         )
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
-        message, hint = f"no git repository at {safe(start)}", "Go into one, or use -C."
+        message = f"no git repository at {safe(os.path.abspath(start))}"
+        hint = "Go into one, use -C DIR, or make one here with 'git init'."
         raise YoloError(
             Reason.NOT_A_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE
         ) from None
     if repository.bare or repository.working_tree_dir is None:
         repository.close()
-        raise YoloError(Reason.BARE_REPOSITORY, exit_code=Exit.NOT_HERE)
+        message = f"{safe(os.path.abspath(start))} lies in a repository without a work tree"
+        hint = "Work in a clone of it, or in a work tree that 'git worktree add' makes."
+        raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE)
     return repository
 
 

@@ -136,7 +136,9 @@ _COMMAND = re.compile(r"'(yolo-fs [^']{1,200})'")
 def _items_for_obstacle(report: Report) -> Iterator[InboxItem]:
     if report.obstacle not in (None, Reason.INDEX_LOCKED, Reason.USER_COMMITTING):
         question = f"Nothing is committed: {report.obstacle.sentence}."
-        yield InboxItem(report.obstacle.value, "held", "", question, (), "git status")
+        detached = report.obstacle is Reason.DETACHED_HEAD
+        command = "git switch BRANCH" if detached else "git status"
+        yield InboxItem(report.obstacle.value, "held", "", question, (), command)
 
 
 def _held(report: Report, candidate: Candidate) -> Iterator[InboxItem]:
