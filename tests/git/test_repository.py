@@ -5,6 +5,7 @@ docs/dev/faults.md#f26 to #f31 and #f37.
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import time
 from collections.abc import Callable
@@ -72,16 +73,35 @@ def test_a_branch_that_is_packed_twice_between_two_looks_is_not_read_as_it_was(
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "name",
-    [".gitattributes", ".gitignore", ".mailmap", ".git/HEAD", ".git/config", ".git/index", ".git/packed-refs", ".git/info/exclude"],
+    [
+        ".gitattributes", ".gitignore", ".mailmap", ".git/HEAD", ".git/config", ".git/index", ".git/packed-refs",
+        ".git/info/exclude", ".git/objects/info/alternates", ".git/objects/info/commit-graph",
+        ".git/objects/info/commit-graphs/commit-graph-chain", ".git/objects/pack/multi-pack-index",
+        ".git/objects/pack/pack-x.idx", ".git/logs/HEAD", ".git/logs/refs/heads/main", ".git/worktrees/x/gitdir",
+    ],
 )  # fmt: skip
 def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, name: str) -> None:
     (user.root / name).unlink(missing_ok=True)
+    (user.root / name).parent.mkdir(parents=True, exist_ok=True)
     os.mkfifo(user.root / name)
     began = time.monotonic()
     with pytest.raises(YoloError) as raised:
         Repository(str(user.root))
     assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
     assert time.monotonic() - began < runner.TIMEOUT_S  # no git was asked
+
+
+@pytest.mark.timeout(30)
+def test_a_pipe_among_the_objects_of_an_alternate_is_refused(user: User, make: Make) -> None:
+    far, near = make("far").root / ".git/objects", make("near").root / ".git/objects"
+    (near / "info/alternates").write_text(f"{far}\n")
+    (user.root / ".git/objects/info/alternates").write_text(f"# none\n{near}\n{near}\n")
+    with Repository(str(user.root)) as repository:
+        assert repository.head().tip == user.tip()
+    os.mkfifo(far / "pack/multi-pack-index")
+    with pytest.raises(YoloError, match="multi-pack-index") as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.NOT_REGULAR
 
 
 @pytest.mark.timeout(30)
@@ -576,6 +596,13 @@ def test_an_index_that_is_torn_is_left_to_git(user: User, engine: Engines, cut: 
     user.add("a", "x\n")
     index = user.root / ".git/index"
     index.write_bytes(index.read_bytes()[:cut])
+    assert engine(user).repository._entries() is None
+
+
+@pytest.mark.timeout(30)
+def test_an_index_with_a_name_that_never_ends_is_left_to_git(user: User, engine: Engines) -> None:
+    head, entry = b"DIRC" + struct.pack(">II", 2, 2**32 - 1), b"\1" * 60 + b"\x0f\xff"
+    (user.root / ".git/index").write_bytes(head + entry + b"a" * 70 + b"\1" * 20)
     assert engine(user).repository._entries() is None
 
 

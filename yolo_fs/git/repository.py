@@ -30,7 +30,7 @@ from yolo_fs.git.runner import (
     refuse_endless,
 )
 from yolo_fs.git.trees import EXECUTABLE, Trees
-from yolo_fs.system.files import MOST_BYTES, content_of, stamp_at
+from yolo_fs.system.files import MOST_BYTES, content_of, names_in, odd_names_in, stamp_at
 from yolo_fs.system.store import private_directory
 from yolo_fs.system.warm_path import trust_in
 
@@ -56,11 +56,10 @@ _SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
 _EXTENDED = 1 << 14
 """Flag of an index entry that has two more bytes of flags."""
 _READ_IN_WORK_TREE = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
-_READ_IN_GIT_DIR = (
-    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
-    *("info/attributes", "info/exclude", "info/grafts", "objects/info/alternates"),
-)
-"""Files that git opens, whatever their type."""
+_READ_IN_GIT_DIR = ("", "/info", "/logs")
+_READ_IN_OBJECTS = ("/info", "/info/commit-graphs", "/pack")
+"""Folders of which git opens any file, whatever its type."""
+_MOST_ALTERNATES = 64
 _READ_BY_SETTING = ("core.attributesfile", "core.excludesfile")
 """Settings that name a file which git opens for each path it looks at."""
 _SHALLOW_BYTES = 64 << 20
@@ -546,10 +545,27 @@ class Repository:
         Raises:
             YoloError: NOT_REGULAR.
         """
-        folders = dict.fromkeys((self.git_dir, self.common_dir))
-        named = [f"{self.root}/{name}" for name in _READ_IN_WORK_TREE]
-        named += [f"{folder}/{name}" for folder in folders for name in _READ_IN_GIT_DIR]
-        refuse_endless(named)
+        refuse_endless(f"{self.root}/{name}" for name in _READ_IN_WORK_TREE)
+        git_dirs = dict.fromkeys((self.git_dir, self.common_dir))
+        folders = [f"{git_dir}{part}" for git_dir in git_dirs for part in _READ_IN_GIT_DIR]
+        for objects in self._object_folders():
+            folders += (f"{objects}{part}" for part in _READ_IN_OBJECTS)
+        others = f"{self.common_dir}/worktrees"
+        folders += (f"{others}/{name}" for name in names_in(others))
+        for folder in folders:
+            refuse_endless(odd_names_in(folder))
+        branch = _read_first_line(f"{self.git_dir}/HEAD").removeprefix("ref: ").strip()
+        refuse_endless((f"{self.common_dir}/logs/{branch}",))
+
+    def _object_folders(self) -> list[str]:
+        """Return the folder of objects, and those that it names as alternates, which git reads."""
+        folders = [f"{self.common_dir}/objects"]
+        for folder in folders:
+            for line in content_of(f"{folder}/info/alternates").split(b"\n"):
+                place = os.path.normpath(os.path.join(folder, os.fsdecode(line)))
+                if line and place not in folders and len(folders) < _MOST_ALTERNATES:
+                    folders.append(place)
+        return folders
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository that others may write to.
@@ -645,7 +661,9 @@ def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
         mode = int.from_bytes(data[at + 24 : at + 28], "big")
         flags = int.from_bytes(data[flags_at : flags_at + 2], "big")
         name_at = flags_at + (4 if flags & _EXTENDED else 2)
-        end = data.find(b"\0", name_at)
+        end = data.find(b"\0", name_at, last)
+        if end < 0:
+            return None
         path, oid = os.fsdecode(data[name_at:end]), data[at + 40 : flags_at].hex()
         spelled = modes.setdefault(mode, f"{mode:06o}")
         entries.append(StagedEntry(path, spelled, oid, str(flags >> 12 & 3)))

@@ -564,6 +564,19 @@ def is_endless(path: str) -> bool:
     )
 
 
+def odd_names_in(folder: str) -> list[str]:
+    """Return the paths in a folder at which there is neither a file nor a folder itself."""
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                entry.path
+                for entry in entries
+                if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
+            ]
+    except OSError:
+        return []
+
+
 def is_plain_file(path: str) -> bool:
     """Return whether a path is a regular file itself, not a link to one."""
     return os.path.isfile(path) and not os.path.islink(path)
