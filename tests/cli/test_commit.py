@@ -83,6 +83,32 @@ def test_the_files_of_the_task_are_committed_in_the_prescribed_form(
     assert team.git("status", "--porcelain") == ""
 
 
+@pytest.mark.proves("002:282")
+def test_a_plan_number_of_two_departments_is_committed_and_claimed_by_each(
+    team: Team, capsys: pytest.CaptureFixture[str]
+) -> None:
+    team.config({"departments": {"frontend": True}})
+    page = (HEADER, task("T1", "web/page.tsx"), task("T2", "web/b.tsx"))
+    team.artifact("fe-01-01.plan.jsonl", "".join(json.dumps(line) + "\n" for line in page))
+    team.user_commits("docs(01): plan 01-01", ".yolo-planning")
+    team.file("src/a.py", "new\n")
+    team.file("web/page.tsx", "new\n")
+    code, answer = commit(team, capsys)
+    assert (code, reason(answer)) == (Exit.USAGE, "state_conflict")
+    assert commit(team, capsys, "--as", "fe-dev")[0] == Exit.DONE
+    assert in_head(team)[1] == "web/page.tsx"
+    for agent, may in (("fe-dev-1", Exit.FINDINGS), ("dev-1", Exit.DONE)):
+        claim = ["task", "claim", "01-01/T1", "-C", str(team.root), "--as", agent]
+        assert (run(claim) == Exit.DONE) == (may == Exit.DONE), agent
+    for agent in ("dev-2", "fe-dev-2"):  # the same task of each
+        assert run(["task", "claim", "01-01/T2", "-C", str(team.root), "--as", agent]) == Exit.DONE
+    capsys.readouterr()
+    assert commit(team, capsys)[0] == Exit.DONE, "only one of the two has changed"
+    assert in_head(team)[1] == "src/a.py"
+    _, again = commit(team, capsys)
+    assert again["data"]["paths"] == []
+
+
 def test_what_else_is_staged_or_changed_stays_as_it_was(
     team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team as Facts
 from yolo_fs.system.store import write_json
 from yolo_fs.tasks.claims import Standing
-from yolo_fs.tasks.service import Claims, files_of
+from yolo_fs.tasks.service import Claims, planned
 from yolo_fs.workspace import CLAIMS, load
 
 from tests.support.teams import Team  # isort: skip
@@ -132,9 +132,10 @@ def test_the_files_of_a_task_are_those_of_its_plan(team: Team) -> None:
     team.plan()
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root)).facts(team.head())
-        assert files_of(facts, T2) == ("src/auth/refresh.ts",)
+        (task,) = planned(facts, T2)
+        assert (task.files, task.commit) == (("src/auth/refresh.ts",), "")
         with pytest.raises(YoloError) as raised:
-            files_of(facts, T1._replace(number=99))
+            planned(facts, T1._replace(number=99))
     assert raised.value.reason is Reason.UNKNOWN_NAME
 
 

@@ -217,21 +217,22 @@ class Access:
         from yolo_fs.phase.phase import Phase
 
         if plan:
-            return self._plan_named(plan)
+            return self._plan_named(plan, department)
         for facts in self.facts:
             if Phase(facts).is_complete:
                 continue
-            progress = {status.id: status for status in plan_progress(facts)}
+            progress = {status.id: status for status in plan_progress(facts, department)}
             for own_plan in plans_of(facts, department):
                 if progress[own_plan.id].standing in _OPEN and not progress[own_plan.id].blocked_by:
                     return ActivePlan(own_plan.id, own_plan.files)
         return None
 
-    def _plan_named(self, name: str) -> ActivePlan:
+    def _plan_named(self, name: str, department: Dept | None) -> ActivePlan:
+        """Return the plan of a number; where several departments have it, that of `department`."""
         wanted = PlanId.parse(name)
-        for plan in self._plans():
-            if plan.id == wanted:
-                return ActivePlan(plan.id, plan.files)
+        named = [plan for plan in self._plans() if plan.id == wanted]
+        for plan in sorted(named, key=lambda plan: plan.department != department):
+            return ActivePlan(plan.id, plan.files)
         hint = (
             f"There are {', '.join(str(known_plan.id) for known_plan in self._plans()) or 'none'}."
         )

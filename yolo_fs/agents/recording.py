@@ -22,7 +22,7 @@ from yolo_fs.system.files import Content, read, stamp_of
 from yolo_fs.system.readers import read_lines
 from yolo_fs.system.text_checks import Limits
 from yolo_fs.tasks.claims import Standing
-from yolo_fs.tasks.service import Claims, files_of
+from yolo_fs.tasks.service import Claims, planned
 from yolo_fs.workspace import Settings
 
 
@@ -139,7 +139,7 @@ def claim_task(
         YoloError: as `Claims.claim`; UNKNOWN_NAME when no committed plan has the task.
     """
     team, tip, now_s = Team(repository, settings), repository.head().tip, time.time()
-    taken = tuple(files or files_of(team.facts(tip), task))
+    taken = tuple(files or planned(team.facts(tip), task, agent)[0].files)
     standing = Claims(repository, team.tasks_done(tip)).claim(agent, task, taken, now_s)
     message = {
         "type": "task_claim",

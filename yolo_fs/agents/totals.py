@@ -201,7 +201,8 @@ def _summary(facts: PhaseFacts, plan: PlanStatus) -> Mapping[str, Any]:
 
 
 def _tests(facts: PhaseFacts, plan: PlanStatus) -> dict[str, int]:
-    runs = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
+    results = facts.lines_of("test-results", plan.department)
+    runs = [line for line in results if line.get("plan") == str(plan.id)]
     last = runs[-1] if runs else {}
     return {key: last[key] for key in ("ps", "fl") if isinstance(last.get(key), int)}
 

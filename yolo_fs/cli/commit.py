@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from yolo_fs.cli.reply import Invocation, Reply, verb
+from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import TYPES, TaskRef
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
@@ -30,8 +30,11 @@ from yolo_fs.workspace import load
     metavar="PATH",
     help="Only these of the task's files; may be given often.",
 )
+@click.option(
+    "--as", "agent", default="", envvar=AS_ENV, help="Agent whose commit it is, such as fe-dev."
+)
 def commit(
-    invocation: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str]
+    invocation: Invocation, *, wanted: str, type_: str, text: str, paths: Sequence[str], agent: str
 ) -> Reply:
     """Commit the files of a task, and nothing else, as `{type}({phase}-{plan}): Tk {text}`.
 
@@ -52,7 +55,7 @@ def commit(
         team = Team(repository, load(repository.root))
         here = os.path.realpath(invocation.start)
         below = [os.path.relpath(os.path.join(here, path), repository.root) for path in paths]
-        made = commit_task(repository, team, task, type_, text, below)
+        made = commit_task(repository, team, task, type_, text, below, agent)
     data = {
         "task": str(task),
         "commit": made.commit,

@@ -19,6 +19,8 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
 from yolo_fs.evidence.facts import PhaseFacts, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
+from yolo_fs.protocol.roster import department_said
 from yolo_fs.tasks.service import Claims
 from yolo_fs.workspace import Settings, find_phase, load
 
@@ -129,17 +131,24 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
             )
         team = Team(repository, settings)
         facts = team.facts(repository.head().tip)
-        plans = [plan for phase_facts in facts for plan in plan_progress(phase_facts)]
+        own = department_said(agent) or DEFAULT_DEPARTMENT
+        plans = sorted(
+            (plan for phase_facts in facts for plan in plan_progress(phase_facts)),
+            key=lambda plan: plan.department is not own,
+        )
         commit = team.history_index.commit(str(heard.value["commit"]))
         findings = (*heard.findings, *completion_faults(heard.value, commit, plans, file))
         if errors(findings):
             return Reply({"noted": False}, findings, Exit.FINDINGS)
         noted = note_message(repository, settings, agent, heard.value)
-        (totals,) = [
-            plan_totals
-            for plan_totals in _plans_of(repository, settings, team, facts)
-            if plan_totals.plan.id == PlanId.parse(str(heard.value.get("plan_id")))
-        ]
+        totals, *_ = sorted(
+            (
+                plan_totals
+                for plan_totals in _plans_of(repository, settings, team, facts)
+                if plan_totals.plan.id == PlanId.parse(str(heard.value.get("plan_id")))
+            ),
+            key=lambda plan_totals: plan_totals.plan.department is not own,
+        )
     data = {"noted": True, "id": noted, "plan": totals.as_message()}
     return Reply(data, findings, show=lambda console: _show_plan(console, totals))
 

@@ -724,7 +724,8 @@ class Runner:
             try:
                 words = one.answer.strip().partition("\n")[0]
                 text = words if safe(words) == words and 0 < len(words) < _LONGEST_TEXT else _DONE
-                commit_task(self._repository, self._team, task, type_, text, paths)
+                agent = one.act.agent
+                commit_task(self._repository, self._team, task, type_, text, paths, agent)
             except YoloError as error:
                 if error.reason is not Reason.UNCHANGED:
                     one.why = error.message

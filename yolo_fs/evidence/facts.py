@@ -455,9 +455,12 @@ def commit_of_task(facts: PhaseFacts, plan: Plan, task: Mapping[str, Any]) -> st
 
 def key_of_task(plans: Iterable[Plan], plan: Plan, task: str) -> str:
     """Return the key of a task in `PhaseFacts.task_commits`."""
-    departments = {each.department for each in plans if each.id == plan.id}
-    whose = f"{plan.department} " if len(departments) > 1 else ""
-    return f"{whose}{plan.id}/{task}"
+    return f"{plan.department} " * shares_number(plans, plan) + f"{plan.id}/{task}"
+
+
+def shares_number(plans: Iterable[Plan], plan: Plan) -> bool:
+    """Return whether another department has a plan of the same number."""
+    return any(each.id == plan.id and each.department != plan.department for each in plans)
 
 
 def _map_valid_by_path(facts: PhaseFacts) -> Mapping[str, Filed]:
@@ -537,7 +540,11 @@ def touches(wanted: Set[str], touched: Set[str]) -> bool:
 
 def _test_doubts(facts: PhaseFacts, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
     """Yield where the summary's claims about tests contradict the recorded results."""
-    results = [line for line in facts.lines_of("test-results") if line.get("plan") == str(plan.id)]
+    results = [
+        line
+        for line in facts.lines_of("test-results", plan.department)
+        if line.get("plan") == str(plan.id)
+    ]
     green = [line for line in results if line.get("phase") == "green"]
     if any(line.get("fl") for line in green[-1:]):
         yield f"test-results of plan {plan.id} end with {green[-1]['fl']} failing"
@@ -653,11 +660,11 @@ def owner_lacks(facts: PhaseFacts) -> str:
 def failing_tests(facts: PhaseFacts) -> Iterator[Failure]:
     """Yield each plan whose last run of tests failed."""
     last_run = {
-        line.get("plan"): (filed.place.name, number, line)
+        (filed.place.department, line.get("plan")): (filed.place.name, number, line)
         for filed in facts.of_kind("test-results")
         for number, line in enumerate(filed.lines, 1)
     }
-    for plan, (name, number, line) in last_run.items():
+    for (_, plan), (name, number, line) in last_run.items():
         if line.get("fl"):
             what = f"{line['fl']} tests of plan {plan} fail"
             yield Failure("implementation", what, name, number)

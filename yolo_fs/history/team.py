@@ -30,9 +30,11 @@ from yolo_fs.evidence.facts import (
     Switches,
     Version,
     Work,
+    commit_of_task,
     key_of_task,
     plans_in,
     plans_of,
+    shares_number,
     texts,
     touches,
 )
@@ -251,11 +253,28 @@ class Team:
     def tasks_done(self, commit: str | None) -> frozenset[str]:
         """Return the tasks, `NN-MM/Tk`, that commits name, as of a commit.
 
-        A task is left out if two phases have its number, since a commit may mean either.
+        A task is left out if two phases have its number, since a commit may mean either. Where
+        two departments have its plan, the department is put in front: `frontend 01-01/T1`.
         """
-        self.facts(commit)
+        plans = [
+            (facts, plan)
+            for facts in self.facts(commit)
+            for plan in facts.plans
+            if shares_number(facts.plans, plan)
+        ]
+        shared = {str(plan.id) for _, plan in plans}
+        own = {
+            f"{plan.department} {plan.id}/{task.get('id')}"
+            for facts, plan in plans
+            for task in plan.tasks
+            if commit_of_task(facts, plan, task)
+        }
         done = self.history_index.tasks_done()
-        return frozenset(task for task in done if task.partition("-")[0] not in self._doubled)
+        return frozenset(own) | {
+            task
+            for task in done
+            if task.partition("-")[0] not in self._doubled and task.partition("/")[0] not in shared
+        }
 
     def steps_said(self) -> dict[str, str]:
         """Return `NN step` → the last commit whose subject records that step.

@@ -246,7 +246,12 @@ def code_reviews(facts: LoopFacts) -> Iterator[LoopProgress]:
     for plan in plans_of(facts.phase):
         reviews = reviews_of(facts, plan)
         summary = next(
-            (filed for filed in facts.phase.of_kind("summary") if filed.place.plan == plan.id), None
+            (
+                filed
+                for filed in facts.phase.of_kind("summary", plan.department)
+                if filed.place.plan == plan.id
+            ),
+            None,
         )
         if reviews or summary:
             begun_s = (

@@ -210,7 +210,8 @@ def _next(report: PhaseReport) -> ReportSection:
         nobody = (f"next: nobody; {_explain_nobody(report)}",)
         return ReportSection("next", "", nobody, None, is_vital=True)
     files = input_files(report.phase.facts, following, department)
-    tasks = (task for plan in report.plans for task in plan.tasks)
+    own = department.plans if department else report.plans
+    tasks = (task for plan in own for task in plan.tasks)
     task = next((task for task in tasks if str(task.ref) == following.task), None)
     waits = [wait for wait in report.phase.waits if wait.waiter == following.task]
     act = act_for(report.phase, following, department.department if department else None)

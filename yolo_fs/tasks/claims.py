@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from yolo_fs.core.ids import TaskRef
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.protocol.roster import department_said
 
 
 class Claim(NamedTuple):
@@ -24,6 +26,11 @@ class Claim(NamedTuple):
     files: tuple[str, ...]
     """Files that the task will change, relative to the repository."""
     claimed_at: str
+
+    @property
+    def department(self) -> Dept:
+        """Whose task it is: two departments may have a plan of one number."""
+        return department_said(self.agent) or DEFAULT_DEPARTMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,8 @@ def standings(claims: Iterable[Claim]) -> tuple[Standing, ...]:
 
 def _standing(claim: Claim, earlier: list[Claim]) -> Standing:
     for other in earlier:
-        if other.task == claim.task and other.agent != claim.agent:
+        is_same = (other.task, other.department) == (claim.task, claim.department)
+        if is_same and other.agent != claim.agent:
             return Standing(claim, other, str(claim.task))
         if other.agent != claim.agent and (file := overlap(claim.files, other.files)):
             return Standing(claim, other, file)

@@ -22,10 +22,12 @@ from yolo_fs.core.ids import TaskRef
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
-from yolo_fs.evidence.facts import PhaseFacts, plans_of, texts, touches
+from yolo_fs.evidence.facts import PhaseFacts, commit_of_task, plans_of, texts, touches
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import GitOutput, run_as_user
 from yolo_fs.history.team import Team
+from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.protocol.roster import department_said
 from yolo_fs.protocol.workflow import SOURCE_FORMAT
 from yolo_fs.system.lock import HeldLock, hold
 from yolo_fs.system.store import Damaged
@@ -37,7 +39,7 @@ class Claims:
     """The claims of one repository's tasks."""
 
     def __init__(self, repository: Repository, done: Collection[str] = ()):
-        """`done`: `NN-MM/Tk` of the tasks that a commit names."""
+        """`done`: the tasks that a commit names, as `Team.tasks_done` has them."""
         repository.make_own_dir()
         self._repository = repository
         self._done = frozenset(done)
@@ -58,9 +60,9 @@ class Claims:
         Raises:
             YoloError: STATE_CONFLICT, LOCK_TIMEOUT, PATH_ESCAPES, and whatever `standings` raises.
         """
-        if str(task) in self._done:
-            raise YoloError(Reason.STATE_CONFLICT, f"task {task} is done: a commit names it")
         wish = Claim(agent, task, tuple(map(_inside, files)), iso(now_s))
+        if self._is_done(wish):
+            raise YoloError(Reason.STATE_CONFLICT, f"task {task} is done: a commit names it")
         self._change(
             lambda open_: open_ if any(_is_same(claim, wish) for claim in open_) else [*open_, wish]
         )
@@ -89,22 +91,40 @@ class Claims:
             raise CLAIMS.refusal(self._repository, content)
         listed = content["claims"] if isinstance(content, Mapping) else ()
         claims = (_from_json(entry) for entry in listed)
-        return [claim for claim in claims if claim and str(claim.task) not in self._done]
+        return [claim for claim in claims if claim and not self._is_done(claim)]
+
+    def _is_done(self, claim: Claim) -> bool:
+        return not self._done.isdisjoint((str(claim.task), f"{claim.department} {claim.task}"))
 
 
-def files_of(facts: Iterable[PhaseFacts], task: TaskRef) -> tuple[str, ...]:
-    """Return the files that a task's plan names for it.
+class PlannedTask(NamedTuple):
+    """A task as a committed plan has it."""
+
+    department: Dept
+    files: tuple[str, ...]
+    commit: str
+    """What completed it; empty while there is none."""
+
+
+def planned(facts: Iterable[PhaseFacts], task: TaskRef, agent: str = "") -> list[PlannedTask]:
+    """Return a task as each plan of its number has it: that of the agent's department, if any;
+    else of each department that has such a plan.
 
     Raises:
         YoloError: UNKNOWN_NAME when no committed plan has that task.
     """
-    for phase_facts in facts:
-        for plan in plans_of(phase_facts):
-            for line in plan.tasks:
-                if plan.id == task.plan and line.get("id") == f"T{task.number}":
-                    return texts(line.get("f"))
-    message = f"no committed plan has task {safe(str(task))}"
-    raise YoloError(Reason.UNKNOWN_NAME, message, exit_code=Exit.USAGE)
+    found = [
+        PlannedTask(plan.department, texts(line.get("f")), commit_of_task(phase_facts, plan, line))
+        for phase_facts in facts
+        for plan in plans_of(phase_facts)
+        for line in plan.tasks
+        if plan.id == task.plan and line.get("id") == f"T{task.number}"
+    ]
+    if not found:
+        message = f"no committed plan has task {safe(str(task))}"
+        raise YoloError(Reason.UNKNOWN_NAME, message, exit_code=Exit.USAGE)
+    department = (department_said(agent) or DEFAULT_DEPARTMENT) if agent else None
+    return [each for each in found if each.department is department] or found
 
 
 def _inside(file: str) -> str:
@@ -187,21 +207,26 @@ def commit_task(
     type_: str,
     text: str,
     paths: Sequence[str] = (),
+    agent: str = "",
 ) -> TaskCommit:
     """Commit what changed in a task's files; `paths`, relative to the repository, narrow them down.
+
+    `agent`: who commits. Where two departments have a plan of the task's number, it is that of the
+    agent's department, or else the one whose files changed.
 
     A commit of type `test` has the task's test files as well: those of the test plan, or, before
     there is one, any path that is no task's file. Its subject does not begin with the task, which
     is not done by it.
 
     Raises:
-        YoloError: UNKNOWN_NAME, BAD_FORMAT, OUT_OF_LANE, UNCHANGED, LOCK_TIMEOUT; GIT_FAILED in
-            git's own words, such as those of the Dev's hooks.
+        YoloError: UNKNOWN_NAME, BAD_FORMAT, OUT_OF_LANE, STATE_CONFLICT, UNCHANGED, LOCK_TIMEOUT;
+            GIT_FAILED in git's own words, such as those of the Dev's hooks.
     """
     subject = subject_of(task, type_, text)
     facts = team.facts(repository.head().tip)
-    own = files_of(facts, task)
-    tests = _tests_of(facts, task, paths) if type_ == "test" else ()
+    mine = _choose_plan(repository.root, planned(facts, task, agent), task, paths)
+    own = mine.files
+    tests = _tests_of(facts, task, mine.department, paths) if type_ == "test" else ()
     wanted = _choose_paths(task, own, tests, paths)
     with commit_lock(repository.common_dir):
         changed = changed_files(repository.root, wanted)
@@ -210,8 +235,8 @@ def commit_task(
                 subject = subject_of(task, type_, text, before_work=True)
             _commit(repository.root, subject, changed)
             return TaskCommit(subject, str(repository.head().tip), tuple(changed))
-    if done := team.history_index.of_task(str(task)):
-        return TaskCommit(subject, done, ())
+    if mine.commit:
+        return TaskCommit(subject, mine.commit, ())
     message = f"nothing changed in {', '.join(map(safe, wanted))}"
     raise YoloError(
         Reason.UNCHANGED, message, hint="Is the work saved, and are these the task's files?"
@@ -235,10 +260,34 @@ def subject_of(task: TaskRef, type_: str, text: str, *, before_work: bool = Fals
     return SOURCE_FORMAT.render(type=type_, plan=str(task.plan), task=done)
 
 
-def _tests_of(facts: Iterable[PhaseFacts], task: TaskRef, paths: Sequence[str]) -> tuple[str, ...]:
+def _choose_plan(
+    root: str, tasks: Sequence[PlannedTask], task: TaskRef, paths: Sequence[str]
+) -> PlannedTask:
+    """Return the task whose files are asked for, or else have changed; the first if none has.
+
+    Raises:
+        YoloError: STATE_CONFLICT where files of two departments have.
+    """
+    if len(tasks) == 1:
+        return tasks[0]
+    changed = set(map(posixpath.normpath, paths)) or {
+        path for each in tasks if each.files for path in changed_files(root, each.files)
+    }
+    touched = [each for each in tasks if touches(frozenset(each.files), changed)]
+    if len(touched) > 1:
+        both = " and ".join(each.department for each in touched)
+        message = f"{both} have a task {task} each, and files of both have changed"
+        hint = "Say whose it is: --as AGENT, such as fe-dev."
+        raise YoloError(Reason.STATE_CONFLICT, message, hint=hint, exit_code=Exit.USAGE)
+    return (touched or sorted(tasks, key=lambda each: bool(each.commit)))[0]
+
+
+def _tests_of(
+    facts: Iterable[PhaseFacts], task: TaskRef, department: Dept, paths: Sequence[str]
+) -> tuple[str, ...]:
     """Return the test files of a task: of its test plan, and what is asked for and no task's."""
     phases = tuple(facts)
-    lines = [line for one in phases for filed in one.of_kind("test-plan") for line in filed.lines]
+    lines = [line for one in phases for line in one.lines_of("test-plan", department)]
     planned = [
         file
         for line in lines
