@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.support.teams import Team
+from yolo_fs.artifacts.meanings import meanings_of
 from yolo_fs.artifacts.table import ARTIFACTS, Home
+from yolo_fs.checking.remedies import remedy_of
 from yolo_fs.cli.main import VERBS, run
 from yolo_fs.core.reasons import Exit, Reason
+from yolo_fs.protocol.departments import DEPARTMENTS
+from yolo_fs.protocol.gates import GATES
+from yolo_fs.protocol.roster import ROSTER
+from yolo_fs.protocol.workflow import STEPS
+from yolo_fs.schemas.messages.catalogue import MESSAGES
 
 KINDS = [row.kind for row in ARTIFACTS]
 PHASE = ".yolo-planning/phases/01-auth"
@@ -127,19 +134,49 @@ def test_the_daemon_commits_no_skeleton(
     assert "docs(01)" not in team.git("log", "--format=%s", "--all")
 
 
-@pytest.mark.parametrize("reason", list(Reason))
-def test_every_reason_is_explained_in_a_sentence(
-    reason: Reason, capsys: pytest.CaptureFixture[str]
+def test_every_name_of_the_protocol_is_explained_even_without_a_repository(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, text = typed("explain", reason.value, capsys=capsys)
-    assert code == Exit.DONE
-    assert " ".join(reason.sentence.split()) in " ".join(text.split())
+    sorts = {
+        "reason": [reason.value for reason in Reason],
+        "file": [*KINDS, "critique.jsonl", "fe-critique.jsonl", "01-02.plan.jsonl"],
+        "step": [name for step in STEPS for name in (step.key, step.number)],
+        "agent": [name for row in ROSTER for name in (row.name, row.full_name)],
+        "department": [row.name for row in DEPARTMENTS],
+        "message": list(MESSAGES),
+        "gate": [gate.name for gate in GATES],
+    }
+    for sort, names in sorts.items():
+        for name in names:
+            assert sort in [meaning.what for meaning in meanings_of(name)], (sort, name)
+    assert {meaning.what for meaning in meanings_of("critique")} == {"file", "step"}
+    for name in ("critique.jsonl", "detached-head", "8.5", "yolo-fe-dev", "all-depts"):
+        code, text = typed("explain", name, "-C", str(tmp_path), capsys=capsys)
+        assert code == Exit.DONE and "yolo-fs " in text, (name, text)
+    text = typed("explain", "detached_head", capsys=capsys)[1]
+    assert Reason.DETACHED_HEAD.sentence in text and "What to do: Switch to a branch." in text
+    assert [reason for reason in Reason if not remedy_of(reason)] == []
 
 
-def test_a_gate_and_a_file_are_explained(team: Team, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("detachd_head", "detached_head"), ("critc", "critic"), ("all-dept", "all_depts")],
+)
+def test_a_misspelled_name_is_answered_by_the_nearest(
+    wrong: str, meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text = typed("explain", wrong, "-C", str(tmp_path), capsys=capsys)
+    assert code == Exit.USAGE and f"Did you mean {meant}" in text, text
+
+
+def test_a_gate_and_a_file_are_explained(
+    team: Team, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     code, text = typed("explain", "all-depts", "-C", str(team.root), capsys=capsys)
     assert code in (Exit.DONE, Exit.FINDINGS) and "all-depts" in text, text
     team.file(f"{PHASE}/critique.jsonl", "no JSON\n")
     code, text = typed("explain", f"{PHASE}/critique.jsonl", "-C", str(team.root), capsys=capsys)
     assert code == Exit.FINDINGS and "critique.jsonl: " in text and "json_parse_error" in text
+    monkeypatch.chdir(team.root / PHASE)
+    assert "json_parse_error" in typed("explain", "critique.jsonl", capsys=capsys)[1]
     assert typed("explain", "nothing", "-C", str(team.root), capsys=capsys)[0] == Exit.USAGE

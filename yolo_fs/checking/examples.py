@@ -6,17 +6,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yolo_fs
 from yolo_fs.artifacts.classify import place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.schemas.layout import Format
+from yolo_fs.system.packaged import packaged
 
 _MOST_BYTES = 720
 """Size limit: the largest example within it is the most instructive."""
@@ -47,7 +47,7 @@ def example_of(kind: str) -> str:
     Raises:
         YoloError: UNKNOWN_NAME; FILE_MISSING where the installation is not whole.
     """
-    folder = _folder() / artifact_named(kind).kind / "ok"
+    folder = _examples() / artifact_named(kind).kind / "ok"
     sizes = {path: path.stat().st_size for path in folder.iterdir() if path.is_file()}
     small = [path for path, size in sizes.items() if size <= _MOST_BYTES] or [
         min(sizes, key=lambda path: sizes[path])
@@ -83,11 +83,15 @@ def enriched_plan() -> str:
     Raises:
         YoloError: FILE_MISSING where the installation is not whole.
     """
-    for path in sorted((_folder() / "plan" / "ok").iterdir()):
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        if len(lines) > 1 and all("spec" in json.loads(line) for line in lines[1:]):
-            return "".join(lines[:2])
-    raise _error_for_missing_examples()
+    plans = (
+        path.read_text(encoding="utf-8").splitlines(keepends=True)
+        for path in sorted((_examples() / "plan" / "ok").iterdir())
+    )
+    return next("".join(lines[:2]) for lines in plans if _is_enriched(lines[1:]))
+
+
+def _is_enriched(tasks: Sequence[str]) -> bool:
+    return bool(tasks) and all("spec" in json.loads(line) for line in tasks)
 
 
 def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> str:
@@ -138,19 +142,5 @@ def _clear_texts(value: Any) -> Any:
     return "" if isinstance(value, str) else value
 
 
-def _folder() -> Path:
-    """Return the folder of examples: in the wheel, or in the checkout of an editable install."""
-    package = Path(yolo_fs.__file__).parent
-    for folder in (package / "_examples", package.parent / "fixtures/examples/artifacts"):
-        if folder.is_dir():
-            return folder
-    raise _error_for_missing_examples()
-
-
-def _error_for_missing_examples() -> YoloError:
-    return YoloError(
-        Reason.FILE_MISSING,
-        "the examples are missing",
-        hint="Install yolo-fs again.",
-        exit_code=Exit.DEFECT,
-    )
+def _examples() -> Path:
+    return packaged("_examples", "fixtures/examples/artifacts")

@@ -1,12 +1,17 @@
-"""`yolo-fs explain`: a reason, a gate or a file in a sentence, and the command that helps."""
+"""`yolo-fs explain`: a name of the protocol, a gate or a file in a sentence, and the command that
+helps.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from yolo_fs.artifacts.meanings import Meaning, alike, meanings_of
+from yolo_fs.checking.remedies import remedy_of
 from yolo_fs.cli import gate as gates
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, verb
 from yolo_fs.cli.validate import validate
@@ -14,7 +19,6 @@ from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_at_work
-from yolo_fs.protocol.gates import GATE_BY_NAME
 from yolo_fs.reports.status import report
 from yolo_fs.workspace import load
 
@@ -23,48 +27,95 @@ if TYPE_CHECKING:
 
 
 @verb("explain", example="yolo-fs explain gitignored")
-@click.argument("name", metavar="CODE|GATE|PATH")
+@click.argument("name", metavar="NAME|PATH")
 def explain(invocation: Invocation, *, name: str) -> Reply:
-    """Say what a reason code means, why a gate is closed, or how a file stands.
+    """Say what a name means: a reason code, a gate, a kind of file or message, a step, an agent, a
+    department; or how a file stands.
 
     A gate is asked in the phase that is worked on; 'yolo-fs gate why GATE --phase N' asks in
-    another.
+    another. Everything but gates and files is known outside of a repository, too.
     """
-    if reason := Reason.known(name):
-        data = {"name": name, "says": reason.sentence, "command": "yolo-fs status"}
-        lines = (f"{name}: {reason.sentence}", "Where it holds now: yolo-fs status")
-        return Reply(data, show=lambda console: console.print("\n".join(lines), soft_wrap=True))
+    meanings = meanings_of(name)
+    is_there = os.path.lexists(os.path.join(invocation.start, name))
+    asks_the_branch = is_there or not meanings or meanings[0].what == "gate"
+    try:
+        answer = _ask_repository(invocation, name, meanings) if asks_the_branch else None
+    except YoloError as error:
+        if error.reason not in _NOWHERE or is_there:
+            raise
+        answer = None
+    if answer is None and not meanings:
+        raise _error_for_unknown(name)
+    return answer or _show_meanings(name, meanings)
+
+
+_NOWHERE = (Reason.NOT_A_REPOSITORY, Reason.BARE_REPOSITORY, Reason.NOT_INITIALISED)
+
+
+def _show_meanings(name: str, meanings: Sequence[Meaning]) -> Reply:
+    first = meanings[0]
+    reason = Reason.known(first.name) if first.what == "reason" else None
+    remedy = remedy_of(reason) if reason else ""
+    data = {
+        "name": name,
+        "says": first.says,
+        "helps": remedy,
+        "command": first.command,
+        "meanings": [meaning._asdict() for meaning in meanings],
+    }
+
+    def show(console: Console) -> None:
+        for meaning in meanings:
+            sort = "" if meaning.what == "reason" else f" ({meaning.what})"
+            console.print(f"{meaning.name}{sort}: {meaning.says}", soft_wrap=True)
+            if meaning.what == "reason" and remedy:
+                console.print(f"  What to do: {remedy}", soft_wrap=True)
+            more = "Where it holds now" if meaning.what == "reason" else "More"
+            console.print(f"  {more}: {meaning.command}", soft_wrap=True)
+
+    return Reply(data, show=show)
+
+
+def _ask_repository(invocation: Invocation, name: str, meanings: Sequence[Meaning]) -> Reply | None:
+    """Return how a gate or a file stands; None where the branch has no more to say."""
     with Repository(invocation.start) as repository:
-        if name in GATE_BY_NAME:
+        if meanings and meanings[0].what == "gate":
             settings = load(repository.root)
             phase = phase_at_work(repository, settings, Team(repository, settings))
-            if phase is None:
-                hint = "Create one: yolo-fs phase new SLUG"
-                raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint)
-            return reply_of(gates.why, invocation, name=name, phase=str(phase.id))
+            has_it = phase and any(gate.name == meanings[0].name for gate in phase.gates)
+            if phase is None or not has_it:
+                return None
+            return reply_of(gates.why, invocation, name=meanings[0].name, phase=str(phase.id))
         return _file(invocation, repository, name)
 
 
-def _file(invocation: Invocation, repository: Repository, name: str) -> Reply:
+def _file(invocation: Invocation, repository: Repository, name: str) -> Reply | None:
     full = os.path.realpath(os.path.join(invocation.start, name))
     path = os.path.relpath(full, os.path.realpath(repository.root))
     status_report = report(repository, load(repository.root))
     standing = next((each for each in status_report.listing.all if each.path == path), None)
-    if standing is not None:
-        known = standing.as_json()
-        reason = Reason.known(str(known.get("reason")))
-        words = [safe(path), standing.standing.value, *([reason.sentence] if reason else [])]
-        checked = reply_of(
-            validate, invocation, paths=(name,), staged=False, kind=None, form="text"
-        )
-        line = ": ".join((words[0], ", ".join(words[1:])))
+    if standing is None:
+        return None
+    known = standing.as_json()
+    reason = Reason.known(str(known.get("reason")))
+    words = [safe(path), standing.standing.value, *([reason.sentence] if reason else [])]
+    checked = reply_of(validate, invocation, paths=(name,), staged=False, kind=None, form="text")
+    line = ": ".join((words[0], ", ".join(words[1:])))
 
-        def show(console: Console) -> None:
-            console.print(line, soft_wrap=True)
-            if checked.show is not None:
-                checked.show(console)
+    def show(console: Console) -> None:
+        console.print(line, soft_wrap=True)
+        if checked.show is not None:
+            checked.show(console)
 
-        return checked._replace(data=known, show=show)
-    hint = "'yolo-fs status' names the files, 'yolo-fs gate list' the gates."
-    message = f"{safe(name)!r} is no reason code, no gate, and no file of the planning tree"
-    raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    return checked._replace(data=known, show=show)
+
+
+def _error_for_unknown(name: str) -> YoloError:
+    near = alike(name)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    return YoloError(
+        Reason.UNKNOWN_NAME,
+        f"{safe(name)!r} is no name of the protocol, and no file of the planning tree",
+        hint=f"{meant}'yolo-fs status' names the files, 'yolo-fs schema list' the kinds.",
+        exit_code=Exit.USAGE,
+    )

@@ -88,7 +88,7 @@ VERBS = (
     Verb("decide", "decisions with fields: accept a plan, accept a risk, let a record go"),
     Verb("envelope", "handoffs between the agents of the product workflow"),
     Verb("new", "the skeleton of an artifact, in its place and under its name"),
-    Verb("explain", "a reason, a gate or a file in a sentence, and the command that helps"),
+    Verb("explain", "a name in a sentence, and what helps: a reason, gate, file, step, agent"),
     Verb("schema", "the shape of every message, line and file"),
     Verb("hook", "called by agent hosts, not by people: answer one hook event (see setup)"),
     Verb(
@@ -136,7 +136,7 @@ class _Verbs(click.Group):
                 [
                     ("help --all", "every command"),
                     ("help COMMAND", "one of them, with an example"),
-                    ("explain NAME", "a reason, a gate or a file, in a sentence"),
+                    ("explain NAME", "a reason, gate, file, step or agent, in a sentence"),
                 ]
             )
 

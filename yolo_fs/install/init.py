@@ -13,10 +13,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
-import yolo_fs
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.artifacts.table import ARTIFACTS, HIDDEN, IGNORED_STATES, RUNTIME, Home
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
@@ -30,6 +28,7 @@ from yolo_fs.protocol.departments import (
     Dept,
 )
 from yolo_fs.system.files import Content, Stamp, read, stamp_of
+from yolo_fs.system.packaged import packaged
 from yolo_fs.system.store import SHARED, RefusedError, make_folders, open_regular, remove
 from yolo_fs.workspace import CONFIG, user_config_path
 
@@ -151,23 +150,9 @@ def _text(lines: Sequence[str]) -> bytes:
 
 def template() -> dict[str, bytes]:
     """Return the files that a new planning tree gets: path below it → content."""
-    folder = _find_template_folder()
+    folder = packaged("_template", ".yolo-planning-template")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
-def _find_template_folder() -> Path:
-    """Return the template of the wheel, or the checkout's own in an editable install."""
-    package = Path(yolo_fs.__file__).parent
-    for folder in (package / "_template", package.parent / ".yolo-planning-template"):
-        if folder.is_dir():
-            return folder
-    raise YoloError(
-        Reason.FILE_MISSING,
-        "the template is missing",
-        hint="Install yolo-fs again.",
-        exit_code=Exit.DEFECT,
-    )
 
 
 def workflow_of(departments: Sequence[Dept]) -> str:
