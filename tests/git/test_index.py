@@ -18,7 +18,7 @@ import pytest
 
 from tests.git.conftest import PHASE, PLAN, REF_LOCK, Engine, Engines, Make, User
 from yolo_fs.core.reasons import Reason, YoloError
-from yolo_fs.git.commit import Committer
+from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.index import IndexSync
 from yolo_fs.git.runner import Conversation
 from yolo_fs.system import failpoint
@@ -611,6 +611,33 @@ def test_the_index_keeps_its_form(user: User, engine: Engines, form: str, mark: 
     assert mark in index.read_bytes()
     engine(user).put_and_follow(PLAN, LINE)
     assert mark in index.read_bytes()
+
+
+@pytest.mark.parametrize("form", [None, "version 4", "untracked cache", "sparse cone"])
+def test_commands_that_do_not_look_again_find_the_work_tree_clean(
+    user: User, engine: Engines, form: str | None
+) -> None:
+    if form:
+        FORMS[form](user)
+    one = engine(user)
+    for path, text in ((PLAN, LINE), (PLAN, LINE * 2), (f"{PHASE}/critique.jsonl", LINE * 2)):
+        one.put_and_follow(path, text)
+        user.git("diff-files", "--exit-code")
+        user.git("diff-index", "--exit-code", "HEAD")
+    user.fsck()
+
+
+def test_a_file_that_changed_after_its_check_is_never_taken_for_clean(
+    user: User, engine: Engines
+) -> None:
+    one = engine(user)
+    other = LINE.replace("01", "02")
+    for written in (other, LINE):
+        user.write(PLAN, written)
+        one.commit(CommitRequest(PLAN, LINE.encode(), "docs(01): plan"))
+        user.write(PLAN, other)
+        user.git("diff-files", "--exit-code", ok=(1,))
+        assert b"02" in user.git("diff", "--", PLAN)
 
 
 # --- generated states of the user ---

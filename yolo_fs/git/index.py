@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.git.index_stats import remember_files
 from yolo_fs.git.objects import storage_error, storage_errors
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import Conversation, GitError
@@ -250,7 +251,7 @@ class IndexSync:
             self._listed = {}
         self._listed_at = None
         staged = self._staged(steps, self._listed)
-        entries: dict[str, str | None] = {}
+        entries: dict[str, str] = {}
         for path, step in steps.items():
             if staged[path] in step.previous_blobs:
                 entries[path] = step.blob
@@ -264,8 +265,9 @@ class IndexSync:
         if not self._ended_with(basis, entries):
             self._copy(basis)
             self._put(entries, {"GIT_INDEX_FILE": draft})
+        remember_files(draft, self._repository.root, entries, self._repository.object_format)
         for path, blob in entries.items():
-            self._listed[_top(path)][path] = str(blob)
+            self._listed[_top(path)][path] = blob
         return DraftFacts(draft, basis, is_changed=True)
 
     def _copy(self, basis: Stamp | None) -> None:
