@@ -47,7 +47,7 @@ DOORS = {
     "jsonlines": ("yolo_fs/system/readers.py", "yolo_fs/system/in_place.py"),
     "click": ("yolo_fs/cli/", "yolo_fs/mcp/verb.py"),
     "rich": "yolo_fs/cli/",
-    "jinja2": "yolo_fs/definitions/texts.py",
+    "jinja2": "yolo_fs/system/templates.py",
     "mcp": "yolo_fs/mcp/server.py",
     "nats": "yolo_fs/system/bell.py",
     "starlette": "yolo_fs/web/",

@@ -15,7 +15,11 @@ from tests.support.teams import Team
 from yolo_fs.cli.main import run
 from yolo_fs.core.credentials import RULES, find_hits, is_secret
 from yolo_fs.core.reasons import Exit
-from yolo_fs.web.report import tag
+from yolo_fs.git.repository import Repository
+from yolo_fs.moments.record import record_phase
+from yolo_fs.moments.review import PhaseReview, ReviewSection
+from yolo_fs.web.report import write_report
+from yolo_fs.workspace import load
 
 PHASE = ".yolo-planning/phases/01-auth"
 
@@ -182,7 +186,12 @@ def test_what_cannot_be_reported_is_told(
     assert not Path(out).exists()
 
 
-def test_a_text_becomes_markup_only_as_text() -> None:
-    assert tag("p", "<b>\u202e", title='"><script>') == (
-        '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;\\u202e</p>'
-    )
+def test_a_text_becomes_markup_only_as_text(team: Team) -> None:
+    hostile = '<b>\u202e" title="x"><script>'
+    review = PhaseReview(hostile, hostile, (ReviewSection(hostile, (hostile,)),))
+    with Repository(str(team.root)) as repository:
+        head = str(repository.head().tip)
+        record = record_phase(repository, load(repository.root), head, "1", ())
+    text = write_report(record, review).decode()
+    assert not Reader(text).tags & {"b", "script"}
+    assert text.count("&lt;b&gt;\\u202e&#34; title=&#34;x&#34;&gt;&lt;script&gt;") == 3
