@@ -19,6 +19,8 @@ from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git import repository as repositories
 from yolo_fs.git import runner
 from yolo_fs.git.repository import FALLBACK_IDENTITY, Head, Repository
+from yolo_fs.git.runner import GitError
+from yolo_fs.system import IS_LINUX
 from yolo_fs.system.lock import hold
 from yolo_fs.system.warm_path import owners_of
 
@@ -89,6 +91,48 @@ def test_a_pipe_at_which_git_would_wait_for_ever_is_refused_at_once(user: User, 
         Repository(str(user.root))
     assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
     assert time.monotonic() - began < runner.TIMEOUT_S  # no git was asked
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [".gitignore", ".git/config", ".git/packed-refs", ".git/info/exclude"])  # fmt: skip
+def test_a_file_of_more_than_git_can_hold_is_refused(user: User, name: str) -> None:
+    with open(user.root / name, "a") as file:
+        file.truncate(40 << 30)  # without a block on the disk
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.NOT_REGULAR and name in raised.value.message
+
+
+@pytest.mark.skipif(not IS_LINUX, reason="elsewhere nobody limits the memory of a process")
+def test_a_git_that_would_take_all_memory_ends(user: User) -> None:
+    (user.root / "below").mkdir()
+    with open(user.root / "below/.gitignore", "w") as file:
+        file.truncate(40 << 30)
+    with Repository(str(user.root)) as repository, pytest.raises(GitError, match="memory"):
+        repository.git.run("ls-files", "--others", "--exclude-standard")
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("key", ["include.path", "includeIf.gitdir:/.path", "include.path through another"])  # fmt: skip
+def test_a_pipe_that_the_configuration_includes_is_refused(user: User, key: str) -> None:
+    os.mkfifo(user.root / ".git/pipe")
+    (user.root / ".git/inner").write_text('[Include] path = "pi\\\npe"\n')
+    key, _, is_nested = key.partition(" ")
+    with (user.root / ".git/config").open("a") as file:
+        section, _, part = key.removesuffix(".path").partition(".")
+        shown = f'[{section} "{part}"]' if part else f"[{section}]"
+        file.write(f"{shown}\n\tpath = {'inner' if is_nested else 'pipe'}\n")
+    with pytest.raises(YoloError) as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.NOT_REGULAR and "pipe" in raised.value.message
+
+
+@pytest.mark.timeout(30)
+def test_a_lock_of_a_branch_is_waited_for_as_git_does_by_default(user: User) -> None:
+    user.git("config", "core.filesRefLockTimeout", "-1")
+    (user.root / ".git/refs/heads/main.lock").touch()
+    with Repository(str(user.root)) as repository, pytest.raises(GitError, match="lock"):
+        repository.git.run("update-ref", "-d", "refs/heads/main")
 
 
 @pytest.mark.timeout(30)

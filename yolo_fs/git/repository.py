@@ -26,6 +26,7 @@ from yolo_fs.git.runner import (
     config_texts,
     discover,
     given_identity,
+    included_by,
     is_trusted_by_git,
     refuse_endless,
 )
@@ -56,6 +57,11 @@ _SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
 _EXTENDED = 1 << 14
 """Flag of an index entry that has two more bytes of flags."""
 _READ_IN_WORK_TREE = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
+_READ_WHOLE = (
+    *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
+    *("info/attributes", "info/exclude", "info/sparse-checkout", "objects/info/alternates"),
+)
+"""Files that git reads whole, whatever their type and size."""
 _READ_IN_GIT_DIR = ("", "/info", "/logs")
 _READ_IN_OBJECTS = ("/info", "/info/commit-graphs", "/pack")
 """Folders of which git opens any file, whatever its type."""
@@ -491,6 +497,8 @@ class Repository:
         """
         texts = config_texts(self.git_dir, self.common_dir)
         if texts != self._configured_by or any(b"include" in text.lower() for text in texts):
+            own = (f"{self.common_dir}/config", f"{self.git_dir}/config.worktree")
+            refuse_endless(included_by(own))
             fields = self.git.run("config", "--null", "--list", "--show-scope").out.split(b"\0")
             scopes = fields[:-1:2]
             if not {b"local", b"worktree"} & set(scopes):
@@ -547,6 +555,7 @@ class Repository:
         """
         refuse_endless(f"{self.root}/{name}" for name in _READ_IN_WORK_TREE)
         git_dirs = dict.fromkeys((self.git_dir, self.common_dir))
+        refuse_endless(f"{git_dir}/{name}" for git_dir in git_dirs for name in _READ_WHOLE)
         folders = [f"{git_dir}{part}" for git_dir in git_dirs for part in _READ_IN_GIT_DIR]
         for objects in self._object_folders():
             folders += (f"{objects}{part}" for part in _READ_IN_OBJECTS)

@@ -13,6 +13,7 @@ import functools
 import math
 import os
 import re
+import resource
 import select
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from types import ModuleType
 from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.system import IS_LINUX
 from yolo_fs.system.files import content_of, is_endless
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ _OLDEST = (2, 34)
 _LOOK_S = 0.2
 """Interval between checks whether a git has ended while its pipes are still open, seconds."""
 _COMPLAINTS_BYTES = 1 << 16
+_MEMORY = (4 << 30, 4 << 30)
+"""Bytes that a git may allocate: a small disk holds files and objects of any size."""
 
 
 class GitError(YoloError):
@@ -304,6 +308,8 @@ _SETTINGS = (
     "core.fsync=committed,reference,index",
     "core.fsyncMethod=fsync",
     "core.quotePath=false",
+    "core.filesRefLockTimeout=100",  # a negative one waits for ever; milliseconds
+    "core.packedRefsTimeout=1000",
     "core.warnAmbiguousRefs=false",  # a hash is looked for as a name in a dozen places else
     "gc.auto=0",
     "maintenance.auto=false",
@@ -458,6 +464,9 @@ class Git:
         # (F02).
         process = cast("subprocess.Popen[bytes]", started.proc)
         started.proc = None
+        if IS_LINUX and not networked:  # what is received may need more
+            with contextlib.suppress(OSError):  # it has ended
+                resource.prlimit(process.pid, resource.RLIMIT_DATA, _MEMORY)
         return process
 
 
@@ -540,7 +549,9 @@ def open_repository(start: str) -> git_python.Repo:
         YoloError: NOT_A_REPOSITORY, or BARE_REPOSITORY when it has no work tree; NOT_REGULAR.
     """
     forget_inherited_environment()
-    refuse_endless(_read_to_find(os.path.abspath(start)))
+    named = list(_read_to_find(os.path.abspath(start)))
+    refuse_endless(named)
+    refuse_endless(included_by(named))
     git = load_git_python()
     try:
         repository: git_python.Repo = git.Repo(
@@ -560,19 +571,49 @@ def open_repository(start: str) -> git_python.Repo:
     return repository
 
 
+_MOST_READ_BYTES = 1 << 30
+_MOST_CONFIG_BYTES = 8 << 20
+_MOST_INCLUDED = 64
+
+
 def refuse_endless(places: Iterable[str]) -> None:
-    """Refuse files that every git, and GitPython, would read forever.
+    """Refuse files that every git, and GitPython, would read forever, or nearly so.
 
     Raises:
         YoloError: NOT_REGULAR.
     """
-    if place := next(filter(is_endless, places), None):
+    for place in places:
+        is_config = os.path.basename(place).startswith("config")
+        most_bytes = _MOST_CONFIG_BYTES if is_config else _MOST_READ_BYTES
+        if not is_endless(place, most_bytes):
+            continue
         raise YoloError(
             Reason.NOT_REGULAR,
-            f"{safe(place)}: a pipe or device is where git reads a file, and never ends",
+            f"{safe(place)}: a pipe, a device or more than {most_bytes >> 20} MiB are where git "
+            "reads a file, and do not end",
             hint="Look at what it is, then replace it by a file.",
             exit_code=Exit.NOT_HERE,
         )
+
+
+def included_by(files: Iterable[str]) -> Iterator[str]:
+    """Yield the files that files of configuration include, and what those include."""
+    left = list(files)
+    for file in left:
+        if b"include" not in content_of(file).lower() or len(left) > _MOST_INCLUDED:
+            continue
+        # Not in the repository: there git itself would read what is included.
+        told = Git("/").run(
+            *("config", "--file", file, "--no-includes", "--null", "--path"),
+            *("--get-regexp", r"^include(if\..*)?\.path$"),
+            ok=(0, 1, 128),
+        )
+        for pair in told.out.split(b"\0")[:-1]:
+            path = os.fsdecode(pair.partition(b"\n")[2])
+            place = os.path.normpath(os.path.join(os.path.dirname(file), path))
+            yield place
+            if place not in left:
+                left.append(place)
 
 
 def _read_to_find(place: str) -> Iterator[str]:

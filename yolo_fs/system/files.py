@@ -549,8 +549,9 @@ def content_of(path: str, most_bytes: int = MOST_BYTES) -> bytes:
     return data if data and len(data) <= most_bytes else b""
 
 
-def is_endless(path: str) -> bool:
-    """Return whether reading from a path may never end: a named pipe, or a device.
+def is_endless(path: str, most_bytes: int = 1 << 30) -> bool:
+    """Return whether reading from a path may never end: a named pipe, a device, or a file of more
+    than `most_bytes`, which on a disk may need no room at all.
 
     The null device ends at once, and stands for an empty file.
     """
@@ -558,6 +559,8 @@ def is_endless(path: str) -> bool:
         status = os.stat(path)
     except (OSError, ValueError):
         return False
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size > most_bytes
     is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
     return stat.S_ISFIFO(status.st_mode) or (
         is_device and not os.path.samestat(status, os.stat(os.devnull))
