@@ -138,6 +138,11 @@ def test_a_stranger_that_knows_its_environment_alone_ships_a_department(company:
     assert company.subjects()[0] == "chore(state): phase 1 complete"
     assert "feat(01-01): T1 done" in company.subjects()
     assert company.repo.look("status", "--porcelain") == ""
+    (phase,) = company.repo.status()["team"]["phases"]
+    left_out = [
+        step["step"] for step in phase["departments"][0]["steps"] if step["standing"] == "ready"
+    ]
+    assert left_out == ["documentation"] and phase["pace"]["steps"] == phase["pace"]["steps_done"]
 
 
 def test_a_run_of_a_shipped_phase_starts_nobody(company: Company) -> None:

@@ -65,6 +65,11 @@ def test_home_is_the_inbox_with_question_options_and_command(browser: Any, tmp_p
         assert QUESTION in item.inner_text()
         assert item.locator(".options li").all_inner_texts() == ["Blue", "Red"]
         assert item.locator(".command code").inner_text() == "yolo-fs answer ESC-01-01-T1 CHOICE"
+        cause = page.locator(".cause .sentence").inner_text()
+        assert (
+            cause
+            == f"user answers ESC-01-01-T1 (Blue or Red): {QUESTION} This blocks 01-01/T1, backend"
+        )
         shown = page.locator(".item .command code").all_inner_texts()
         assert shown == [one["command"] for one in client.api("board").data["inbox"]]
 

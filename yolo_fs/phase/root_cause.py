@@ -67,7 +67,8 @@ def root_cause(phase: Phase) -> RootCause | None:
     does, command = _find_act_at(phase, root, behind[root])
     levels = ([name for name in each if _is_told(name, behind)] for each in levels_of[root])
     blocked = [_listed(level) for level in levels if level]
-    tail = f"; that blocks {' → '.join(blocked)}" if blocked else ""
+    link = " This blocks" if does.endswith(("?", "!", ".")) else "; that blocks"
+    tail = f"{link} {' → '.join(blocked)}" if blocked else ""
     return RootCause(f"{does}{tail}", command, _tree(root, does, behind))
 
 

@@ -34,6 +34,7 @@ class Pace(NamedTuple):
     steps_done: int
     """Steps that no longer block anybody, of all departments and of the phase."""
     steps: int
+    """Of a complete phase without those that were left out and block nobody."""
     began_s: int
     """Moment of its first commit, in seconds since the epoch; 0 for none."""
     last_s: int
@@ -83,7 +84,12 @@ class PhaseBoard(Phase):
         ]
         times = (*filed, *(work.at_s for work in self.facts.work))
         began_s, last_s = min(times, default=0), max(times, default=0)
-        steps, done = len(self.progress.every_step), self.progress.steps_passed
+        done = self.progress.steps_passed
+        owed = [
+            status.step.blocking or status.is_passed or not self.is_complete
+            for status in self.progress.every_step
+        ]
+        steps = sum(owed)
         left_s = (last_s - began_s) * (steps - done) // done if done else 0
         return Pace(done, steps, began_s, last_s, 0 if self.is_complete else left_s)
 
