@@ -26,7 +26,6 @@ from yolo_fs.hooks.githooks import (
     Layout,
     Refuse,
     broken,
-    calls_us,
     content_of,
     layout,
     plan_install,
@@ -83,7 +82,7 @@ def _find_visible_defect(place: Layout, name: str, deed: Deed | None) -> str:
         )
     content = content_of(place.file(name)) or b""
     if BEGIN.encode() not in content:
-        if isinstance(deed, HookFileKept) and calls_us(content, name):
+        if isinstance(deed, HookFileKept):
             return ""
         return "our section is not in it; a hook manager, or somebody, wrote it anew"
     if not split_first(content)[1].startswith(BEGIN.encode()):
