@@ -392,3 +392,15 @@ def test_killed_at_any_moment_nothing_is_left_and_the_next_command_is_right(
         assert run(repo, words)[:2] == expected, (turn, victim)
     daemon.stop()
     until(lambda: not processes_of(repo), "no process is left")
+
+
+def test_an_observer_whose_repository_is_gone_ends_with_one_line(tmp_path: Path) -> None:
+    ours, its = socket.socketpair()
+    with ours, its:
+        done = subprocess.run(
+            [sys.executable, "-m", "yolo_fs.observer", tmp_path, tmp_path, str(its.fileno())],
+            env=os.environ | {COLD: "1"}, pass_fds=[its.fileno()], capture_output=True, text=True,
+        )  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.startswith("yolo-fs: observer: not_a_repository: ")
+    assert len(done.stderr.splitlines()) == 1

@@ -74,9 +74,14 @@ def _ended_with(child: int) -> Iterator[None]:
 
 
 def _follow(root: str, line: int) -> int:
+    from yolo_fs.core.reasons import YoloError, safe
     from yolo_fs.observer.following import follow
 
-    follow(root, line)
+    try:
+        follow(root, line)
+    except YoloError as error:  # such as a repository that is gone: the daemon tells what follows
+        print(f"yolo-fs: observer: {error.reason.value}: {safe(error.message)}", file=sys.stderr)
+        return int(error.exit_code)
     return 0
 
 
