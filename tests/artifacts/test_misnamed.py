@@ -43,6 +43,8 @@ NOBODYS = (
     "README.md", "notes.md", "screen.png", "package.json", "metrics.json", "data.jsonl", ".ctx-dev.toon",
     ".dept-status-backend.json", "handoff.json", "config.json", "planning-notes.md", "01-02.plan.md",
     "stats.json", "maps.jsonl", "logs/output.jsonl", ".session-log.jsonl",
+    ".#critique.jsonl", "#critique.jsonl#", "._critique.jsonl", ".critique.jsonl.swp", "critique.jsonl~",
+    "notes 2.jsonl", "sketch (1).png", ".~lock.critique.jsonl#", "critique.jsonl___jb_tmp___",
 )  # fmt: skip
 
 
@@ -58,7 +60,31 @@ def test_a_near_name_is_told_with_the_one_that_was_meant(name: str) -> None:
 
 @pytest.mark.parametrize("name", NOBODYS)
 def test_what_is_nobodys_artifact_stays_unmentioned(name: str) -> None:
-    assert intended_path(f".yolo-planning/{PHASE}/{name}") is None
+    path = f".yolo-planning/{PHASE}/{name}"
+    assert intended_path(path) is None and misnamed(path) is None
+
+
+@pytest.mark.parametrize(
+    ("original", "copy"),
+    [
+        ("critique.jsonl", "critique.sync-conflict-20261128-120000-ABCDEFG.jsonl"),
+        ("01-01.plan.jsonl", "01-01.plan (Ada's conflicted copy 2026-11-28).jsonl"),
+        ("ux-research.jsonl", "ux-research (conflicted copy 2026-11-28 120000).jsonl"),
+        ("critique.jsonl", "critique_conflict-20261128-120000.jsonl"),
+        ("01-01.summary.jsonl", "01-01.summary 2.jsonl"),
+        ("verification.jsonl", "verification (1).jsonl"),
+        ("decisions.jsonl", "decisions - Copy (2).jsonl"),
+        ("critique.jsonl", "critique copy.jsonl"),
+    ],
+)
+def test_a_copy_of_a_program_that_synchronises_is_told_with_its_original(
+    original: str, copy: str
+) -> None:
+    folder = ".yolo-planning/phases/01-login"
+    finding = misnamed(f"{folder}/{copy}")
+    assert finding and finding.reason is Reason.UNKNOWN_NAME
+    assert f"{folder}/{original}" in finding.message
+    assert "Rename" not in finding.hint
 
 
 def test_an_artifact_and_a_file_elsewhere_are_not_misnamed() -> None:

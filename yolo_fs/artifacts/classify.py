@@ -283,6 +283,15 @@ def has_own_name(name: str) -> bool:
 _ENDINGS = (".jsonl", ".json", ".toon")
 _DATA = re.compile(r"(?P<stem>.+)\.(?:json|jsonl|ndjson|toon)", re.IGNORECASE)
 """Names that may be an artifact's; notes, images and the like never are."""
+_OF_PROGRAMS = (".#", "._")
+"""How names begin that Emacs and macOS make for a moment, or beside a file."""
+_COPY = re.compile(
+    r"(?P<stem>[^ ()]{1,100}?)(?:\.sync-conflict-[^ .]{1,60}|_conflict-[-0-9]{1,30}"
+    r"| \([^()]{0,60}conflict[^()]{0,60}\)| \([0-9]{1,3}\)| [0-9]{1,3}"
+    r"| - Copy(?: \([0-9]{1,3}\))?| copy(?: [0-9]{1,3})?)(?P<end>\.[a-z]{2,6})",
+    re.IGNORECASE,
+)
+"""Names that Syncthing, Nextcloud, Dropbox, Google Drive and file managers give to a copy."""
 _PREFIXES = {
     word: row.prefix
     for row in WORKING
@@ -306,7 +315,7 @@ def intended_path(path: str) -> str | None:
     match = _BELOW.fullmatch(path)
     if not match or classify(path) is not None or name_of_kind(name) is not None:
         return None
-    if any(fnmatchcase(name, pattern) for pattern in RUNTIME):
+    if name.startswith(_OF_PROGRAMS) or any(fnmatchcase(name, pattern) for pattern in RUNTIME):
         return None
     folder, number = _guess_phase_folder(match["phase"] or "")
     meant = _guess_file_name(name, number)
@@ -321,11 +330,23 @@ def intended_path(path: str) -> str | None:
 @lru_cache(10_000)
 def misnamed(path: str) -> Finding | None:
     """Return a finding about a name that is nearly an artifact's, or None."""
+    if original := _find_original(path):
+        message = f"a copy, as programs that synchronise folders leave it, of {original}"
+        hint = "Take over what only the copy has, then remove it."
+        return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, "one file", hint)
     meant = intended_path(path) or _guess_handoff_name(path) or _guess_document_name(path)
     if meant is None:
         return None
     message = "nobody reads or commits a file of this name"
     return Finding(Reason.UNKNOWN_NAME, path, 0, "", message, meant, "Rename the file.")
+
+
+def _find_original(path: str) -> str | None:
+    """Return the artifact whose copy a file is by its name, or None."""
+    folder, _, name = path.rpartition("/")
+    match = _COPY.fullmatch(name)
+    original = f"{folder}/{match['stem']}{match['end']}" if match else ""
+    return original if match and classify(original) is not None else None
 
 
 def misplaced(path: str) -> Finding | None:
