@@ -135,6 +135,26 @@ def test_a_patch_meets_the_gate_alone_and_what_is_scoped_anew_walks_the_steps_ag
     assert open_step(history(*verified, "security-audit.jsonl")) == ("signoff", "lead")
 
 
+GATE = ("integration-gate-result.jsonl", [{"r": "FAIL", "dt": "2026-02-20"}])
+REWORK = ("01-01.plan.jsonl", "src/auth.ts", "01-01.summary.jsonl")
+
+
+def test_what_is_scoped_anew_after_a_failed_patch_is_no_repair_of_the_gate() -> None:
+    said = ("patch", "major")
+    patch, major = (
+        ("po-qa-verdict.jsonl", [{"verdict": each, "target_dept": "backend"}]) for each in said
+    )
+    made = (*ORDER, patch, "src/auth.ts", GATE, major, *REWORK)
+    assert open_step(history(*made)) == ("code_review", "senior")
+
+
+def test_a_sign_off_that_a_plan_has_opened_is_not_closed_by_the_repair_of_the_gate() -> None:
+    signed = {"signed_off": "f" * 40, "signed_off_at": len(ORDER) - 1}
+    made = (*ORDER, *REWORK, GATE)
+    assert open_step(replace(history(*made), **signed)) == ("code_review", "senior")
+    assert open_step(replace(history(*made, *REWORK), **signed)) == ("code_review", "senior")
+
+
 def test_what_is_signed_off_stays_so_whatever_is_changed_later() -> None:
     known = replace(history(*ORDER, "../../ROADMAP.md", "src/auth.ts"), signed_off="f" * 40)
     assert Phase(known).is_complete

@@ -106,8 +106,17 @@ def _find_sign_off_position(facts: PhaseFacts) -> int | None:
     return at if facts.signed_off and not any(came_after_sign_off(facts, at)) else None
 
 
-def _is_rework(facts: PhaseFacts, filed: Filed) -> bool:
-    return _mended(facts, Dept(filed.place.department), filed.position) == _INTEGRATION
+def _is_rework(facts: PhaseFacts, filed: Filed, since: int) -> bool:
+    """Return whether each version of an artifact since a place of history repaired what the
+    integration gate or the Product Owner had found.
+    """
+    known = {each.position for each in facts.versions.get(filed.place.path, ())}
+    department = Dept(filed.place.department)
+    return all(
+        _mended(facts, department, position) == _INTEGRATION
+        for position in known | {filed.position}
+        if position > since
+    )
 
 
 _SIGNED = frozenset(
@@ -127,7 +136,7 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
     """
     for filed in facts.filed if position != NOWHERE else ():
         is_signed = filed.valid and filed.place.phase and filed.place.artifact.kind in _SIGNED
-        if is_signed and filed.position > position and not _is_rework(facts, filed):
+        if is_signed and filed.position > position and not _is_rework(facts, filed, position):
             yield f"{filed.place.name} ({filed.commit[:7]})"
 
 
@@ -179,16 +188,29 @@ def _failures_of(facts: PhaseFacts, department: Dept) -> tuple[Sequence[int], Se
         for filed in facts.of_kind(kind, None if step >= _INTEGRATION else department):
             path = filed.place.path
             known = (one for one in facts.versions.get(path, ()) if one.lines)
-            verdicts += [(one.position, kind, _fails(kind, one)) for one in known]
+            verdicts += [(one.position, _scope_of(kind, one), _fails(kind, one)) for one in known]
             failing = _INTEGRATION if step == _DELIVERY else step
             verdicts += [(position, kind, failing) for position in facts.unread.get(path, ())]
     verdicts.sort()
     standing: dict[str, int] = {}
     failed = []
     for _, kind, step in verdicts:
+        if kind == _ANEW:
+            standing.clear()
         standing[kind] = step
         failed.append(max(standing.values()))
     return [position for position, _, _ in verdicts], failed
+
+
+_ANEW = "everything"
+
+
+def _scope_of(kind: str, version: Version) -> str:
+    """Return whose failures a verdict replaces: those of its kind, or all where the work is scoped
+    anew.
+    """
+    is_anew = kind == "po-qa-verdict" and version.lines[-1].get("verdict") == "major"
+    return _ANEW if is_anew else kind
 
 
 def _fails(kind: str, version: Version) -> int:

@@ -369,13 +369,15 @@ class Team:
             undone=dict(self._tasks_undone(own, signed_at)) if self._has_undone else {},
             signed_off=signed_off,
             signed_off_at=signed_at,
-            versions=self._versions_of(own, asking),
+            versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
             work=self._collect_work(own) if asking else (),
         )
         if signed_off and not self._was_in_order(facts):
             # Only the past tells which of what came after its verdict was mended.
             versions = self._versions_of(own, asking | JUDGED_BY.keys())
-            facts = replace(facts, versions=versions, work=self._collect_work(own))
+            facts = replace(
+                facts, versions={**facts.versions, **versions}, work=self._collect_work(own)
+            )
         unread = {path: self._pasts[path].unread for path in facts.versions}
         return replace(facts, unread=unread) if any(unread.values()) else facts
 
@@ -411,6 +413,13 @@ class Team:
     def _versions_of(self, filed: Iterable[Filed], kinds: Set[str]) -> dict[str, Sequence[Version]]:
         paths = (one.place.path for one in filed if one.place.artifact.kind in kinds)
         return {path: self.past_of(path) for path in paths}
+
+    def _versions_since(
+        self, filed: Iterable[Filed], signed_at: int
+    ) -> dict[str, Sequence[Version]]:
+        """Return the versions of what came after a sign-off, which may have opened it again."""
+        late = [one for one in filed if NOWHERE != signed_at < one.position and one.place.phase]
+        return self._versions_of(late, {one.place.artifact.kind for one in late})
 
     def _read_past(self, path: str, known: _Past | None) -> _Past:
         history = self.history_index
