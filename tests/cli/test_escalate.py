@@ -82,9 +82,26 @@ def test_a_commit_from_before_the_escalation_shows_no_progress(
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", old)
     assert code == Exit.FINDINGS
     assert f"{old} is older than the escalation" in json.dumps(said["findings"])
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", "HEAD~0")
+    assert f"{old[:12]} is older than the escalation" in json.dumps(said["findings"])
+    code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", "nothing")
+    assert "nothing is no commit of this repository" in json.dumps(said["findings"])
     new = commit("2099-01-01T00:00:00Z")
     code, said = escalate(root, capsys, "resolve", NAME, "--by", "dev", "--commit", new)
     assert (code, said["data"]["escalation"]["standing"]) == (Exit.DONE, "resolved")
+
+
+@pytest.mark.proves("002:114")
+def test_the_failed_audit_of_one_department_lets_no_other_go_past_the_chain(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audit = {"r": "FAIL", "findings": 1, "critical": 1, "dt": "2026-02-20"}
+    (root / LOG).with_name("security-audit.jsonl").write_text(json.dumps(audit) + "\n")
+    fails = ("open", "--task", "01-02/T4", "--fail", *WORDS)
+    code, said = escalate(root, capsys, *fails, "--from", "fe-security")
+    assert code == Exit.FINDINGS
+    assert "no security audit of frontend" in said["findings"][0]["message"]
+    assert escalate(root, capsys, *fails, "--from", "security")[0] == Exit.DONE
 
 
 def test_a_refused_report_leaves_no_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

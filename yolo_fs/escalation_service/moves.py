@@ -45,6 +45,7 @@ from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.commit_object import read_commit_object
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, Dept
+from yolo_fs.protocol.roster import department_said
 from yolo_fs.system.files import Content, names_in, read, stamp_at
 from yolo_fs.system.in_place import Appending, UnwrittenLog, appending
 from yolo_fs.system.readers import read_lines, read_object
@@ -167,11 +168,13 @@ class PhaseLog:
         return {str(place.plan): Dept(place.department) for place in plans}
 
 
-def fails_audit(root: str, folder: str, limits: Limits) -> bool:
-    """Return whether a security audit of a phase says FAIL."""
+def fails_audit(root: str, folder: str, department: Dept, limits: Limits) -> bool:
+    """Return whether a department's security audit of a phase says FAIL."""
     for name in names_in(os.path.join(root, folder)):
         place = classify(f"{folder}/{name}")
         if place is None or place.artifact.kind != "security-audit":
+            continue
+        if place.department != department:
             continue
         content = read(root, place.path, limits.max_file_bytes)
         if not isinstance(content, Content):
@@ -307,6 +310,9 @@ class Escalations:
         Raises:
             YoloError: UNKNOWN_NAME for its phase; LOCK_TIMEOUT; UNTERMINATED.
         """
+        named = request.shown_by
+        if _names_commit(named) and not _is_hash(named) and (oid := self._repository.tip(named)):
+            request = request._replace(shown_by=oid[:12])
         return self._move(name, lambda escalation, _: resolved(request, to, escalation), request)
 
     def _require_task(self, task: TaskRef) -> None:
@@ -412,15 +418,19 @@ class Escalations:
         escalation: EscalationProgress | None,
     ) -> tuple[Finding, ...]:
         """Return claims without evidence: a commit made since, a failed audit."""
-        if _is_hash(new.shown_by) and (message := self._is_no_progress(new.shown_by, escalation)):
+        message = (
+            self._is_no_progress(new.shown_by, escalation) if _names_commit(new.shown_by) else ""
+        )
+        if message:
             expected = "the commit that carries the task on"
             return (Finding(Reason.UNKNOWN_COMMIT, LOG, 0, "/ref", message, expected),)
+        department = department_said(request.agent) or DEFAULT_DEPARTMENT
         if request.fails and not fails_audit(
-            self._repository.root, log.folder, self._settings.limits
+            self._repository.root, log.folder, department, self._settings.limits
         ):
             message = (
-                "only a security FAIL goes past the chain, and no security audit of the "
-                "phase says FAIL"
+                f"only a security FAIL goes past the chain, and no security audit of {department}"
+                " in the phase says FAIL"
             )
             hint = "Write the audit with r FAIL first; or ask the Lead."
             return (
@@ -484,3 +494,8 @@ def _report_stopped(escalation: EscalationProgress, log: PhaseLog) -> tuple[Find
 
 def _is_hash(text: str) -> bool:
     return 7 <= len(text) <= 64 and all(char in "0123456789abcdef" for char in text)
+
+
+def _names_commit(text: str) -> bool:
+    """Return whether a reference is meant as a commit, and not as a message of the Dev."""
+    return bool(text) and " " not in text
