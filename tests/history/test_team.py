@@ -22,6 +22,7 @@ from yolo_fs.history import team as history_team
 from yolo_fs.history.team import Team as Facts
 from yolo_fs.history.team import loop_facts, loops_of
 from yolo_fs.loops.facts import Loop, LoopProgress
+from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
 from yolo_fs.workspace import load
 
@@ -39,7 +40,7 @@ def of(team: Team, kind: Loop) -> LoopProgress:
     with Repository(str(team.root)) as repository:
         facts = Facts(repository, load(repository.root))
         (phase,) = facts.facts(team.head())
-        return next(one for one in loops_of(facts, phase, 0) if one.kind is kind)
+        return next(one for one in loops_of(facts, Phase(phase), 0) if one.kind is kind)
 
 
 def in_every_form(team: Team) -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.support.phases import FOLDER, complete, facts
 from tests.support.settings import config_from
 from yolo_fs.evidence.facts import Version, Work
+from yolo_fs.phase.acts import acts_of
 from yolo_fs.phase.gate_status import GateStatus, MissingEvidence
 from yolo_fs.phase.phase import Phase, asked_by_gate
 from yolo_fs.phase.progress import Next
@@ -135,6 +136,36 @@ def test_a_verdict_of_the_product_owner_is_taken_up(verdict: dict[str, Any], age
     content = DELIVERED | {"po-qa-verdict.jsonl": [verdict]}
     asked = turn(content, config=PO)
     assert (asked.agent, asked.step) == (agent, "delivery")
+
+
+def writes(changed: dict[str, list[dict[str, Any]]], **more: Any) -> tuple[str, list[str]]:
+    """Return who acts first, and the names of what it is to write."""
+    (act, *_) = acts_of(Phase(facts(complete() | changed, **more)))
+    return act.agent, [path.rpartition("/")[2] for path in act.writes]
+
+
+def test_what_a_verdict_asks_for_is_written_into_its_own_file() -> None:
+    major = [{"verdict": "major", "re_scope_items": ["SSO"]}]
+    content = DELIVERED | {"po-qa-verdict.jsonl": major, "discovery.json": [{"round": 2}]}
+    known = versions("po-qa-verdict.jsonl", (2, major)) | versions("discovery.json", (3, [{}]))
+    assert writes(content, config=PO, versions=known) == ("po", ["scope-document.json"])
+    patch = [{"verdict": "patch", "target_dept": "backend"}]
+    content = DELIVERED | {"po-qa-verdict.jsonl": patch}
+    known = versions("po-qa-verdict.jsonl", (2, patch))
+    done = writes(content, config=PO, versions=known, work=(Work("01-01", 30, 3),))
+    assert done == ("integration-gate", ["integration-gate-result.jsonl"])
+
+
+def test_what_security_has_found_is_mended_by_the_dev_once_the_user_has_decided() -> None:
+    names = ("security", "user"), ("user", "architect"), ("architect", "lead"), ("lead", "security")
+    log = [
+        {"id": "ESC-01-01-T1", "dt": f"2026-02-19T08:0{at}:00Z", "agent": agent, "tgt": target,
+         "sev": "blocking", "reason": "a leak", "st": "escalated" if at else "open"}
+        | ({"dec": "rotate the key"} if at else {})
+        for at, (agent, target) in enumerate(names)
+    ]  # fmt: skip
+    asked = turn({"security-audit.jsonl": [{"r": "FAIL"}], "escalation.jsonl": log})
+    assert asked.sentence == "dev mends what Security found in 01-01/T1: rotate the key"
 
 
 def test_behind_a_closed_gate_whoever_owes_its_evidence_acts() -> None:

@@ -445,9 +445,6 @@ class Agents:
     _integration_gate_by_lead = _integration_gate_by_owner
 
     def _delivery_by_po(self, department: Dept, asked: Next) -> None:
-        if "approves the scope" in asked.why:
-            self._po_by_po()
-            return
         before = self.branch.lines("po-qa-verdict.jsonl")
         line: Line = {"verdict": "approve", "n": len(before)}
         if self.slip(0.5):

@@ -53,7 +53,7 @@ class _PhaseLook(NamedTuple):
 
     @property
     def loops(self) -> tuple[LoopProgress, ...]:
-        return loops_of(self.team, self.phase.facts, int(time.time()))
+        return loops_of(self.team, self.phase, int(time.time()))
 
 
 @contextmanager

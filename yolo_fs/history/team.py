@@ -52,7 +52,7 @@ from yolo_fs.loops.facts import (
     goes_on,
     of_former,
 )
-from yolo_fs.loops.rounds import loops
+from yolo_fs.loops.rounds import AFTER_REWORK, loops
 from yolo_fs.phase.phase import Phase
 from yolo_fs.schemas.config import Config
 from yolo_fs.system.readers import READERS
@@ -700,9 +700,18 @@ def _read_plan_completion(filed: Iterable[Filed]) -> dict[str, bool]:
     }
 
 
-def loops_of(team: Team, facts: PhaseFacts, now_s: int) -> tuple[LoopProgress, ...]:
-    """Return the progress of the loops of a phase whose facts `team` has gathered last."""
-    return loops(loop_facts(team, facts, now_s))
+def loops_of(team: Team, phase: Phase, now_s: int) -> tuple[LoopProgress, ...]:
+    """Return the progress of the loops of a phase whose facts `team` has gathered last.
+
+    While the steps of the departments judge what was worked on again, their agent is next.
+    """
+    turn = phase.progress.next
+    return tuple(
+        replace(loop, next=turn.agent, what=f"does {turn.step}")
+        if turn and loop.state in AFTER_REWORK and loop.next not in ("", turn.agent)
+        else loop
+        for loop in loops(loop_facts(team, phase.facts, now_s))
+    )
 
 
 def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:

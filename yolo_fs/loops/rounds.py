@@ -29,6 +29,7 @@ from yolo_fs.protocol.workflow import LIMIT_BY_KEY
 _PATCH_MOST = int(LIMIT_BY_KEY["delivery.max_patch_cycles"].value)
 _MAJOR_MOST = int(LIMIT_BY_KEY["delivery.max_major_cycles"].value)
 PATCH_FAILED = "patch failed"
+CLARIFIED_AGAIN = "clarified again"
 AFTER_REWORK = frozenset({"planned again", "patched", "re-worked", "integrated again"})
 """States of a patch or re-scoping in which the departments' own steps decide who acts next."""
 _FEEDBACK_MOST = int(LIMIT_BY_KEY["delivery.max_feedback_rounds"].value)
@@ -211,7 +212,7 @@ def _turn_after_major(
 _RE_SCOPING = (
     ("plan", "planned again", Role.DEV, "does what was re-scoped"),
     ("scope-document", "scoped again", Role.LEAD, "plans what was re-scoped"),
-    ("discovery", "clarified again", Role.PO, "approves the scope"),
+    ("discovery", CLARIFIED_AGAIN, Role.PO, "approves the scope"),
 )
 """(artifact kind written after the verdict, state, next role, what that role does). Latest kind
 first."""

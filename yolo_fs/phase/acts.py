@@ -275,7 +275,8 @@ def _kinds(step: str, role: Role) -> Iterator[Artifact]:
     """Yield what a role produces in a step; all that it produces where the step is another's."""
     made = {name.partition(".")[0] for name in STEP_BY_KEY[step].outputs}
     own = [row for row in ARTIFACTS if role in producers_of(row.kind)]
-    yield from [row for row in own if row.kind in made] or [row for row in own if row.step == step]
+    of_step = [row for row in own if row.kind in made] or [row for row in own if row.step == step]
+    yield from of_step or (own if len(own) == 1 else ())
     if role is Role.SCOUT and (research := by_kind("research")):
         yield research
 

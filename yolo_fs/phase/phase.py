@@ -27,7 +27,7 @@ from yolo_fs.evidence.facts import (
 )
 from yolo_fs.handoffs.contents import faults_of_handoffs, handoff_into
 from yolo_fs.loops.facts import Loop, LoopFacts, LoopProgress
-from yolo_fs.loops.rounds import AFTER_REWORK, PATCH_FAILED, loop_of, loops
+from yolo_fs.loops.rounds import AFTER_REWORK, CLARIFIED_AGAIN, PATCH_FAILED, loop_of, loops
 from yolo_fs.phase.gate_status import CheckResult, GateStatus
 from yolo_fs.phase.gates import (
     gates_of,
@@ -412,6 +412,9 @@ def act_of(escalation: EscalationProgress) -> tuple[str, str]:
             f"{safe(escalation.decision, 200)}",
             "",
         )
+    if escalation.is_told and escalation.origin is Role.SECURITY:
+        task, decision = escalation.id.task, safe(escalation.decision, 200)
+        return f"mends what Security found in {task}: {decision}", ""
     if escalation.is_told:
         return f"goes on with {escalation.id.task}: {safe(escalation.decision, 200)}", ""
     if escalation.standing is EscalationStage.DESCENDING:
@@ -428,6 +431,9 @@ def act_of(escalation: EscalationProgress) -> tuple[str, str]:
 def loop_facts(facts: PhaseFacts) -> LoopFacts:
     """Return the input of the loops, as of the commit's own time."""
     return LoopFacts(facts, facts.at_s, facts.versions, facts.work)
+
+
+_OF_VERDICT = ("po-qa-verdict.jsonl", *STEP_BY_KEY["delivery"].inputs)
 
 
 class _Turns(NamedTuple):
@@ -455,7 +461,8 @@ class _Turns(NamedTuple):
         """
         for loop in self.loops:
             if loop.kind in (Loop.MAJOR, Loop.PATCH) and loop.state not in AFTER_REWORK:
-                return Next("delivery", loop.next, STEP_BY_KEY["delivery"].inputs, why=str(loop))
+                step = "po" if loop.state == CLARIFIED_AGAIN else "delivery"
+                return Next(step, loop.next, _OF_VERDICT, why=str(loop))
         return None
 
     def of_department(self, status: DepartmentStatus) -> Next | None:
@@ -485,8 +492,10 @@ class _Turns(NamedTuple):
                 f"escalation {escalation.id} is {escalation.standing}: {escalation.agent} holds it"
             )
             act, command = act_of(escalation)
-            task, inputs = str(escalation.id.task), ("escalation.jsonl",)
-            return Next("implementation", escalation.agent, inputs, task, why, command, act)
+            task, inputs, agent = str(escalation.id.task), ("escalation.jsonl",), escalation.agent
+            if escalation.is_told and escalation.origin is Role.SECURITY:  # it changes no source
+                agent = name_in(Role.DEV, status.department)
+            return Next("implementation", agent, inputs, task, why, command, act)
         return None
 
     def _is_taken_up(self, escalation: EscalationProgress, department: Dept) -> bool:

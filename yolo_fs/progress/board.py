@@ -204,7 +204,7 @@ def phases_now(
 def _phase(team: Team, at_s: int, phase: Phase) -> PhaseBoard:
     going_on: tuple[LoopProgress, ...] = ()
     if not phase.is_complete:
-        loops = loops_of(team, phase.facts, at_s)
+        loops = loops_of(team, phase, at_s)
         going_on = tuple(loop for loop in loops if not loop.is_over)
     shown = PhaseBoard(phase.facts, going_on)
     vars(shown).update(vars(phase))  # what was folded already
