@@ -591,3 +591,18 @@ def test_the_inner_question_of_a_hook_may_be_anything(tmp_path: Path, given: byt
     done = forked.call(["hook-in-full", "stop", "claude", "."], tmp_path, os.environ, given)
     assert (done.code, json.loads(done.out)[0]) == (0, {})
     assert "nothing was checked" in json.loads(done.out)[1]
+
+
+@pytest.mark.parametrize("link", ["apps/web/.local/directives", "apps", ".yolo-planning"])
+def test_handoffs_are_looked_for_in_the_repository_and_nowhere_that_a_link_leads(
+    team: Team, tmp_path: Path, link: str
+) -> None:
+    written = {"tool_name": "Write", "tool_input": {"file_path": str(team.root / "src/x.py")}}
+    question = ("pre-tool-use", "claude", str(team.root), written)
+    folder = team.root / (hook_fast.DIRECTIVES if link.startswith("apps") else PHASE) / "one"
+    folder.mkdir(parents=True)
+    (folder / "HANDOFF.md").write_text("x\n")
+    assert hook_fast.is_needed(question)
+    (team.root / link).rename(tmp_path / "outside")
+    (team.root / link).symlink_to(tmp_path / "outside")
+    assert not hook_fast.is_needed(question)

@@ -290,7 +290,13 @@ def _is_argument(given: Question, cwd: str, root: str) -> bool:
 def _find_handoffs(root: str) -> list[str]:
     """Return the paths of all handoffs, and of those that a session lacks."""
     sessions = os.path.join(root, DIRECTIVES)
-    below = (step for start in (os.path.join(root, PLANNING), sessions) for step in os.walk(start))
+    top = os.path.realpath(root)
+    starts = (  # a link could lead to all that is on the disk, and nobody reads through it
+        start
+        for start in (os.path.join(root, PLANNING), sessions)
+        if os.path.realpath(start) == top + start[len(root) :]
+    )
+    below = (step for start in starts for step in os.walk(start))
     return [
         os.path.join(folder, HANDOFF)
         for folder, _, names in below
