@@ -179,6 +179,16 @@ def test_a_link_to_the_null_device_is_an_empty_file(user: User) -> None:
         assert repository.head().tip == user.tip()
 
 
+@pytest.mark.parametrize("far", ["{}/.git", "{}/.git/../.git/."])
+def test_a_repository_that_says_it_is_a_work_tree_of_another_is_refused(
+    user: User, make: Make, far: str
+) -> None:
+    (user.root / ".git/commondir").write_text(far.format(make("another").root) + "\n")
+    with pytest.raises(YoloError, match="commondir") as raised:
+        Repository(str(user.root))
+    assert raised.value.reason is Reason.UNSAFE_REPOSITORY
+
+
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("name", ["HEAD", "commondir", "../../config"])
 def test_a_pipe_in_the_git_directory_of_a_linked_work_tree_is_refused(

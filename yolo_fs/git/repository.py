@@ -148,6 +148,7 @@ class Repository:
         self.git = Git(self.root, self.git_dir, keep_open=keep_open)
         self.git.programs_off = self.programs_off
         self._refuse_endless()
+        self._refuse_borrowed()
         self.trusted_users = self._find_trusted_users()
         self._configured: tuple[Setting, ...] = ()
         self._configuration: Mapping[str, str] = {}
@@ -575,6 +576,22 @@ class Repository:
                 if line and place not in folders and len(folders) < _MOST_ALTERNATES:
                     folders.append(place)
         return folders
+
+    def _refuse_borrowed(self) -> None:
+        """Refuse a repository that is another's by its own word: there its branches would move.
+
+        Raises:
+            YoloError: UNSAFE_REPOSITORY.
+        """
+        is_linked = os.path.dirname(self.git_dir) == f"{self.common_dir}/worktrees"
+        if self.git_dir != self.common_dir and not is_linked:
+            raise YoloError(
+                Reason.UNSAFE_REPOSITORY,
+                f"{safe(self.git_dir)}/commondir leads to {safe(self.common_dir)}, which has no "
+                "such work tree",
+                hint="Look at that file; 'git worktree add' makes a linked work tree.",
+                exit_code=Exit.NOT_HERE,
+            )
 
     def refuse_unsafe(self) -> None:
         """Refuse a repository that others may write to.
