@@ -1,12 +1,10 @@
-"""Takes the pictures of the README from the demo: the board at three sizes in both themes, and the
-demo in a terminal. With --situations, the board's home in six situations, at four widths, in both
-themes, to be looked at.
+"""Takes the pictures that README.md and docs/board.md show, from the demo. With --situations, the
+board's home in six situations, at four widths, in both themes, to be looked at.
 """
 
 from __future__ import annotations
 
 import argparse
-import html
 import json
 import os
 import shutil
@@ -26,14 +24,7 @@ from tests.web.watched import Watched, share, watch
 ROOT = Path(__file__).resolve().parent.parent
 WIDTHS = (390, 1_024, 1_440, 2_560)
 SHIPPED = "shipped"
-SIZES = {"wide": (1_440, 900), "tablet": (820, 1_100), "phone": (360, 740)}
-VIEWS = {
-    "team": "",
-    "time": "",
-    "artifacts": "?path=.yolo-planning/phases/01-auth/fe-01-02.plan.jsonl",
-}
-TERMINAL = """<!doctype html><meta charset="utf-8"><body style="margin:0;background:#14171c;color:#d9dee6">
-<pre style="font:13px/1.45 ui-monospace,'DejaVu Sans Mono',monospace;padding:22px;margin:0;width:max-content;background:inherit">%s</pre>"""
+SCREEN = {"width": 1_440, "height": 900}
 
 
 def main() -> int:
@@ -52,39 +43,24 @@ def main() -> int:
     with launched() as browser:
 
         def open_page(client: Client) -> Any:
-            page = browser.new_page(viewport={"width": 1_440, "height": 900})
+            page = browser.new_page(viewport=SCREEN)
             page.goto(client.url)
             page.wait_for_selector(".view")
             return page
-
-        taken: list[str] = []
 
         def at_a_gate(_found: Watched, page: Any, scene: PlayScene) -> None:
             if "gate api-contract" in scene.does:
                 page.wait_for_timeout(800)
                 page.screenshot(path=str(folder / "board-live.png"))
-                taken.append(scene.does)
 
         def at_the_end(found: Watched, _page: Any) -> None:
-            for size, (width, height) in SIZES.items():
-                for scheme in ("light", "dark"):
-                    _take(
-                        browser,
-                        found.client,
-                        folder,
-                        size,
-                        scheme,
-                        {"width": width, "height": height},
-                    )
+            _take_plots(browser, found.client, folder / "board-time-wide-dark.png")
 
         found = watch(open_page, at_the_end, during=at_a_gate)
         print(
             f"{len(found.feed_ms)} events on the page in {share(found.feed_ms, 0.5)} ms, "
             f"p95 {share(found.feed_ms, 0.95)} ms"
         )
-        page = browser.new_page(viewport={"width": 1_440, "height": 900})
-        page.set_content(TERMINAL % html.escape(_demo()))
-        page.locator("pre").screenshot(path=str(folder / "demo.png"))
     return 0
 
 
@@ -116,28 +92,16 @@ def _shipped() -> Path:
     return Path(json.loads(done.stdout)["data"]["repository"])
 
 
-def _take(
-    browser: Any, client: Client, folder: Path, size: str, scheme: str, screen: dict[str, int]
-) -> None:
-    context = browser.new_context(viewport=screen, color_scheme=scheme)
+def _take_plots(browser: Any, client: Client, path: Path) -> None:
+    context = browser.new_context(viewport=SCREEN, color_scheme="dark")
     page = context.new_page()
     page.goto(client.url)
-    for view, chosen in VIEWS.items():
-        page.evaluate("to => { location.hash = to }", f"#/{view}{chosen}")
-        if view == "time":
-            page.wait_for_selector("[data-plot=lanes] svg", timeout=60_000)
-            page.wait_for_selector(
-                "[data-key=lanes] [role=status]", state="detached", timeout=60_000
-            )
-        page.wait_for_timeout(1_200)
-        page.screenshot(path=str(folder / f"board-{view}-{size}-{scheme}.png"))
+    page.evaluate("location.hash = '#/time'")
+    page.wait_for_selector("[data-plot=lanes] svg", timeout=60_000)
+    page.wait_for_selector("[data-key=lanes] [role=status]", state="detached", timeout=60_000)
+    page.wait_for_timeout(1_200)
+    page.screenshot(path=str(path))
     context.close()
-
-
-def _demo() -> str:
-    command = [sys.executable, "-m", "yolo_fs", "demo", "--speed", "20"]
-    done = subprocess.run(command, capture_output=True, check=True, env=_environment())
-    return "\n".join(done.stdout.decode().splitlines()[:44])
 
 
 def _environment() -> dict[str, str]:
