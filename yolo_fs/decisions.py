@@ -54,7 +54,6 @@ def accept_plan(facts: PhaseFacts, plan: str, agent: str) -> dict[str, str]:
             Reason.UNKNOWN_NAME,
             f"phase {facts.phase} has no plan {safe(plan)!r}",
             hint=f"Its committed plans: {known}.",
-            exit_code=Exit.USAGE,
         )
     if agent not in leads:
         raise _out_of_lane(agent, f"plan {plan}", " or ".join(sorted(leads)))
@@ -73,7 +72,6 @@ def accept_risk(facts: PhaseFacts, department: str, agent: str) -> dict[str, str
             Reason.UNKNOWN_NAME,
             f"no department {safe(department)!r} works here",
             hint=f"Those that do: {', '.join(departments)}.",
-            exit_code=Exit.USAGE,
         )
     if agent != Role.USER:
         raise _out_of_lane(agent, "a security FAIL", "the user")
@@ -97,7 +95,6 @@ def assign(facts: PhaseFacts, task: str, agent: str) -> dict[str, str]:
             Reason.UNKNOWN_NAME,
             f"phase {facts.phase} has no task {safe(task)!r}",
             hint=f"Its committed tasks: {', '.join(sorted(tasks)) or 'none'}.",
-            exit_code=Exit.USAGE,
         )
     if agent not in tasks[task]:
         raise _out_of_lane(agent, f"task {task}", " or ".join(tasks[task]))

@@ -75,7 +75,6 @@ def _check_tree(repository: Repository) -> None:
             Reason.LOCK_TIMEOUT,
             f"the company runs in {safe(repository.root)}: process {runner.pid}",
             hint="End it with Ctrl-C where it runs, or wait: 'yolo-fs company runs' shows it.",
-            exit_code=Exit.LOCK_TIMEOUT,
         )
     for unit in _find_units(repository):
         if unit.enabled_mark and os.path.lexists(unit.enabled_mark):

@@ -114,7 +114,7 @@ def output_place(typed: str, start: str, ending: str = "") -> tuple[str, str]:
     if top == root and not path.endswith(ending):
         message = f"{safe(typed, 300)}: expected a name that ends in {ending}"
         hint = "Give another name, or a place outside of the repository."
-        raise YoloError(Reason.BAD_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.BAD_NAME, message, hint=hint)
     return top, path
 
 
@@ -175,9 +175,7 @@ def own_phase_folder(root: str, phase: PhaseId) -> str:
         os.path.realpath(root), PLANNING_ROOT, "phases", str(phase)
     ):
         message = f"{safe(os.path.relpath(folder, root))}: a link stands on the way to it"
-        raise YoloError(
-            Reason.NOT_REGULAR, message, hint="Put a real folder there.", exit_code=Exit.NOT_HERE
-        )
+        raise YoloError(Reason.NOT_REGULAR, message, hint="Put a real folder there.")
     return folder
 
 
@@ -192,7 +190,7 @@ def find_phase(root: str, spelled: str) -> PhaseId:
     present = [name for name in names_in(folder) if PHASE_DIRECTORY.fullmatch(name)]
     wanted = spelled.zfill(2) if spelled.isdecimal() else spelled
     if not wanted.replace("-", "").isalnum():
-        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase", exit_code=Exit.USAGE)
+        raise YoloError(Reason.BAD_NAME, f"{safe(spelled)!r} is not a phase")
     phases = [phase for phase in map(PhaseId.parse, present) if phase]
     matches = [phase for phase in phases if wanted in (phase.number, str(phase))]
     matches = matches or [phase for phase in phases if wanted == phase.slug]
@@ -206,9 +204,7 @@ def find_phase(root: str, spelled: str) -> PhaseId:
             exit_code=Exit.USAGE,
         )
     hint = f"There are: {', '.join(present) or 'none'}."
-    raise YoloError(
-        Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint, exit_code=Exit.USAGE
-    )
+    raise YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint)
 
 
 INDEX = "index.db"
@@ -963,5 +959,4 @@ def _error_for_bad_config(finding: Finding) -> YoloError:
         Reason.BAD_CONFIG,
         str(finding),
         hint="Mend it; 'yolo-fs validate' shows all faults.",
-        exit_code=Exit.BAD_CONFIG,
     )

@@ -99,3 +99,27 @@ def test_an_answer_that_is_empty_says_so(
     capsys.readouterr()
     assert run([*words, "-C", str(team.root)]) == Exit.DONE
     assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", "--at", "nowhere"), ("verify", "nowhere"), ("kept", "show", "77"),
+        ("report", "--phase", "77", "--format", "markdown"), ("gate", "why", "nothing"),
+        ("workflow", "check", "nothing"), ("explain", "nothing"), ("answer", "ESC-77"),
+        ("schema", "show", "nothing"), ("new", "nothing"), ("may", "nobody", "write", "x"),
+        ("squash", "77"), ("company", "show", "nobody"), ("context", "compile", "nobody"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_name_that_does_not_exist_is_a_fault_of_usage_in_every_verb(
+    words: tuple[str, ...], begun: Team
+) -> None:
+    assert run([*words, "-C", str(begun.root)]) == Exit.USAGE
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    made = Team(tmp_path_factory.mktemp("begun") / "repo")
+    made.begin()
+    return made

@@ -122,7 +122,7 @@ def test_a_commit_may_be_called_by_any_of_its_names(team: Team, revision: str) -
 )
 def test_an_unknown_revision_is_refused(team: Team, revision: str) -> None:
     team.begin()
-    answer = json.loads(said(team, "--json", f"--at={revision}", code=Exit.FINDINGS))
+    answer = json.loads(said(team, "--json", f"--at={revision}", code=Exit.USAGE))
     assert answer["findings"][0]["reason"] == "unknown_commit"
     assert "\x1b" not in answer["findings"][0]["message"]
 
@@ -141,7 +141,7 @@ def forge(team: Team) -> None:
 
 def test_a_branch_without_commits_has_a_status(team: Team) -> None:
     assert team_part(said(team)) == "not set up yet: 'yolo-fs init' makes the planning tree"
-    said(team, "--at", "HEAD", code=Exit.FINDINGS)
+    said(team, "--at", "HEAD", code=Exit.USAGE)
 
 
 def test_what_comes_first_follows_from_what_is_there(team: Team) -> None:

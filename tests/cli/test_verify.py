@@ -172,7 +172,7 @@ def test_range_chooses_the_commits(
     assert verify(root, capsys, "HEAD~1..HEAD")[1]["data"]["verified"] == 1
     for unknown in ("nowhere", "nowhere..HEAD", "HEAD..nowhere", "--all"):
         code, answer = verify(root, capsys, "--", unknown)
-        assert (code, answer["findings"][0]["reason"]) == (Exit.FINDINGS, "unknown_commit")
+        assert (code, answer["findings"][0]["reason"]) == (Exit.USAGE, "unknown_commit")
 
 
 def test_repository_without_a_commit_has_nothing_wrong(

@@ -178,7 +178,7 @@ def test_what_cannot_be_reported_is_told(
     out = str(tmp_path / "a.html")
     assert run(["report", "-C", str(team.root), "-o", out, "--phase", "77"]) == Exit.USAGE
     assert "01-auth" in capsys.readouterr().err
-    assert run(["report", "-C", str(team.root), "-o", out, "--at", "nowhere"]) == Exit.FINDINGS
+    assert run(["report", "-C", str(team.root), "-o", out, "--at", "nowhere"]) == Exit.USAGE
     empty = Team(tmp_path / "empty")
     empty.file("README.md", "x")
     empty.user_commits("chore: begin", "README.md")

@@ -33,7 +33,7 @@ from yolo_fs.authority.actors import (
 from yolo_fs.authority.authority import decisions_out_of_lane
 from yolo_fs.authority.guarded import Guarded, guarded
 from yolo_fs.core.ids import PlanId
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.evidence.facts import (
     PhaseFacts,
     Plan,
@@ -236,9 +236,7 @@ class Access:
         hint = (
             f"There are {', '.join(str(known_plan.id) for known_plan in self._plans()) or 'none'}."
         )
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint)
 
     def _plans(self) -> Iterator[Plan]:
         for facts in self.facts:
@@ -261,7 +259,7 @@ class Access:
     @property
     def _own(self) -> Repository:
         if self._repository is None:
-            raise YoloError(Reason.NOT_A_REPOSITORY, exit_code=Exit.NOT_HERE)
+            raise YoloError(Reason.NOT_A_REPOSITORY)
         return self._repository
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.agents.health import RECORD, AgentSign, crew, instance_of, seen_in
 from yolo_fs.core.ids import TaskRef
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -92,7 +92,6 @@ class AgentJournal:
                 Reason.STORAGE_FAILED,
                 f"{RECORD} takes no line",
                 hint=hint,
-                exit_code=Exit.TRY_AGAIN,
             )
 
     def _read_part(self, name: str, before: _Part, now: datetime) -> _Part:

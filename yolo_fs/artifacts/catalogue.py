@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.examine import shape_faults
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, shape_named
-from yolo_fs.core.reasons import Exit, Fault, Reason, YoloError
+from yolo_fs.core.reasons import Fault, Reason, YoloError
 from yolo_fs.schemas.layout import Format, Record, Strictness
 
 if TYPE_CHECKING:
@@ -370,9 +370,7 @@ def kind_named(name: str) -> Kind:
     alike = same or get_close_matches(name, [*spelled, *(kind.own_name for kind in kinds)], n=3)
     meant = f"Perhaps {' or '.join(alike)}. " if alike else ""
     hint = f"{meant}'yolo-fs schema list' shows them all."
-    raise YoloError(
-        Reason.UNKNOWN_NAME, f"no kind is named {name[:80]!r}", hint=hint, exit_code=Exit.USAGE
-    )
+    raise YoloError(Reason.UNKNOWN_NAME, f"no kind is named {name[:80]!r}", hint=hint)
 
 
 def artifact_of(kind: Kind) -> Artifact | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from yolo_fs.artifacts.verdicts import Place
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES
 from yolo_fs.protocol.departments import (
@@ -166,9 +166,7 @@ def find_department(name: str) -> Dept:
     department = department_of(name)
     if department is None:
         hint = f"The departments are {', '.join(WORKING_NAMES)}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"no department {safe(name)!r}", hint=hint)
     return department
 
 
@@ -229,9 +227,7 @@ def is_second(department: Dept | None) -> bool:
 
 def _error_for_unknown_agent(name: str, where: str = "") -> YoloError:
     hint = f"There are {', '.join((*AGENT_BY_NAME, Role.GO, Role.USER))}."
-    return YoloError(
-        Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}{where}", hint=hint, exit_code=Exit.USAGE
-    )
+    return YoloError(Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}{where}", hint=hint)
 
 
 LEADS_ONLY = (

@@ -13,7 +13,7 @@ from typing import Any
 from yolo_fs.artifacts.classify import place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.packaged import packaged
@@ -36,7 +36,6 @@ def artifact_named(kind: str) -> Artifact:
             Reason.UNKNOWN_NAME,
             f"no artifact is called {safe(kind)!r}",
             hint=f"There are: {names}.",
-            exit_code=Exit.USAGE,
         )
     return named_artifact
 
@@ -104,12 +103,12 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
     if "{plan}" in artifact.file and PlanId.parse(plan) is None:
         hint = f"Say which: yolo-fs new {artifact.kind} --plan 01-01"
         message = f"{safe(plan)!r} is no plan" if plan else "it belongs to a plan"
-        raise YoloError(Reason.BAD_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.BAD_NAME, message, hint=hint)
     if artifact.home is not Home.PHASE:
         return artifact.file
     if phase is None:
         hint = "Create one: yolo-fs phase new SLUG"
-        raise YoloError(Reason.BAD_NAME, "there is no phase yet", hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.BAD_NAME, "there is no phase yet", hint=hint)
     department = DEFAULT_DEPARTMENT
     name = artifact.named(prefix, plan, phase=phase.number, department=department)
     return f"phases/{phase}/{name}"

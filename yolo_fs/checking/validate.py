@@ -38,7 +38,7 @@ from yolo_fs.checking.snapshots import (
     WorkTree,
     assume_commits_exist,
 )
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors
+from yolo_fs.core.reasons import Finding, Reason, YoloError, errors
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.schemas.config import Config, Policy
@@ -104,7 +104,7 @@ class Validator:
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
             hint = "'yolo-fs init' makes one; or name the files to check."
             message = f"{root} has no {PLANNING_ROOT}"
-            raise YoloError(Reason.NOT_INITIALISED, message, hint=hint, exit_code=Exit.NOT_HERE)
+            raise YoloError(Reason.NOT_INITIALISED, message, hint=hint)
         for folder in (PLANNING_ROOT, HANDOFF_FOLDER):
             yield from self._folder(root, folder, "")
         for sessions in self._settings.policy.directive_roots:

@@ -146,7 +146,7 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
         if heard.type not in _HEARD:
             hint = f"Recorded are {', '.join(sorted(_HEARD))}; 'task complete' takes task_complete."
             message = f"{heard.type} carries no agent status"
-            raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint, exit_code=Exit.USAGE)
+            raise YoloError(Reason.UNKNOWN_TYPE, message, hint=hint)
         if heard.type == "task_claim" and (task := task_of(heard.value)):
             standing = claim_task(repository, settings, name, task, heard.value["files"])
             code = Exit.DONE if standing.is_granted else Exit.FINDINGS
@@ -189,9 +189,7 @@ def shutdown(invocation: Invocation, *, reason: str, deadline: int, name: str) -
     message = {"type": REQUEST, "reason": reason, "deadline_seconds": deadline}
     if place_of(name)[0] is None:
         hint = "A Lead, such as lead or fe-lead; owner or go.md for all agents."
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}", hint=hint)
     with Repository(invocation.start) as repository:
         AgentJournal(repository.own_dir, load(repository.root).limits).add(
             name, f"SD-{os.urandom(4).hex()}", message

@@ -9,7 +9,7 @@ import click
 
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import TYPES, TaskRef
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.tasks.service import commit_task
@@ -49,7 +49,6 @@ def commit(
             Reason.BAD_NAME,
             message,
             hint="Spell it NN-MM/Tk, such as 01-02/T3.",
-            exit_code=Exit.USAGE,
         )
     with Repository(invocation.start) as repository:
         team = Team(repository, load(repository.root))

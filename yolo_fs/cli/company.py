@@ -13,7 +13,7 @@ from yolo_fs.cli.reply import Invocation, Reply, verb
 from yolo_fs.company.agents import ERRORS, STREAM, printed
 from yolo_fs.company.overview import overview
 from yolo_fs.company.runs import runs
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.install.background import follow
@@ -101,7 +101,7 @@ def log(invocation: Invocation, *, agent: str, is_followed: bool, count: int) ->
         if not started:
             hint = "'yolo-fs company runs' lists those that were."
             message = f"no agent {safe(agent)!r} was started here"
-            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
         folder = started[-1][0].folder(repository, started[-1][1])
     path = os.path.join(folder, STREAM)
     if is_followed:

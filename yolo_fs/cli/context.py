@@ -86,7 +86,6 @@ def _plan(spelled: str | None) -> PlanId | None:
             Reason.UNKNOWN_NAME,
             f"{safe(spelled)!r} is not a plan id",
             hint="A plan is NN-MM.",
-            exit_code=Exit.USAGE,
         )
     return plan
 

@@ -112,7 +112,6 @@ def supersede_(
                 Reason.UNKNOWN_NAME,
                 f"{safe(name)!r} is no artifact of a phase",
                 hint="'yolo-fs status' lists the files that are held.",
-                exit_code=Exit.USAGE,
             )
         made = supersede(place, record, plain_name(agent))
         with Repository(invocation.start) as repository:

@@ -179,7 +179,7 @@ def _session(handoffs: ProductHandoffs, wanted: str) -> str:
         else f"no session {safe(wanted)!r}"
     )
     hint = f"There are: {', '.join(known[-10:]) or 'none'}."
-    raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+    raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
 
 
 def _code(findings: tuple[Finding, ...]) -> Exit:

@@ -15,7 +15,7 @@ from yolo_fs.checking.remedies import remedy_of
 from yolo_fs.cli import gate as gates
 from yolo_fs.cli.reply import Invocation, Reply, reply_of, verb
 from yolo_fs.cli.validate import validate
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.progress.workflow import phase_at_work
@@ -117,5 +117,4 @@ def _error_for_unknown(name: str) -> YoloError:
         Reason.UNKNOWN_NAME,
         f"{safe(name)!r} is no name of the protocol, and no file of the planning tree",
         hint=f"{meant}'yolo-fs status' names the files, 'yolo-fs schema list' the kinds.",
-        exit_code=Exit.USAGE,
     )

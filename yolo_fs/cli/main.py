@@ -213,16 +213,16 @@ def _system_error_of(defect: Exception) -> YoloError | None:
     if number in (errno.ENOSPC, errno.EDQUOT):
         drop_output()
         what = "the answer could not be written: no space left"
-        return YoloError(Reason.NO_SPACE, what, exit_code=Exit.TRY_AGAIN)
+        return YoloError(Reason.NO_SPACE, what)
     if number in (errno.EMFILE, errno.ENFILE):
         hint, what = "Raise the limit (`ulimit -n`).", "no more files may be open at once"
-        return YoloError(Reason.STORAGE_FAILED, what, hint=hint, exit_code=Exit.TRY_AGAIN)
+        return YoloError(Reason.STORAGE_FAILED, what, hint=hint)
     if number == errno.ENOENT:
         try:
             os.getcwd()
         except FileNotFoundError:
             hint, what = "Go into one that is there.", "the folder that you are in is gone"
-            return YoloError(Reason.NOT_A_REPOSITORY, what, hint=hint, exit_code=Exit.NOT_HERE)
+            return YoloError(Reason.NOT_A_REPOSITORY, what, hint=hint)
     return None
 
 

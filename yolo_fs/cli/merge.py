@@ -98,9 +98,7 @@ def _bytes(path: str) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise YoloError(
-            Reason.UNREADABLE, f"{safe(path)}: {error.strerror}", exit_code=Exit.UNREADABLE
-        ) from None
+        raise YoloError(Reason.UNREADABLE, f"{safe(path)}: {error.strerror}") from None
 
 
 def _told(changed: tuple[str, ...], done: str, nothing: str) -> Reply:

@@ -70,7 +70,6 @@ def route(
             Reason.UNKNOWN_TYPE,
             f"no message has the type {safe(kind)!r}",
             hint=hint,
-            exit_code=Exit.USAGE,
         )
     with repository_of(invocation.start) as repository:
         access = Access(repository)

@@ -92,7 +92,7 @@ def reply_of(command: click.Command, invocation: Invocation, **options: Any) -> 
     try:
         return function(invocation, **options)
     except click.UsageError as error:
-        raise YoloError(Reason.BAD_NAME, error.format_message(), exit_code=Exit.USAGE) from error
+        raise YoloError(Reason.BAD_NAME, error.format_message()) from error
 
 
 def can_ask(invocation: Invocation) -> bool:

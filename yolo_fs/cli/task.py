@@ -96,7 +96,6 @@ def _task(spelled: str) -> TaskRef:
             Reason.BAD_NAME,
             message,
             hint="Spell it NN-MM/Tk, such as 01-02/T3.",
-            exit_code=Exit.USAGE,
         )
     return task_ref
 
@@ -127,7 +126,6 @@ def complete(invocation: Invocation, *, file: str, agent: str) -> Reply:
                 Reason.UNKNOWN_TYPE,
                 message,
                 hint="'agent note' takes others.",
-                exit_code=Exit.USAGE,
             )
         team = Team(repository, settings)
         facts = team.facts(repository.head().tip)
@@ -191,9 +189,7 @@ def _report_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
     plan_totals = next((each for each in plans if str(each.plan.id) == name), None)
     if plan_totals is None:
         hint = f"There are {', '.join(str(each.plan.id) for each in plans) or 'none'}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint)
     return Reply(_plan_as_json(plan_totals), show=lambda console: _show_plan(console, plan_totals))
 
 

@@ -262,7 +262,6 @@ def _open_lane(invocation: Invocation) -> Iterator[tuple[Lane, Membership]]:
                 Reason.NOT_INITIALISED,
                 "this team has no remote, and leases are for clones that meet at one",
                 hint="Join with a remote: yolo-fs team join origin",
-                exit_code=Exit.NOT_HERE,
             )
         yield _lane(repository, membership), membership
 
@@ -328,7 +327,6 @@ def _required(repository: Repository) -> Membership:
             Reason.NOT_INITIALISED,
             "this work tree is in no team",
             hint="'yolo-fs team join' joins one.",
-            exit_code=Exit.NOT_HERE,
         )
     return membership
 

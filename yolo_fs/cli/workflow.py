@@ -152,7 +152,6 @@ def routes(invocation: Invocation, *, command: str | None) -> Reply:
             Reason.UNKNOWN_NAME,
             f"no command {safe(command or '')!r}",
             hint=hint,
-            exit_code=Exit.USAGE,
         )
     rules = [row.text for row in ROUTING_RULES]
     data = {"routes": rows, "rules": rules}

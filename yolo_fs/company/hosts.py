@@ -217,7 +217,6 @@ def host_for(repository: Repository, name: str, given: str) -> HostProgram:
             Reason.BAD_FORMAT,
             f"{safe(command)!r} is no command line: {error}",
             hint="Quote it as in a shell.",
-            exit_code=Exit.USAGE,
         ) from error
     if not words:
         raise YoloError(
@@ -233,7 +232,6 @@ def host_for(repository: Repository, name: str, given: str) -> HostProgram:
             f"{safe(words[0])} of your git configuration would be another program in each "
             "repository",
             hint="Name it by its whole path, or by a name that PATH knows.",
-            exit_code=Exit.USAGE,
         )
     return row._replace(command=command)
 

@@ -40,7 +40,7 @@ from yolo_fs.company.runs import FOLDER, Run, RunAct, new_run, runs, save
 from yolo_fs.company.source import source_of
 from yolo_fs.company.team_size import with_team
 from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe, shortened
+from yolo_fs.core.reasons import Reason, YoloError, safe, shortened
 from yolo_fs.escalation_service.moves import Escalations
 from yolo_fs.escalations.lines import EscalationRequest, resumes
 from yolo_fs.evidence.facts import plans_of
@@ -276,7 +276,6 @@ class Runner:
                 Reason.LOCK_TIMEOUT,
                 f"{who} runs the company here already",
                 hint="'yolo-fs company runs' shows what it does; end it with Ctrl-C where it runs.",
-                exit_code=Exit.LOCK_TIMEOUT,
             )
         with held:
             private_directory(os.path.join(self._repository.own_dir, FOLDER))

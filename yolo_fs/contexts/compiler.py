@@ -19,7 +19,7 @@ from yolo_fs.contexts.extractors import ROADMAP, Row, Scalar, flat, rows_of
 from yolo_fs.contexts.selection import ContextSources, Origin, Withheld, choose
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PLAN
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.phase.report import tokens
 from yolo_fs.protocol.contexts import (
     CONTEXT_BY_ROLE,
@@ -245,7 +245,7 @@ def agent_of(actor: Actor) -> str:
         known = (name for name, row in AGENT_BY_NAME.items() if row.role in CONTEXT_BY_ROLE)
         hint = f"There are {', '.join(known)}."
         message = f"no context is compiled for {safe(actor.name)}"
-        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     return actor.name
 
 

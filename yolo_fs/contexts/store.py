@@ -151,9 +151,7 @@ class ContextStore:
             return current(phases).id
         if not empty:
             hint = "'yolo-fs phase new SLUG' makes one."
-            raise YoloError(
-                Reason.NOT_INITIALISED, "there is no phase yet", hint=hint, exit_code=Exit.NOT_HERE
-            )
+            raise YoloError(Reason.NOT_INITIALISED, "there is no phase yet", hint=hint)
         return empty[0]
 
     def _look(self, commit: str | None) -> SourceSnapshot:
@@ -292,7 +290,6 @@ def _refuse_unknown(plan: PlanId | None, phase: PhaseId, look: SourceSnapshot) -
             Reason.UNKNOWN_NAME,
             f"phase {phase} has no plan {plan}",
             hint=hint,
-            exit_code=Exit.USAGE,
         )
 
 

@@ -8,7 +8,7 @@ environment and is raised.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
@@ -348,12 +348,67 @@ def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.level is Level.ERROR)
 
 
+_REASONS_OF_EXIT: Mapping[Exit, tuple[Reason, ...]] = {
+    Exit.USAGE: (
+        Reason.BAD_FORMAT,
+        Reason.BAD_NAME,
+        Reason.UNKNOWN_COMMIT,
+        Reason.UNKNOWN_NAME,
+        Reason.UNKNOWN_REFERENCE,
+        Reason.UNKNOWN_TYPE,
+    ),
+    Exit.NOT_HERE: (
+        Reason.BARE_REPOSITORY,
+        Reason.NETWORK_FILESYSTEM,
+        Reason.NOT_A_REPOSITORY,
+        Reason.NOT_INITIALISED,
+        Reason.NOT_REGULAR,
+        Reason.NOT_RUNNING,
+        Reason.TEAM_NOT_AGREED,
+        Reason.UNSAFE_REPOSITORY,
+    ),
+    Exit.LOCK_TIMEOUT: (Reason.LOCK_TIMEOUT,),
+    Exit.GIT_FAILED: (
+        Reason.BRANCH_BROKEN,
+        Reason.GIT_FAILED,
+        Reason.GIT_MISSING,
+        Reason.GIT_TIMEOUT,
+    ),
+    Exit.UNREADABLE: (Reason.UNREADABLE,),
+    Exit.DEFECT: (Reason.INTERNAL_ERROR,),
+    Exit.TRY_AGAIN: (
+        Reason.BRANCH_MOVED,
+        Reason.DEADLINE_PASSED,
+        Reason.INDEX_LOCKED,
+        Reason.LEASE_HELD,
+        Reason.NO_SPACE,
+        Reason.REF_LOCKED,
+        Reason.REMOTE_AWAY,
+        Reason.REMOTE_REFUSED,
+        Reason.STORAGE_FAILED,
+    ),
+    Exit.BAD_CONFIG: (Reason.BAD_CONFIG,),
+}
+_EXIT_OF_REASON = {reason: code for code, some in _REASONS_OF_EXIT.items() for reason in some}
+
+
+def exit_code_of(reason: Reason) -> Exit:
+    """Return the code with which a command ends for a reason, unless it says otherwise."""
+    return _EXIT_OF_REASON.get(reason, Exit.FINDINGS)
+
+
 class YoloError(Exception):
     """A fault of the environment; raised where it is detected, printed once at the boundary."""
 
     def __init__(
-        self, reason: Reason, message: str = "", *, hint: str = "", exit_code: Exit = Exit.FINDINGS
+        self,
+        reason: Reason,
+        message: str = "",
+        *,
+        hint: str = "",
+        exit_code: Exit | None = None,
     ):
+        """`exit_code`: only where it is another than `exit_code_of` gives."""
         from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
 
         message = redact(message)
@@ -361,7 +416,7 @@ class YoloError(Exception):
         self.reason = reason
         self.message = message or reason.sentence
         self.hint = hint
-        self.exit_code = exit_code
+        self.exit_code = exit_code_of(reason) if exit_code is None else exit_code
 
     def as_finding(self) -> Finding:
         """Return the error as a finding for the JSON envelope."""

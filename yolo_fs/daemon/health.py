@@ -42,15 +42,12 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
     if not unsafe_fs:
         _refuse_network(probe)
     if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
-        raise YoloError(
-            Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
-        )
+        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.")
     if os.path.islink(os.path.join(probe.root, PLANNING_ROOT)):
         raise YoloError(
             Reason.NOT_REGULAR,
             f"{PLANNING_ROOT} is a symbolic link, which nobody follows",
             hint="Put a folder of its own in its place.",
-            exit_code=Exit.NOT_HERE,
         )
     probe.make_own_dir()
     lock = hold(lock_path(probe))
@@ -76,7 +73,6 @@ def _refuse_network(repository: Repository) -> None:
             Reason.NETWORK_FILESYSTEM,
             f"the repository lies on {type_}",
             hint=hint,
-            exit_code=Exit.NOT_HERE,
         )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from yolo_fs import __version__
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.core.foreign_json import parse
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.definitions.definition import definitions
 from yolo_fs.definitions.host_files import host_file
 from yolo_fs.definitions.texts import rendered
@@ -170,7 +170,6 @@ def write_plugin(folder: str, start: str) -> bool:
             Reason.BAD_CONFIG,
             message,
             hint="Give a folder that is new or empty.",
-            exit_code=Exit.BAD_CONFIG,
         )
     top, inner = output_place(os.path.join(folder, "_"), start)
     _write(stale, os.path.dirname(inner), top)

@@ -57,7 +57,7 @@ def _known(service: Escalations, root: str, name: EscalationId) -> EscalationPro
     if escalation is None:
         message = f"there is no {name}"
         hint = "'yolo-fs inbox' lists what waits for a person."
-        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     return escalation
 
 
@@ -69,7 +69,7 @@ def _decided(escalation: EscalationProgress, choice: str, text: str) -> str:
     if choice and options and choice not in options:
         message = f"{safe(choice)!r} is none of the options: {listed}"
         hint = "--text decides something else."
-        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     if decision := choice or text:
         return decision
     message = f"{escalation.id} asks: {safe(escalation.question, 300)}"

@@ -18,7 +18,7 @@ from yolo_fs.artifacts.classify import PLANNING_ROOT, classify, place_of_name
 from yolo_fs.artifacts.naming import entries_in
 from yolo_fs.checking.snapshots import WorkTree
 from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
-from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe, shortened
+from yolo_fs.core.reasons import Finding, Level, Reason, YoloError, errors, safe, shortened
 from yolo_fs.core.timestamps import AHEAD
 from yolo_fs.escalation_service.clock import read_clock
 from yolo_fs.escalations.fold import escalations
@@ -286,7 +286,6 @@ class Escalations:
                 Reason.BAD_NAME,
                 f"{safe(request.task)!r} is not a task id",
                 hint="NN-MM/Tk",
-                exit_code=Exit.USAGE,
             )
 
         self._require_task(task)
@@ -329,7 +328,7 @@ class Escalations:
         if known and str(task) not in known:
             hint = f"the phase has {shortened(sorted(known), 8, shown_by=f'{folder}/*.plan.jsonl')}"
             message = f"no plan of the phase has task {task}"
-            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+            raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
 
     def _move(self, name: EscalationId, draft: _Draft, request: EscalationRequest) -> MoveResult:
         log = self.phase_log(find_phase(self._repository.root, name.task.plan.phase))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.index import IndexSync, IndexUpdate
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.refs import RefUpdater
@@ -108,7 +108,7 @@ class Committer:
                 settle = self._repository.objects.begin_to_write(chain.objects)
                 # The user may be on another branch by now that has the same tip.
                 if self._repository.head() != head:
-                    raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+                    raise YoloError(Reason.BRANCH_MOVED)
                 locked = _once(settle, draft.in_place(), within)
                 self._branches.move(head.ref or "HEAD", chain.tip, head.tip, locked)
                 tell(chain.made)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.index_stats import remember_files
 from yolo_fs.git.objects import storage_error, storage_errors
 from yolo_fs.git.repository import Repository
@@ -107,7 +107,7 @@ class IndexDraft:
         try:
             os.link(draft, lock)
         except FileExistsError:
-            raise YoloError(Reason.INDEX_LOCKED, exit_code=Exit.TRY_AGAIN) from None
+            raise YoloError(Reason.INDEX_LOCKED) from None
         except OSError as error:
             if error.errno not in _NO_SECOND_NAMES:
                 raise storage_error("index", error) from error
@@ -115,7 +115,7 @@ class IndexDraft:
             return
         try:
             if stamp_at(index) != basis:
-                raise YoloError(Reason.INDEX_LOCKED, exit_code=Exit.TRY_AGAIN)
+                raise YoloError(Reason.INDEX_LOCKED)
             failpoint.reach("index.locked")
             with storage_errors("index"):
                 if basis:

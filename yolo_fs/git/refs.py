@@ -73,9 +73,7 @@ class RefUpdater:
         # git takes a link for a branch of another name
         has_file = os.path.isfile(path) or os.path.islink(path)
         if old is None and has_file and self._repository.tip(ref) is None:
-            raise YoloError(
-                Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.", exit_code=Exit.GIT_FAILED
-            )
+            raise YoloError(Reason.BRANCH_BROKEN, hint="See 'yolo-fs doctor'.")
         try:
             zero = self._repository.object_format.zero
             self._transact(ref, b"update", new, old or zero, within=within)
@@ -204,15 +202,12 @@ def _refuse_astray(repository: Repository, ref: str) -> None:
             Reason.NOT_REGULAR,
             f"{safe(stray)}: expected a ref of ours, in real folders; it leads elsewhere",
             hint="Look at what it is, then remove it; what it leads to is not ours.",
-            exit_code=Exit.NOT_HERE,
         )
 
 
 def _expect(helper: Conversation, expected: bytes) -> None:
     if (answer := helper.line()) != expected:
-        raise YoloError(
-            Reason.GIT_FAILED, f"update-ref answered {answer!r}", exit_code=Exit.GIT_FAILED
-        )
+        raise YoloError(Reason.GIT_FAILED, f"update-ref answered {answer!r}")
 
 
 def _classify_error(error: YoloError) -> YoloError:
@@ -223,11 +218,11 @@ def _classify_error(error: YoloError) -> YoloError:
         return YoloError(Reason.BRANCH_BROKEN, error.message, hint=hint, exit_code=code)
     moved = (" but expected ", "reference already exists", "unable to resolve")
     if any(words in complaints for words in moved):
-        return YoloError(Reason.BRANCH_MOVED, error.message, exit_code=Exit.TRY_AGAIN)
+        return YoloError(Reason.BRANCH_MOVED, error.message)
     if "cannot lock references" in complaints or (
         ".lock" in complaints and "File exists" in complaints
     ):
-        return YoloError(Reason.REF_LOCKED, error.message, exit_code=Exit.TRY_AGAIN)
+        return YoloError(Reason.REF_LOCKED, error.message)
     return error
 
 
@@ -422,7 +417,6 @@ class Remote:
             Reason.REMOTE_AWAY,
             safe(" ".join(complaints.split())) or "the remote did not answer",
             hint=hint,
-            exit_code=Exit.TRY_AGAIN,
         )
 
 
@@ -431,5 +425,4 @@ def _refusal(message: str) -> YoloError:
         Reason.REMOTE_REFUSED,
         safe(message),
         hint="Allow pushes to refs/heads/yolo/ there, or ask whoever looks after it.",
-        exit_code=Exit.TRY_AGAIN,
     )

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import NamedTuple, Protocol, Self
 from weakref import WeakSet
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.commit_object import read_commit_object
 from yolo_fs.git.object_format import ObjectFormat
 from yolo_fs.git.objects import ObjectStore
@@ -542,7 +542,6 @@ class Repository:
                     f"{safe(place)} belongs to user {owner}, and this is user {os.geteuid()}",
                     hint="Run as its owner. If you trust whoever owns it, let git know: git config "
                     f"--global --add safe.directory {shlex.quote(safe(self.root))}",
-                    exit_code=Exit.NOT_HERE,
                 )
         for folder in (self.git_dir, self.common_dir) if len(trusted) > 1 else ():
             trust_in(folder, frozenset(trusted))
@@ -607,7 +606,7 @@ class Repository:
                     "Take the write permission of group and others away, or set "
                     "core.sharedRepository."
                 )
-                raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint, exit_code=Exit.NOT_HERE)
+                raise YoloError(Reason.UNSAFE_REPOSITORY, why, hint=hint)
 
     def ends_with_it(self, other: _Closing) -> None:
         """Close another object, if it still exists, when this one is closed."""

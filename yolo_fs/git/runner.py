@@ -71,7 +71,6 @@ def timeout_error(command: str) -> YoloError:
     return YoloError(
         Reason.GIT_TIMEOUT,
         f"git {command} took longer than {TIMEOUT_S:.0f} s",
-        exit_code=Exit.GIT_FAILED,
     )
 
 
@@ -276,7 +275,6 @@ def load_git_python() -> ModuleType:
                 Reason.GIT_MISSING,
                 "the git on the path does not work: `git version` fails",
                 hint="Install git 2.34 or newer.",
-                exit_code=Exit.GIT_FAILED,
             ) from None
     return git
 
@@ -423,7 +421,6 @@ class Git:
                 Reason.GIT_MISSING,
                 f"{safe(said)} is too old",
                 hint="Install git 2.34 or newer.",
-                exit_code=Exit.GIT_FAILED,
             )
 
     def converse(
@@ -521,9 +518,7 @@ def _format_environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _make_git_missing_error() -> YoloError:
-    return YoloError(
-        Reason.GIT_MISSING, hint="Install git 2.34 or newer.", exit_code=Exit.GIT_FAILED
-    )
+    return YoloError(Reason.GIT_MISSING, hint="Install git 2.34 or newer.")
 
 
 class RepositoryPaths(NamedTuple):
@@ -560,14 +555,12 @@ def open_repository(start: str) -> git_python.Repo:
     except (git.exc.InvalidGitRepositoryError, git.exc.NoSuchPathError, ValueError, OSError):
         message = f"no git repository at {safe(os.path.abspath(start))}"
         hint = "Go into one, use -C DIR, or make one here with 'git init'."
-        raise YoloError(
-            Reason.NOT_A_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE
-        ) from None
+        raise YoloError(Reason.NOT_A_REPOSITORY, message, hint=hint) from None
     if repository.bare or repository.working_tree_dir is None:
         repository.close()
         message = f"{safe(os.path.abspath(start))} lies in a repository without a work tree"
         hint = "Work in a clone of it, or in a work tree that 'git worktree add' makes."
-        raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE)
+        raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint)
     return repository
 
 
@@ -592,7 +585,6 @@ def refuse_endless(places: Iterable[str]) -> None:
             f"{safe(place)}: a pipe, a device or more than {most_bytes >> 20} MiB are where git "
             "reads a file, and do not end",
             hint="Look at what it is, then replace it by a file.",
-            exit_code=Exit.NOT_HERE,
         )
 
 
@@ -682,7 +674,7 @@ def _found_by_git_python(start: str) -> RepositoryPaths:
     if git_dir == common_dir and os.path.realpath(elsewhere) != root:
         message = f"core.worktree puts the work tree of {safe(root)} elsewhere"
         hint = "Give it a linked work tree (`git worktree add`) instead."
-        raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint, exit_code=Exit.NOT_HERE)
+        raise YoloError(Reason.BARE_REPOSITORY, message, hint=hint)
     return RepositoryPaths(
         root, git_dir, common_dir, os.path.join(root, hooks or f"{common_dir}/hooks")
     )

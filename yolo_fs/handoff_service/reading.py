@@ -97,9 +97,7 @@ class Reader:
             YoloError: NOT_INITIALISED when there is no planning tree.
         """
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-            raise YoloError(
-                Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
-            )
+            raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.")
         self._root = root
         self._start = os.path.realpath(start)
         self._limits = limits
@@ -298,7 +296,6 @@ def _refuse_unless_word(word: str) -> None:
             Reason.BAD_NAME,
             f"{safe(word)!r} is no name of an agent or a phase",
             hint=hint,
-            exit_code=Exit.USAGE,
         )
 
 

@@ -205,9 +205,7 @@ def _chosen(handoffs: ProductHandoffs, stored: StoredSession, way: str) -> Choic
     ways = {str(open_way.name): open_way for open_way in ways_after(error, stored.session)}
     if way not in ways:
         hint = f"One of: {', '.join(ways)}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"no way {safe(way)!r}", hint=hint, exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"no way {safe(way)!r}", hint=hint)
     before = choice_after(error, stored.session)
     if before and before.way == way:
         return before

@@ -55,7 +55,7 @@ def plan_squash(
     """
     if not repository.is_branch_name(branch):
         message, hint = f"{safe(branch)!r} is no name of a branch", "Such as 'review/login'."
-        raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.BAD_FORMAT, message, hint=hint)
     head, index = repository.head(), team.history_index
     tip = head.tip or ""
     walk = ("--first-parent", "--reverse", tip, "--", folder)
@@ -63,7 +63,7 @@ def plan_squash(
     if not oids:
         message = f"the branch has nothing of phase {phase}"
         hint = "'yolo-fs phase list' shows the phases."
-        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.UNKNOWN_NAME, message, hint=hint)
     base = next(iter(repository.parents(oids[0])), "")
     if base and not repository.commits_exist((base,))[base]:
         message = f"this clone ends within phase {phase}: the commit before it is not here"
@@ -79,7 +79,7 @@ def plan_squash(
     text = subject or f"feat({phase.number}): {phase.slug.replace('-', ' ')}"
     if not GRAMMAR.fullmatch(text):
         message, hint = f"{safe(text)!r} is no subject", f"Such as 'feat({phase.number}): login'."
-        raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.BAD_FORMAT, message, hint=hint)
     ours = len(commits) - len(people)
     return Squash(branch, base, tip, _message(text, source), ours, source, others)
 

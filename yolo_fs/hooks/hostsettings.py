@@ -59,7 +59,7 @@ class SettingsFile:
         """Return the error about a file that we leave alone."""
         hint = "Mend it, or add our part by hand; nothing was changed."
         message = f"{self.name}: {safe(why, 300)}"
-        return YoloError(Reason.BAD_CONFIG, message, hint=hint, exit_code=Exit.BAD_CONFIG)
+        return YoloError(Reason.BAD_CONFIG, message, hint=hint)
 
     def change(self, before: str | None, after: str) -> None:
         """Write the new text, and store what the file was before us."""

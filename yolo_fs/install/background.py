@@ -110,7 +110,6 @@ def wait_ready(repository: Repository, pid: int, timeout_s: float) -> bool:
             Reason.DEADLINE_PASSED,
             f"process {pid} has not finished its first scan within {timeout_s:g} s; it goes on",
             hint="See 'yolo-fs logs'.",
-            exit_code=Exit.TRY_AGAIN,
         )
     return not has_ended()
 
@@ -136,16 +135,13 @@ def stop(repository: Repository, timeout_s: float) -> int:
     """
     holder = running(repository)
     if holder is None:
-        raise YoloError(
-            Reason.NOT_RUNNING, hint="Start it with 'yolo-fs start'.", exit_code=Exit.NOT_HERE
-        )
+        raise YoloError(Reason.NOT_RUNNING, hint="Start it with 'yolo-fs start'.")
     _signal(holder)
     if not _wait(lambda: running(repository) != holder, timeout_s):
         raise YoloError(
             Reason.DEADLINE_PASSED,
             f"process {holder.pid} still finishes the work in hand after {timeout_s:g} s",
             hint="Wait, or run 'yolo-fs stop' again, which ends it at once.",
-            exit_code=Exit.TRY_AGAIN,
         )
     return holder.pid
 
@@ -169,7 +165,6 @@ def _signal(holder: Holder) -> None:
             Reason.NOT_RUNNING,
             "something holds the daemon's lock and does not say who it is",
             hint="Find it with 'fuser' or 'lsof' on .git/yolo-fs/daemon.lock.",
-            exit_code=Exit.NOT_HERE,
         )
     if holder.is_elsewhere:
         raise YoloError(
@@ -466,5 +461,4 @@ def _failed(unit: Unit, error: OSError) -> YoloError:
         Reason.STORAGE_FAILED,
         f"{unit.path}: {error.strerror or error}",
         hint="Check its permissions; 'yolo-fs service print' shows the text.",
-        exit_code=Exit.TRY_AGAIN,
     )

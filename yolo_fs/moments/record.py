@@ -244,13 +244,17 @@ def _chosen(phases: tuple[PhaseBoard, ...], number: str) -> PhaseBoard:
             Reason.UNKNOWN_NAME,
             f"no phase {safe(number)!r} is committed",
             hint=f"There are: {names}.",
-            exit_code=Exit.USAGE,
         )
     open_ = [phase for phase in phases if not phase.is_complete]
     chosen = wanted or open_ or list(phases[-1:])
     if not chosen:
         hint = "A report needs a phase with at least one committed artifact."
-        raise YoloError(Reason.UNKNOWN_NAME, "no phase is committed yet", hint=hint)
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            "no phase is committed yet",
+            hint=hint,
+            exit_code=Exit.FINDINGS,
+        )
     return chosen[0]
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.protocol.departments import Dept
 from yolo_fs.protocol.workflow import STEP_BY_KEY
@@ -101,7 +101,6 @@ def _refuse_unknown(values: Mapping[str, Any]) -> None:
                 Reason.UNKNOWN_NAME,
                 f"no {key} {safe(str(values[key]))!r}",
                 hint=hint,
-                exit_code=Exit.USAGE,
             )
 
 

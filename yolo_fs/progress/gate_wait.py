@@ -312,7 +312,7 @@ def look_aside(start: str, phase: str, names: Sequence[str]) -> GateLook:
         )
     last_line = done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
     message = f"the look ended with {done.returncode}: {last_line}"
-    raise YoloError(Reason.INTERNAL_ERROR, message, exit_code=Exit.DEFECT)
+    raise YoloError(Reason.INTERNAL_ERROR, message)
 
 
 def _build_stamp(parts: Sequence[int] | None) -> Stamp | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -60,9 +60,7 @@ class Gates(NamedTuple):
             if gate.name == name:
                 return gate
         hint = f"This phase has: {', '.join(gate.name for gate in self.phase.gates)}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint, exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint)
 
 
 def gates_at(repository: Repository, team: Team, phase: PhaseId, commit: str | None) -> Gates:

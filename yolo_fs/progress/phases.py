@@ -61,9 +61,7 @@ def planning_root(root: str) -> str:
         YoloError: NOT_INITIALISED.
     """
     if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-        raise YoloError(
-            Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.", exit_code=Exit.NOT_HERE
-        )
+        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.")
     return planning_home(root)
 
 
@@ -160,9 +158,7 @@ def _alone(repository: Repository) -> HeldLock:
     for _ in range(_LOCK_TRIES):
         if held := hold(lock):
             return held
-    raise YoloError(
-        Reason.LOCK_TIMEOUT, f"{lock} was not free in time", exit_code=Exit.LOCK_TIMEOUT
-    )
+    raise YoloError(Reason.LOCK_TIMEOUT, f"{lock} was not free in time")
 
 
 def _folders(root: str, folder: str) -> tuple[str, ...]:

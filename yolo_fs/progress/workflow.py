@@ -100,7 +100,12 @@ def phase_named(repository: Repository, settings: Settings, team: Team, spelled:
     phases = phases_now(repository, settings, repository.head().tip, team)
     if not phases:
         hint = "A phase begins with its first committed artifact."
-        raise YoloError(Reason.UNKNOWN_NAME, "no phase is committed yet", hint=hint)
+        raise YoloError(
+            Reason.UNKNOWN_NAME,
+            "no phase is committed yet",
+            hint=hint,
+            exit_code=Exit.FINDINGS,
+        )
     return current(phases)
 
 
@@ -125,7 +130,7 @@ def spelled_or_at_work(
     if phase := phase_at_work(repository, settings, team):
         return phase.id
     hint = "Create one: yolo-fs phase new SLUG"
-    raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint, exit_code=Exit.USAGE)
+    raise YoloError(Reason.UNKNOWN_NAME, "there is no phase yet", hint=hint)
 
 
 def find_step(key: str) -> Step:
@@ -137,9 +142,7 @@ def find_step(key: str) -> Step:
     known_step = STEP_BY_KEY.get(key) or next((step for step in STEPS if step.number == key), None)
     if known_step is None:
         hint = f"The steps are {', '.join(STEP_BY_KEY)}."
-        raise YoloError(
-            Reason.UNKNOWN_NAME, f"no step {safe(key)!r}", hint=hint, exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.UNKNOWN_NAME, f"no step {safe(key)!r}", hint=hint)
     return known_step
 
 
@@ -235,9 +238,7 @@ def _refuse(phase: Phase, step: Step, because: str) -> None:
         )
     if because.startswith(BY_RULE):
         message = f"reasons that begin with {BY_RULE!r} are reserved"
-        raise YoloError(
-            Reason.BAD_FORMAT, message, hint="Say why in other words.", exit_code=Exit.USAGE
-        )
+        raise YoloError(Reason.BAD_FORMAT, message, hint="Say why in other words.")
     if failure := next(failures_of(phase.facts, step.key), None):
         message = f"{failure.what} ({failure.file}:{failure.line}): a failed step is not skipped"
         hint = f"Mend what fails and have step {step.key} done again."

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department, Dept, Role
 
 
@@ -204,7 +204,6 @@ def agent(name: str) -> Agent:
             Reason.UNKNOWN_NAME,
             f"no agent is named {name!r}",
             hint=f"the agents are {', '.join(AGENT_BY_NAME)}",
-            exit_code=Exit.USAGE,
         )
     return row
 

@@ -219,9 +219,7 @@ def storing(path: str) -> Iterator[None]:
         message = f"{safe(path)}: {error}"
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             hint = "end or resume the process that has it open, then try again"
-            raise YoloError(
-                Reason.LOCK_TIMEOUT, message, hint=hint, exit_code=Exit.LOCK_TIMEOUT
-            ) from error
+            raise YoloError(Reason.LOCK_TIMEOUT, message, hint=hint) from error
         if is_damage(error) and code != sqlite3.SQLITE_IOERR:
             raise RefusedError(Reason.UNREADABLE, str(error)) from error
         reason = Reason.NO_SPACE if code == sqlite3.SQLITE_FULL else Reason.STORAGE_FAILED

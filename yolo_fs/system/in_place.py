@@ -69,9 +69,7 @@ class Appending:
                 raise
             if not whole:
                 os.ftruncate(self._descriptor, size_bytes)
-                raise YoloError(
-                    Reason.NO_SPACE, f"no room in {safe(self._path)}", exit_code=Exit.TRY_AGAIN
-                )
+                raise YoloError(Reason.NO_SPACE, f"no room in {safe(self._path)}")
             os.fsync(self._descriptor)
 
     def add_record(self, record: Mapping[str, Any]) -> None:

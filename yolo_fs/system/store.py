@@ -625,7 +625,7 @@ def _acquire_lock(lock: str, timeout_s: float, mode: int) -> FileLock:
         if isinstance(error, OSError) and error.errno not in lockless:
             raise
         why = f"{safe(lock)}: {error}"
-        raise YoloError(Reason.NETWORK_FILESYSTEM, why, exit_code=Exit.NOT_HERE) from error
+        raise YoloError(Reason.NETWORK_FILESYSTEM, why) from error
     return held
 
 

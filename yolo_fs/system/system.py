@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.system import IS_LINUX, PROC
 
 NETWORK_FILESYSTEMS = frozenset(
@@ -307,4 +307,4 @@ def lock_timeout(path: str, timeout_s: float, hint: str) -> YoloError:
     holders = [process_name(pid) for pid in flock_holders(path)]
     names = " and ".join(holders) or "a process that the kernel does not name"
     message = f"{safe(path)} was not free within {timeout_s:g} s: held by {names}"
-    return YoloError(Reason.LOCK_TIMEOUT, message, hint=hint, exit_code=Exit.LOCK_TIMEOUT)
+    return YoloError(Reason.LOCK_TIMEOUT, message, hint=hint)

@@ -122,7 +122,7 @@ def planned(facts: Iterable[PhaseFacts], task: TaskRef, agent: str = "") -> list
     ]
     if not found:
         message = f"no committed plan has task {safe(str(task))}"
-        raise YoloError(Reason.UNKNOWN_NAME, message, exit_code=Exit.USAGE)
+        raise YoloError(Reason.UNKNOWN_NAME, message)
     department = (department_said(agent) or DEFAULT_DEPARTMENT) if agent else None
     return [each for each in found if each.department is department] or found
 
@@ -181,7 +181,6 @@ def commit_lock(common_dir: str) -> HeldLock:
         f"Could not acquire commit lock: {by_folder if os.path.lexists(by_folder) else path}",
         hint="another commit runs, or was stopped; never delete the lock file"
         f" (a folder {LOCK}.d is the reference's, which leaves it when it is killed)",
-        exit_code=Exit.LOCK_TIMEOUT,
     )
 
 
@@ -255,7 +254,7 @@ def subject_of(task: TaskRef, type_: str, text: str, *, before_work: bool = Fals
     if not words or safe(words, len(words)) != words:
         message = f"{safe(text)!r} is no text for a subject"
         hint = "Give one line, without control characters."
-        raise YoloError(Reason.BAD_FORMAT, message, hint=hint, exit_code=Exit.USAGE)
+        raise YoloError(Reason.BAD_FORMAT, message, hint=hint)
     done = f"RED tests of {name}: {words}" if before_work else f"{name} {words}"
     return SOURCE_FORMAT.render(type=type_, plan=str(task.plan), task=done)
 
@@ -383,4 +382,4 @@ def _refuse_failure(command: str, answer: GitOutput) -> None:
     if answer.code != 0:
         output = (answer.err or answer.out.decode("utf-8", "replace")).strip()
         lines = "\n".join(safe(line, 500) for line in output.splitlines())
-        raise YoloError(Reason.GIT_FAILED, f"git {command}: {lines}", exit_code=Exit.GIT_FAILED)
+        raise YoloError(Reason.GIT_FAILED, f"git {command}: {lines}")

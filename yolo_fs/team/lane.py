@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import EventSink
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.commit import CommitRequest, Committer
 from yolo_fs.git.obstacles import Obstacles
 from yolo_fs.git.refs import Remote
@@ -176,7 +176,7 @@ class Lane:
             with self._committer.built_on(requests, standing.tip) as tip:
                 if tip is None or self._push(tip, standing.tip, len(requests)):
                     return
-        raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+        raise YoloError(Reason.BRANCH_MOVED)
 
     def leases(self) -> tuple[TeamLease, ...]:
         """Return the leases as the remote has them."""
@@ -203,14 +203,14 @@ class Lane:
             self._fetch()
             tip = self._meeting.team_tip()
             if self._meeting.lease_at(tip, dept) != before:
-                raise YoloError(Reason.LEASE_HELD, exit_code=Exit.TRY_AGAIN)
+                raise YoloError(Reason.LEASE_HELD)
             subject = f"chore(team): lease of {dept}, epoch {passed.epoch}"
             trailers = (("Yolo-Lease", dept), ("Yolo-Holder", passed.holder or "-"), (_BY, clone))
             request = CommitRequest(path_of(dept), passed.as_bytes, subject, trailers)
             with self._committer.built_on([request], tip) as made:
                 if made is None or self._push(made, tip, 0):
                     return passed
-        raise YoloError(Reason.BRANCH_MOVED, exit_code=Exit.TRY_AGAIN)
+        raise YoloError(Reason.BRANCH_MOVED)
 
     def delete_mine(self) -> tuple[str, ...]:
         """Delete what the remote has for this clone alone; return the deleted refs.

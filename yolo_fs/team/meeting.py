@@ -263,7 +263,6 @@ class TeamMeeting:
             Reason.UNKNOWN_NAME,
             f"the team and this branch are in no conflict at {safe(path)}",
             hint="'yolo-fs team status' lists the conflicts.",
-            exit_code=Exit.USAGE,
         )
 
     def _standing(self, head: Head) -> TeamStanding:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, safe
 from yolo_fs.git.repository import Head, Repository
 from yolo_fs.system.files import content_of
 from yolo_fs.system.store import (
@@ -80,7 +80,6 @@ def membership_of(repository: Repository) -> Membership | None:
             f"nobody has agreed here to the team {safe(where)}, which the git directory names:"
             " nothing is received or published",
             hint=f"To share it: yolo-fs team join{remote}{team}. Otherwise: yolo-fs team leave",
-            exit_code=Exit.NOT_HERE,
         )
     return membership
 
@@ -180,7 +179,6 @@ def join(
             Reason.BAD_NAME,
             f"{safe(team)!r} cannot be the name of a team",
             hint="Use lower-case letters, digits and hyphens, at most 40.",
-            exit_code=Exit.USAGE,
         )
     before = _chosen(repository)
     # A copy of a clone is another clone.

@@ -34,7 +34,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from yolo_fs.artifacts.table import ARTIFACTS
 from yolo_fs.company.overview import overview
 from yolo_fs.core.json_form import envelope
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.moments.reader import MomentReader
 from yolo_fs.moments.timeline import Timeline
@@ -477,7 +477,5 @@ def _listening(port: int) -> socket.socket:
         listener.close()
         hint = "Choose another with --port, or none: then any free one is taken."
         message = f"port {port} cannot be used: {safe(str(error.strerror))}"
-        raise YoloError(
-            Reason.STORAGE_FAILED, message, hint=hint, exit_code=Exit.TRY_AGAIN
-        ) from error
+        raise YoloError(Reason.STORAGE_FAILED, message, hint=hint) from error
     return listener
