@@ -589,7 +589,6 @@ class Repository:
                 f"{safe(self.git_dir)}/commondir leads to {safe(self.common_dir)}, which has no "
                 "such work tree",
                 hint="Look at that file; 'git worktree add' makes a linked work tree.",
-                exit_code=Exit.NOT_HERE,
             )
 
     def refuse_unsafe(self) -> None:
