@@ -87,7 +87,10 @@ def _check_tree(repository: Repository) -> None:
 
 
 def parts_of_tree(repository: Repository) -> Iterator[Part]:
-    """Yield the parts of one work tree, in the order of removal."""
+    """Yield the parts of one work tree, in the order of removal.
+
+    Remove each before the next is taken: what a daemon still writes is looked for after its end.
+    """
     if holder := background.running(repository):
         stop = partial(background.stop, repository, STOPPED_WITHIN_S)
         yield Part("daemon", f"process {holder.pid}", stop)

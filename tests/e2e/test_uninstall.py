@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,6 +143,38 @@ def test_nothing_of_ours_is_left_but_history(repo: Repo, state: Callable[[Repo],
     assert repo.yolo_fs("uninstall").stdout == b"nothing of ours is here\n"
     repo.yolo_fs("uninstall", "--purge")
     assert not (repo.root / PLANNING).exists()
+
+
+LAST_WRITER = """
+import signal, sys, time
+from yolo_fs.system.lock import hold
+lock, path, text = sys.argv[1:]
+def end(*_):
+    open(path, "w").write(text)
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+held = hold(lock)
+print(flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_daemon_writes_while_it_ends_goes_too(repo: Repo) -> None:
+    repo.yolo_fs("init", "--no-hooks")
+    repo.write(artifact("plan", 1))
+    repo.yolo_fs("run", "--once", "-q")
+    state = repo.root / PLANNING / "state.json"
+    text = state.read_text()
+    state.unlink()
+    lock = repo.root / ".git/yolo-fs/daemon.lock"
+    daemon = subprocess.Popen(
+        [sys.executable, "-c", LAST_WRITER, lock, state, text], stdout=subprocess.PIPE
+    )
+    assert daemon.stdout and daemon.stdout.readline()
+    repo.yolo_fs("uninstall")
+    daemon.communicate()
+    assert daemon.returncode == 0
+    assert not state.exists()
 
 
 def test_while_the_company_runs_nobody_leaves(repo: Repo) -> None:

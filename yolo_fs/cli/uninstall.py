@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import click
 
 from yolo_fs.cli.reply import Invocation, Reply, verb
@@ -43,7 +45,7 @@ def uninstall(invocation: Invocation, *, dry_run: bool, purge: bool) -> Reply:
         check_leaving(repository, purge=purge)
         for root in repository.work_trees():
             with Repository(root) as tree:
-                for part in (*parts_of_tree(tree), *_hosts(tree)):
+                for part in chain(parts_of_tree(tree), _hosts(tree)):
                     take(part)
         for part in parts_of_repository(repository):
             take(part)
