@@ -20,7 +20,7 @@ from yolo_fs.artifacts.handoff_names import HANDOFF_FOLDER
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId, TaskRef, twice_numbered
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import discover
 from yolo_fs.schemas.config import Config, Policy, values_of
@@ -203,7 +203,7 @@ def find_phase(root: str, spelled: str) -> PhaseId:
             hint="Name the directory; 'yolo-fs validate' says how one of them gets another number.",
             exit_code=Exit.USAGE,
         )
-    hint = f"There are: {', '.join(present) or 'none'}."
+    hint = hint_for_unknown(spelled, present)
     raise YoloError(Reason.UNKNOWN_NAME, f"no phase {safe(spelled)!r}", hint=hint)
 
 

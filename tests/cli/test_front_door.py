@@ -159,14 +159,27 @@ def test_every_name_of_the_protocol_is_explained_even_without_a_repository(
 
 
 @pytest.mark.parametrize(
-    ("wrong", "meant"),
-    [("detachd_head", "detached_head"), ("critc", "critic"), ("all-dept", "all_depts")],
-)
+    ("words", "meant"),
+    [
+        ("explain detachd_head", "detached_head"), ("explain critc", "critic"),
+        ("explain all-dept", "all_depts"), ("may critc write x", "critic"),
+        ("gate why al-depts", "all-depts"), ("workflow check critiqe", "critique"),
+        ("new critiqe", "critique"), ("company show yolo-critc", "critic"),
+        ("gate list --phase 01-uth", "01-auth"),
+    ],
+)  # fmt: skip
 def test_a_misspelled_name_is_answered_by_the_nearest(
-    wrong: str, meant: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, meant: str, team: Team, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, text = typed("explain", wrong, "-C", str(tmp_path), capsys=capsys)
+    code, text = typed(*words.split(), "-C", str(team.root), capsys=capsys)
     assert code == Exit.USAGE and f"Did you mean {meant}" in text, text
+
+
+def test_choices_are_listed_without_an_escaped_character(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, text = typed("setup", capsys=capsys)
+    assert code == Exit.USAGE and "\n  claude,\n  codex,\n  cursor" in text
 
 
 def test_a_gate_and_a_file_are_explained(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from yolo_fs.artifacts.verdicts import Place
-from yolo_fs.core.reasons import Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.protocol.authority import ROUTES, ROUTING_RULES
 from yolo_fs.protocol.departments import (
@@ -226,7 +226,7 @@ def is_second(department: Dept | None) -> bool:
 
 
 def _error_for_unknown_agent(name: str, where: str = "") -> YoloError:
-    hint = f"There are {', '.join((*AGENT_BY_NAME, Role.GO, Role.USER))}."
+    hint = hint_for_unknown(name, (*AGENT_BY_NAME, Role.GO, Role.USER))
     return YoloError(Reason.UNKNOWN_NAME, f"unknown agent {safe(name)!r}{where}", hint=hint)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from yolo_fs.artifacts.classify import place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
-from yolo_fs.core.reasons import Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT
 from yolo_fs.schemas.layout import Format
 from yolo_fs.system.packaged import packaged
@@ -31,11 +31,11 @@ def artifact_named(kind: str) -> Artifact:
         YoloError: UNKNOWN_NAME.
     """
     if (named_artifact := by_kind(kind.removeprefix("artifact/"))) is None:
-        names = ", ".join(artifact.kind for artifact in ARTIFACTS)
+        names = (artifact.kind for artifact in ARTIFACTS)
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"no artifact is called {safe(kind)!r}",
-            hint=f"There are: {names}.",
+            hint=hint_for_unknown(kind, names),
         )
     return named_artifact
 
@@ -102,7 +102,7 @@ def place_of_new(kind: str, phase: PhaseId | None, plan: str, prefix: str) -> st
     artifact = artifact_named(kind)
     if "{plan}" in artifact.file and PlanId.parse(plan) is None:
         hint = f"Say which: yolo-fs new {artifact.kind} --plan 01-01"
-        message = f"{safe(plan)!r} is no plan" if plan else "it belongs to a plan"
+        message = f"{safe(plan)!r} is no plan" if plan else f"{artifact.kind} belongs to a plan"
         raise YoloError(Reason.BAD_NAME, message, hint=hint)
     if artifact.home is not Home.PHASE:
         return artifact.file

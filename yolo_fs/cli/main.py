@@ -201,7 +201,7 @@ def _show(error: click.ClickException) -> None:
     error.show(text)
     message = text.getvalue().rstrip("\n") + _nearest(error)
     print(
-        *(safe(line, 500) for line in message.split("\n")),
+        *(safe(line.replace("\t", "  "), 500) for line in message.split("\n")),
         sep="\n",
         file=sys.stderr,
     )

@@ -15,7 +15,7 @@ from yolo_fs.agents.totals import DepartmentTotals, PlanTotals, completion_fault
 from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.ids import PlanId, TaskRef
-from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, hint_for_unknown, safe
 from yolo_fs.evidence.facts import PhaseFacts, plan_progress
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -188,7 +188,7 @@ def summary(invocation: Invocation, *, plan: str | None, phase: str | None) -> R
 def _report_plan(name: str, plans: Sequence[PlanTotals]) -> Reply:
     plan_totals = next((each for each in plans if str(each.plan.id) == name), None)
     if plan_totals is None:
-        hint = f"There are {', '.join(str(each.plan.id) for each in plans) or 'none'}."
+        hint = hint_for_unknown(name, (str(each.plan.id) for each in plans))
         raise YoloError(Reason.UNKNOWN_NAME, f"no plan {safe(name)!r}", hint=hint)
     return Reply(_plan_as_json(plan_totals), show=lambda console: _show_plan(console, plan_totals))
 

@@ -440,6 +440,20 @@ def safe(text: str, limit: int = _SHOWN_LENGTH) -> str:
     return shown if len(text) <= limit else shown[:limit] + "…"
 
 
+def hint_for_unknown(name: str, names: Iterable[str]) -> str:
+    """Return a hint for a name that does not exist: the one that was meant, and all there are."""
+    from difflib import get_close_matches  # only an error needs it
+
+    known = list(names)
+    near = get_close_matches(name, known, 1, _ALIKE)
+    meant = f"Did you mean {near[0]}? " if near else ""
+    return f"{meant}There are: {', '.join(known) or 'none yet'}."
+
+
+_ALIKE = 0.65
+"""Share of two names that is equal at least where one was meant for the other."""
+
+
 def counted(number: int, thing: str) -> str:
     """Return a number with its noun, in singular or plural."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -18,7 +18,7 @@ from yolo_fs.checking.checker import Checker
 from yolo_fs.checking.snapshots import AtCommit, BlobReader, Snapshot, WorkTree
 from yolo_fs.core.credentials import redact
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, safe
+from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, errors, hint_for_unknown, safe
 from yolo_fs.git.history import LoggedCommit, log
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -239,11 +239,10 @@ def _chosen(phases: tuple[PhaseBoard, ...], number: str) -> PhaseBoard:
         if number in (str(phase.id), str(phase.id.number), str(phase.id.number).lstrip("0"))
     ]
     if number and not wanted:
-        names = ", ".join(str(phase.id) for phase in phases) or "none yet"
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"no phase {safe(number)!r} is committed",
-            hint=f"There are: {names}.",
+            hint=hint_for_unknown(number, (str(phase.id) for phase in phases)),
         )
     open_ = [phase for phase in phases if not phase.is_complete]
     chosen = wanted or open_ or list(phases[-1:])

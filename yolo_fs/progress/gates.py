@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from yolo_fs.core.ids import PhaseId
 from yolo_fs.core.json_form import to_json
-from yolo_fs.core.reasons import Reason, YoloError, safe
+from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.evidence.facts import Switches
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
@@ -59,7 +59,7 @@ class Gates(NamedTuple):
         for gate in self.phase.gates:
             if gate.name == name:
                 return gate
-        hint = f"This phase has: {', '.join(gate.name for gate in self.phase.gates)}."
+        hint = hint_for_unknown(name, (gate.name for gate in self.phase.gates))
         raise YoloError(Reason.UNKNOWN_NAME, f"no gate {safe(name)!r}", hint=hint)
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from yolo_fs.core.foreign_json import parse
 from yolo_fs.core.ids import PhaseId
-from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
+from yolo_fs.core.reasons import Exit, Reason, YoloError, hint_for_unknown, safe
 from yolo_fs.core.timestamps import iso
 from yolo_fs.evidence.facts import PhaseFacts, Switches, failures_of
 from yolo_fs.git.repository import Repository
@@ -141,7 +141,7 @@ def find_step(key: str) -> Step:
     """
     known_step = STEP_BY_KEY.get(key) or next((step for step in STEPS if step.number == key), None)
     if known_step is None:
-        hint = f"The steps are {', '.join(STEP_BY_KEY)}."
+        hint = hint_for_unknown(key, STEP_BY_KEY)
         raise YoloError(Reason.UNKNOWN_NAME, f"no step {safe(key)!r}", hint=hint)
     return known_step
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
-from yolo_fs.core.reasons import Reason, YoloError
+from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown
 from yolo_fs.protocol.departments import DEPARTMENTS, WORKING, Department, Dept, Role
 
 
@@ -203,7 +203,7 @@ def agent(name: str) -> Agent:
         raise YoloError(
             Reason.UNKNOWN_NAME,
             f"no agent is named {name!r}",
-            hint=f"the agents are {', '.join(AGENT_BY_NAME)}",
+            hint=hint_for_unknown(bare_name(name), AGENT_BY_NAME),
         )
     return row
 
