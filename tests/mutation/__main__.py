@@ -3,7 +3,8 @@
 Prints a table: the mutant, red or SURVIVED, by which test, in how many seconds. Exits 1 when one survives.
 
 With --random N bugs that nobody chose are planted, N in each room, and the tests run that `scripts/test --changed` would
-run for that file, for a minute. A test that fails without the bug as well proves nothing, and is said.
+run for that file, for a minute or for the seconds of --within. A test that fails without the bug as well proves nothing,
+and is said.
 """
 
 from __future__ import annotations
@@ -50,6 +51,9 @@ def main() -> int:
     parser.add_argument("--random", type=int, metavar="N", help="N random ones for each room")
     parser.add_argument("--room", action="append", help="only there; may be given again")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="draw the same again")
+    parser.add_argument(
+        "--within", type=int, default=60, metavar="SECONDS", help="of tests for a random one"
+    )
     options = parser.parse_args()
     drawn = draw(options.room or rooms_there_are(), options.random or 0, options.seed)
     chosen = () if options.random else _chosen(options.name)
@@ -59,7 +63,7 @@ def main() -> int:
         try:
             if drawn:
                 print(f"seed {options.seed}", flush=True)
-                return _run_random(drawn, copy, python)
+                return _run_random(drawn, copy, python, options.within)
             return _run_all(chosen, copy, python)
         except (StaleError, BrokenError) as error:
             print(error, file=sys.stderr)
@@ -98,12 +102,12 @@ def _run_all(chosen: Sequence[Mutant], copy: Path, python: Path) -> int:
     return 1 if survivors else 0
 
 
-def _run_random(drawn: Sequence[RandomMutant], copy: Path, python: Path) -> int:
+def _run_random(drawn: Sequence[RandomMutant], copy: Path, python: Path, seconds: int) -> int:
     red: Counter[str] = Counter()
     for mutant in drawn:
         near = tests_near([mutant.file])
         with _planted(mutant, copy):
-            outcome = _tests([*near, "--within", "60"], copy, python)
+            outcome = _tests([*near, "--within", str(seconds)], copy, python)
         verdict = "red" if outcome.is_red else "SURVIVED"
         if outcome.is_red and _tests([outcome.by], copy, python).is_red:
             verdict = "PROVES NOTHING"
