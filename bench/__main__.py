@@ -49,9 +49,10 @@ NAMES = (
     "swarm",
     "faults",
     "observer",
+    "libraries",
 )
 OVERVIEW = "goals"
-APART = ("mcp", "swarm", "faults", "observer")
+APART = ("mcp", "swarm", "faults", "observer", "libraries")
 """What measures no goal of the plan, and takes long: run by its own name alone."""
 
 
