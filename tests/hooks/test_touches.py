@@ -10,6 +10,7 @@ import pytest
 
 from yolo_fs.hooks.shell import simple_commands
 from yolo_fs.hooks.touches import read_command
+from yolo_fs.protocol.verbs import Whose
 
 S = ".yolo-planning/state.json"
 WRITES = [
@@ -48,10 +49,36 @@ def test_what_is_only_read_or_spoken_of_is_no_write(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [f"cat {S}", f"head -1 {S}", f"cat < {S}", f"cp {S} a", f"sh -c 'cat {S}'"]
-)
+    "command",
+    [
+        f"cat {S}", f"head -1 {S}", f"cat < {S}", f"cp {S} a", f"sh -c 'cat {S}'",
+        f"[[ -n $(cat {S}) && a > b ]]", f"(( 1 + $(wc -l < {S}) ))", f"[[ a == `cat {S}` ]]", f"diff a {S}",
+        f"flock /tmp/x -c 'cat {S}'", f"watch -n1 cat {S}", f"watch 'cat {S} | wc'", f"xargs cat <<< {S}",
+        f"node --env-file={S} a.js", f"docker run --env-file {S} a", f"wget --post-file={S} http://a", f"grep -f {S} a",
+        f"bash {S}", f"bash --rcfile {S} -i", f"curl file:///{S}",
+    ],
+)  # fmt: skip
 def test_a_read_is_seen(command: str) -> None:
-    assert S in {touch.path for touch in read_command(command).touches if not touch.writes}
+    assert S in {
+        touch.path.lstrip("/") for touch in read_command(command).touches if not touch.writes
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "yolo-fs stop", "uvx yolo-fs stop", "uvx --from a yolo-fs stop", "pipx run --spec a yolo-fs stop", "chroot a yolo-fs stop",
+        "setpriv --no-new-privs yolo-fs stop", "flock /tmp/x -c 'yolo-fs stop'", "xargs yolo-fs <<< stop",
+    ],
+)  # fmt: skip
+def test_a_verb_of_ours_is_seen_whatever_program_runs_it(command: str) -> None:
+    assert [use.whose for use in read_command(command).own] == [Whose.PERSON]
+
+
+@pytest.mark.parametrize("command", ["pip install yolo-fs", "which yolo-fs", "echo yolo-fs stop", "[[ a > b ]]", "(( a > b ))"])  # fmt: skip
+def test_what_runs_and_writes_nothing_of_ours_is_let_through(command: str) -> None:
+    reading = read_command(command)
+    assert not reading.own and not written(command)
 
 
 def test_shared_memory_holds_files_and_devices_are_none() -> None:

@@ -37,6 +37,7 @@ _BRACES = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 _BLANKS = re.compile(r"(?:[ \t\r]|\\\n)+")
 _COMMENT = re.compile(r"#[^\n]*")
 _SEPARATOR = re.compile(r";;&|;&|;;|&&|\|\||\|&|&(?!>)|[;|\n]")
+_SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
 _REDIRECTION = re.compile(r"(?:\d+|\{\w+\})?(&>>|&>|<<<|<<-|<<|<>|<&|>&|>>|>\||<(?!\()|>(?!\())")
 _DELIMITER = re.compile(r"[ \t]*((?:'[^']*'|\"[^\"]*\"|\\.|[^\s;&|<>()'\"\\])+)")
 _LITERAL = re.compile(r"[^\s;&|()<>\\'\"$`*?\[{,}]+")
@@ -223,7 +224,7 @@ class _Reader:
 
     def _read_parentheses(self) -> None:
         if self._text.startswith("((", self._at) and (end := self._find("))")) >= 0:  # arithmetic
-            self._at = end + 2
+            self._read_substitutions(end + 2)
             return
         self._at += 1
         self._read_subshell(")")
@@ -257,7 +258,15 @@ class _Reader:
 
     def _skip_condition(self) -> None:
         end = self._find("]]")
-        self._at = end + 2 if end >= 0 else len(self._text)
+        self._read_substitutions(end + 2 if end >= 0 else len(self._text))
+
+    def _read_substitutions(self, end: int) -> None:
+        """Go to the end of a condition or calculation: only the commands in it are read."""
+        while found := _SUBSTITUTION.search(self._text, self._at, end):
+            self._at = found.start()
+            self._read_word("")
+            self._at = max(self._at, found.end())
+        self._at = max(self._at, end)
 
     def _read_redirection(self, operator: str, parts: _Parts) -> None:
         if operator in ("<<", "<<-"):

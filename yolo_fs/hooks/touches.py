@@ -257,7 +257,10 @@ def _examine_program(command: SimpleCommand, look: _Look) -> _Seen:
     program = _Program.of(command)
     if program is None:
         return
-    if program.name in _SHELLS or program.name in _RUN_TEXT:
+    if re.search(r"\s", program.name):  # as in `flock FILE -c 'TEXT'` and `watch 'TEXT'`
+        text = " ".join((program.name, *(word.text for word in program.arguments)))
+        yield from _examine_shell(_Program("eval", (Word(text),), command), look)
+    elif program.name in _SHELLS or program.name in _RUN_TEXT:
         yield from _examine_shell(program, look)
     elif _INTERPRETERS.fullmatch(program.name):
         yield from _examine_interpreter(program)
@@ -312,9 +315,10 @@ class _Program(NamedTuple):
             takes_input = takes_input or name in ("xargs", "parallel")
         if at >= len(words):
             return None
-        name = posixpath.basename(words[at].text)
-        more = (Word(UNKNOWN),) if takes_input else ()
-        return cls(name, (*words[at + 1 :], *more), command)
+        text = words[at].text
+        name = text if re.search(r"\s", text) else posixpath.basename(text)
+        given = [Word(text) for text in (command.text_in or UNKNOWN).split()] if takes_input else ()
+        return cls(name, (*words[at + 1 :], *given), command)
 
     @property
     def line(self) -> str:
@@ -409,17 +413,20 @@ _RUNNERS = _key_by_name(
         "xargs": _Runner("-n -I -P -d -L -a -E -s"),
         "parallel": _Runner("-j"),
         "strace": _Runner("-e -o -p"),
+        "watch": _Runner("-n --interval"),
+        "chroot taskset chrt faketime": _Runner(skips=1),
         "npx": _Runner("-p --package"),
+        "uvx": _Runner("--from --with -p --python"),
         "pnpm": _Runner(words="exec dlx"),
         "uv": _Runner("--with --group --extra -p --python", words="run"),
         "bundle": _Runner(words="exec"),
-        "poetry pipenv hatch pdm": _Runner(words="run"),
-        "exec doas command builtin nohup setsid busybox coproc bunx": _Runner(),
+        "poetry pipenv hatch pdm pipx": _Runner("--spec", words="run"),
+        "exec doas command builtin nohup setsid busybox coproc bunx entr unbuffer": _Runner(),
     }
 )
 
 _SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "fish"))
-_RUN_TEXT = frozenset(("eval", "trap", "watch", "su", "script", "entr"))
+_RUN_TEXT = frozenset(("eval", "trap", "su", "script"))
 _INTERPRETERS = re.compile(r"(?:python|pypy)[0-9.]*|node|perl|ruby|deno|bun|php|lua|tsx|ts-node")
 
 _VALUED = _key_by_name(
@@ -467,6 +474,9 @@ def _touch(
 ) -> Iterator[Touch]:
     """Yield the file that a word names; addresses, versions and the like are no files."""
     text = word.text
+    if text.startswith("file://"):
+        text = text.removeprefix("file://")
+        word = Word(text)
     is_remote = "://" in text or re.match(r"[\w.@-]+:(?!\\)", text)
     is_device = re.match(r"/dev/(?!shm/)", posixpath.normpath(text))  # shm holds files
     if not text or text == "-" or is_remote or is_device or "\0" in text:
@@ -570,6 +580,7 @@ def _examine_dd(program: _Program) -> _Seen:
 
 
 def _examine_grep(program: _Program) -> _Seen:
+    yield from _touch_all(program.values("-f", "--file"), Effect.READ)
     operands = program.operands()
     has_pattern = program.has("-e", "-f", "--regexp", "--file", "--files")
     is_deep = program.name in ("rg", "ag", "ack") or program.has("-r", "-R", "--recursive")
@@ -641,6 +652,7 @@ def _has_tar_mode(program: _Program, mode: str) -> bool:
 
 
 def _examine_docker(program: _Program) -> _Seen:
+    yield from _touch_all(program.values("--env-file", "-f", "--file"), Effect.READ)
     if program.has("--volume", "--mount") or any(
         word.text.startswith("-v") for word in program.arguments
     ):
@@ -872,6 +884,12 @@ _GIT_VERBS = _key_by_name(
 def _examine_unknown_program(program: _Program) -> _Seen:
     """An unknown program: its arguments are read, and written if an option says so."""
     writes = program.has("--write", "--fix", "--in-place", "--inplace")
+    for at, word in enumerate(program.arguments):
+        if posixpath.basename(word.text) in PROGRAM_NAMES:  # it may run what it is given
+            ours = _Program("yolo-fs", program.arguments[at + 1 :], program.command)
+            yield from _examine_own_verb(ours)
+            break
+    yield from _touch_values(program)
     for word in program.arguments:
         if match := _FROM_FILE.search(word.marked):  # as in `curl -F field=@FILE;type=text/plain`
             yield from _touch(Word(match[1]), Effect.READ)
@@ -887,6 +905,14 @@ def _examine_unknown_program(program: _Program) -> _Seen:
     for word in outputs:
         if re.search(r"[./]", word.text) and not re.search(r"[{}=\s]", word.text):
             yield from _touch(word, Effect.WRITE)
+
+
+def _touch_values(program: _Program) -> Iterator[Touch]:
+    """Yield the files that are there by the names of values, as in `--env-file=FILE`."""
+    for word in program.arguments:
+        name, separator, value = word.marked.partition("=")
+        if separator and name.startswith("-") and re.search(r"[./]", value):
+            yield from _touch(Word(value), Effect.READ, must_exist=True)
 
 
 def _examine_own_verb(program: _Program) -> _Seen:
@@ -964,7 +990,8 @@ _PROGRAMS = _key_by_name(
 
 def _examine_shell(program: _Program, look: _Look) -> _Seen:
     """Read the text given to a shell; input from a file or a pipe is undecided."""
-    texts = [word.text for word in program.arguments if re.search(r"[\s;&|>]", word.text)]
+    given = [word for word in program.arguments if re.search(r"[\s;&|>]", word.text)]
+    texts = [word.text for word in given]
     if program.name == "eval":
         texts = [" ".join(word.text for word in program.arguments)]
     if program.command.text_in is not None:
@@ -974,8 +1001,12 @@ def _examine_shell(program: _Program, look: _Look) -> _Seen:
             yield _Undecided(program.line)
         if look.depth < _MOST_NESTED:
             yield from _examine_text(text, look._replace(depth=look.depth + 1))
-    if program.name in _SHELLS and not texts and not program.has("--version", "-n"):
-        yield _Undecided(program.line)
+    if program.name in _SHELLS:
+        for word in program.arguments:
+            if word not in given and re.search(r"[./]", word.text):  # a script is read, too
+                yield from _touch(word, Effect.READ, must_exist=True)
+        if not texts and not program.has("--version", "-n"):
+            yield _Undecided(program.line)
 
 
 def _examine_interpreter(program: _Program) -> _Seen:
@@ -984,6 +1015,7 @@ def _examine_interpreter(program: _Program) -> _Seen:
     if (ours := _find_own_program(program)) is not None:
         yield from _examine_own_verb(ours)
         return
+    yield from _touch_values(program)
     in_place = name == "perl" and any(
         re.match(r"-[a-z]*i", word.text) for word in program.arguments
     )
