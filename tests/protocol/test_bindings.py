@@ -21,6 +21,8 @@ PARTIAL = {
     "_SETTLED_BY": "the other escalations and obstacles end by what happens, not by a command",
     "_HINTS": "the writer gives hints for the reasons for which it refuses",
     "_ADVICE": "each reader gives advice for the reasons that it finds",
+    "_REASONS_OF_EXIT": "no reason ends a command with 0 or 130, and every other one with 1",
+    "_EXIT_OF_REASON": "every other reason ends a command with 1",
     "BEYOND_JSON_SCHEMA": "the reasons that JSON Schema cannot find",
     "AUTHORITY_BY_ROLE": "the document gives no row to the integration gate, and none to people",
     "CONTEXT_BY_ROLE": "no context is compiled for people",
