@@ -439,6 +439,26 @@ def test_on_a_terminal_it_asks_for_what_the_command_line_leaves_open(root: Path)
         assert run(["stop", "-C", str(root)]) == Exit.DONE
 
 
+def test_a_host_is_set_up_in_the_same_command(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = root / ".claude/settings.json"
+    assert run(["init", "-C", str(root), "--host", "claude", "--dry-run"]) == Exit.DONE
+    assert ".claude/settings.json" in capsys.readouterr().out and not settings.exists()
+    assert run(["init", "-C", str(root), "--host", "claude"]) == Exit.DONE
+    shown = capsys.readouterr().out
+    assert "yolo-fs hook" in settings.read_text() and "  yolo-fs setup" not in shown
+    assert run(["setup", "claude", "--check", "-C", str(root)]) == Exit.DONE
+
+
+def test_below_the_root_the_next_command_names_the_tree_from_there(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "src/deep").mkdir(parents=True)
+    assert run(["init", "-C", str(root / "src/deep")]) == Exit.DONE
+    assert "git add ../../.yolo-planning && git commit" in capsys.readouterr().out
+
+
 def test_a_dry_run_names_the_commands_that_come_next(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

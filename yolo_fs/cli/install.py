@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.cli.background import start_daemon
-from yolo_fs.cli.reply import Invocation, Reply, can_ask, verb
+from yolo_fs.cli.reply import Invocation, Reply, can_ask, reply_of, verb
+from yolo_fs.cli.setup import setup
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors, safe
 from yolo_fs.git.commit import CommitRequest
 from yolo_fs.git.repository import Repository
@@ -31,7 +33,7 @@ from yolo_fs.install.init import (
 )
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.departments import DEFAULT_DEPARTMENT, WORKING_NAMES, Dept
-from yolo_fs.protocol.hooks import HOSTS
+from yolo_fs.protocol.hooks import HOST_BY_NAME, HOSTS
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
 from yolo_fs.system.ask import answers
 from yolo_fs.workspace import CONFIG, Settings, load
@@ -70,6 +72,12 @@ def _departments(
     + "; ".join(f"{row.name}: {row.does}" for row in TEAM_SIZES)
     + ".",
 )
+@click.option(
+    "--host",
+    type=click.Choice([row.name for row in HOSTS]),
+    default=None,
+    help="Install our hooks in this agent host, too; see 'yolo-fs setup'.",
+)
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks; see 'yolo-fs hooks'.")
 @click.option("--commit", "is_committed", is_flag=True, help="Commit the files that it makes.")
 @click.option("--start", "is_started", is_flag=True, help="Start the daemon afterwards.")
@@ -79,6 +87,7 @@ def init(
     dry_run: bool,
     departments: tuple[Dept, ...],
     team: str | None,
+    host: str | None,
     no_hooks: bool,
     is_committed: bool,
     is_started: bool,
@@ -96,6 +105,7 @@ def init(
         makes = any(isinstance(deed, Create) for deed in deeds)
         if makes and not dry_run and can_ask(invocation):
             team, is_committed, is_started = _ask_choices(team, is_committed, is_started)
+            host = host or _ask_host(repository.root)
             deeds = plan(repository.root, departments, team)
         commits = is_committed and makes and not dry_run
         if commits:  # what is made and not committed would be kept next time
@@ -111,10 +121,13 @@ def init(
         unmade = [] if dry_run else _make_hooks(repository, hooks)
         settings = load(repository.root)
         findings = [*obstacles(repository, commit_ignored=settings.policy.commit_ignored)]
-        commit = ""
+        commit, set_up = "", Reply()
         is_held = commits and bool(findings)
         if commits and not is_held:
             commit = _committed(repository, settings, deeds)
+        if host:
+            set_up = _set_up(invocation, host, dry_run=dry_run)
+            findings += set_up.findings
         if is_started and not dry_run:
             findings += start_daemon(repository, None).findings
     finally:
@@ -123,7 +136,8 @@ def init(
     refused = _compare_departments(settings.config.departments, departments) if kept_config else []
     if kept_config and team not in (None, settings.config.company.team):
         refused.append(_finding_for_other_team(settings.config.company.team, team))
-    next_ = _next(repository.root, is_committed=bool(commit), is_started=is_started)
+    made = {"committed": bool(commit), "started": is_started, "host": bool(host)}
+    next_ = _next(repository.root, invocation.start, **made)
     return Reply(
         {
             "root": repository.root,
@@ -132,11 +146,14 @@ def init(
             "hooks": [{"path": deed.path, "did": deed.did} for deed in hooks if not unmade],
             "team": settings.config.company.team if kept_config or not dry_run else team or "",
             "commit": commit,
+            "host": host or "",
             "next": next_,
         },
         [*findings, *refused, *githooks.unfit(hooks), *unmade, *unasked],
         Exit.FINDINGS if refused or is_held else Exit.DONE,
-        lambda _: _show(deeds, () if unmade else hooks, next_, dry_run=dry_run),
+        lambda console: _show(
+            console, deeds, () if unmade else hooks, next_, set_up, dry_run=dry_run
+        ),
     )
 
 
@@ -149,6 +166,28 @@ def _ask_choices(team: str | None, is_committed: bool, is_started: bool) -> tupl
     is_committed = is_committed or click.confirm("Commit the files that it makes?", default=True)
     is_started = is_started or click.confirm("Start the daemon?", default=True)
     return str(team), is_committed, is_started
+
+
+def _ask_host(root: str) -> str | None:
+    """Return the first host that is there and wanted."""
+    asked = "Install our hooks in {}, so that it asks before an edit?"
+    return next((name for name in _hosts_at(root) if click.confirm(asked.format(name))), None)
+
+
+def _hosts_at(root: str) -> list[str]:
+    return [
+        row.name
+        for row in HOSTS
+        if shutil.which(row.name) or os.path.isdir(os.path.join(root, f".{row.name}"))
+    ]
+
+
+def _set_up(invocation: Invocation, host: str, *, dry_run: bool) -> Reply:
+    if dry_run:
+        name = HOST_BY_NAME[host].settings
+        return Reply(show=lambda console: console.print(f"hooks     {name}"))
+    flags = dict.fromkeys(("local", "mcp", "roles", "check", "remove"), False)
+    return reply_of(setup, invocation, host=host, agent="", plugin=None, **flags)
 
 
 def _may_change(paths: Sequence[str]) -> bool:
@@ -196,17 +235,14 @@ def _finding_for_other_team(kept: str, wanted: str | None) -> Finding:
     )
 
 
-def _next(root: str, *, is_committed: bool, is_started: bool) -> list[str]:
+def _next(root: str, start: str, *, committed: bool, started: bool, host: bool) -> list[str]:
     """Return the next commands, each with its purpose."""
-    commands = [] if is_committed else ["git add .yolo-planning && git commit"]
-    hosts = [
-        row.name
-        for row in HOSTS
-        if shutil.which(row.name) or os.path.isdir(os.path.join(root, f".{row.name}"))
-    ]
-    commands += [f"yolo-fs setup {name}" for name in hosts]
-    commands += [] if is_started else ["yolo-fs start"]
-    return [*commands, 'yolo-fs go "…"' if hosts else "yolo-fs phase new SLUG"]
+    planning = os.path.relpath(os.path.join(root, PLANNING_ROOT), os.path.realpath(start))
+    commands = [] if committed else [f"git add {planning} && git commit"]
+    hosts = _hosts_at(root)
+    commands += [] if host else [f"yolo-fs setup {name}" for name in hosts]
+    commands += [] if started else ["yolo-fs start"]
+    return [*commands, 'yolo-fs go "…"' if hosts or host else "yolo-fs phase new SLUG"]
 
 
 def _compare_departments(config: Mapping[str, bool], departments: Sequence[Dept]) -> list[Finding]:
@@ -276,9 +312,11 @@ def _make_hooks(repository: Repository, hooks: Sequence[githooks.Deed]) -> list[
 
 
 def _show(
+    console: Console,
     deeds: Sequence[Deed],
     hooks: Sequence[githooks.Deed],
     next_: Sequence[str],
+    set_up: Reply,
     *,
     dry_run: bool,
 ) -> None:
@@ -290,6 +328,8 @@ def _show(
             print(f"          + {line}")
     for hook in hooks:
         print(f"{hook.did:9} {safe(os.path.relpath(hook.path), 500)}")
+    if set_up.show:
+        set_up.show(console)
     if any(isinstance(deed, Create) for deed in deeds):
         print("\nNext:\n  describe the project in .yolo-planning/PROJECT.md")
         for command in next_:
