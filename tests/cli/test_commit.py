@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -301,12 +302,27 @@ def test_devs_who_commit_at_once_come_one_after_the_other(team: Team) -> None:
 def test_while_somebody_else_commits_nothing_is_done(
     team: Team, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("yolo_fs.tasks.service.WAITS_S", (0.0,))
+    monkeypatch.setattr("yolo_fs.tasks.service.PATIENCE_S", (0.0,))
     team.file("src/a.py", "new\n")
     before = team.head()
-    with commit_lock(str(team.root / ".git")):
+    with commit_lock(str(team.root / ".git"), ()):
         code, answer = commit(team, capsys)
     assert (code, reason(answer), team.head()) == (Exit.LOCK_TIMEOUT, "lock_timeout", before)
+
+
+def test_a_dev_waits_for_another_commit_though_the_references_script_gives_up(
+    team: Team, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolo_fs.tasks.service.WAITS_S", (0.0,))
+    team.file("src/a.py", "new\n")
+    held = commit_lock(str(team.root / ".git"), ())
+    release = threading.Timer(0.4, held.release)
+    release.start()
+    try:
+        code, answer = commit(team, capsys)
+    finally:
+        release.join()
+    assert code == 0, answer
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

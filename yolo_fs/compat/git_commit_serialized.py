@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from yolo_fs.compat.script_io import UsageError
 from yolo_fs.core.reasons import YoloError
 from yolo_fs.git.runner import GitOutput, run_as_user
-from yolo_fs.tasks.service import commit_lock
+from yolo_fs.tasks.service import WAITS_S, commit_lock
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -26,7 +26,7 @@ def run(arguments: Sequence[str]) -> int:
         raise YoloError(error.reason, error.message) from None
     if place.code != 0:
         return _failed(place)
-    with commit_lock(os.fsdecode(place.out).rstrip("\n")):
+    with commit_lock(os.fsdecode(place.out).rstrip("\n"), WAITS_S):
         made = run_as_user(".", ["commit", *arguments])
         if made.code != 0:
             return _failed(made)

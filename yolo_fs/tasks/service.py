@@ -157,10 +157,13 @@ def _from_json(value: Any) -> Claim | None:
 LOCK = "yolo-commit.lock"
 """Below the common git directory, so that linked work trees share it."""
 WAITS_S = tuple(0.2 * 2**try_ for try_ in range(5))
+"""The reference's waits: after 6 s it gives up, of which it has slept the last 3."""
+PATIENCE_S = (0.2,) * 150
+"""Our own: several Devs at once, each with hooks that take seconds, come one after the other."""
 
 
-def commit_lock(common_dir: str) -> HeldLock:
-    """Take the lock.
+def commit_lock(common_dir: str, waits_s: Sequence[float]) -> HeldLock:
+    """Take the lock, with one more try after each wait.
 
     It is not passed to git: a hook that leaves a process behind would keep it for ever. Where
     flock(1) is absent, the reference's script makes a directory of this name and `.d` instead.
@@ -170,7 +173,7 @@ def commit_lock(common_dir: str) -> HeldLock:
     """
     path = os.path.join(common_dir, LOCK)
     by_folder = f"{path}.d"
-    for wait_s in (0.0, *WAITS_S):
+    for wait_s in (0.0, *waits_s):
         time.sleep(wait_s)
         if not os.path.lexists(by_folder) and (held := hold(path, common_dir)):
             if not os.path.lexists(by_folder):
@@ -227,7 +230,7 @@ def commit_task(
     own = mine.files
     tests = _tests_of(facts, task, mine.department, paths) if type_ == "test" else ()
     wanted = _choose_paths(task, own, tests, paths)
-    with commit_lock(repository.common_dir):
+    with commit_lock(repository.common_dir, PATIENCE_S):
         changed = changed_files(repository.root, wanted)
         if changed:
             if type_ == "test" and not touches(set(own), set(changed)):
