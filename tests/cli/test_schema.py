@@ -71,6 +71,17 @@ def test_unknown_kind_is_a_usage_error_with_the_nearest_name(
     assert "dev_blocker" in answer["findings"][0]["hint"]
 
 
+@pytest.mark.parametrize("name", ["design-handoff.jsonl", "fe-architecture.toon"])
+def test_an_example_for_a_path_is_of_the_phase_that_the_path_lies_in(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    code, answer = schema(capsys, "example", f".yolo-planning/phases/07-pay-later/{name}")
+    text = answer["data"]["text"]
+    assert code == Exit.DONE
+    assert 'phase":"07"' in text or 'phase: "07"' in text
+    assert "01-auth" not in text
+
+
 def test_export_writes_every_schema_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from yolo_fs.artifacts.classify import place_of_name
+from yolo_fs.artifacts.classify import classify, place_of_name
 from yolo_fs.artifacts.table import ARTIFACTS, Artifact, Home, by_kind
 from yolo_fs.core.ids import PhaseId, PlanId
 from yolo_fs.core.reasons import Reason, YoloError, hint_for_unknown, safe
@@ -21,6 +21,9 @@ from yolo_fs.system.packaged import packaged
 _MOST_BYTES = 720
 """Size limit: the largest example within it is the most instructive."""
 _UNFINISHED = "(Fill this in, then remove this line.)\n"
+_PHASE = "01-auth"
+"""The folder that examples lie in."""
+_OF_PHASE = re.compile(r'(phase"?: ?")01(?=")')
 _EARLIER = re.compile(r"(?m)^([ \t]*+[\w.\[\]{},-]++:) .*$")
 
 
@@ -55,15 +58,18 @@ def example_of(kind: str) -> str:
 
 
 def example_for(name: str, commit: str = "") -> str:
-    """Return the text of one valid artifact, by kind or by file name.
+    """Return the text of one valid artifact, by kind, file name or path.
 
-    `commit`: a hash of this repository, for artifacts that name commits.
+    By its path, it names the phase that it lies in, and its number. `commit`: a hash of this
+    repository, for artifacts that name commits.
 
     Raises:
         YoloError: as `example_of`.
     """
-    place = place_of_name(name)
+    place = classify(name) or place_of_name(name)
     text = example_of(place.artifact.kind if place else name)
+    if place and place.phase:
+        text = _OF_PHASE.sub(rf"\g<1>{place.phase.number}", text.replace(_PHASE, str(place.phase)))
     if place is None or place.plan is None or place.artifact.format is not Format.JSONL:
         return text
     own, plan = place.plan, str(place.plan)

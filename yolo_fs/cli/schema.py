@@ -54,7 +54,8 @@ def show(invocation: Invocation, *, kind: str) -> Reply:
 @verb("example", example="yolo-fs schema example plan", parent=schema)
 @click.argument("kind", metavar="KIND|FILE")
 def example(invocation: Invocation, *, kind: str) -> Reply:
-    """Print one valid artifact of a kind, or for the file of a name, such as 01-02.plan.jsonl.
+    """Print one valid artifact of a kind, or for a file, such as 01-02.plan.jsonl: it has its plan,
+    and, for a whole path, its phase.
 
     'yolo-fs new KIND' writes the skeleton of one.
     """

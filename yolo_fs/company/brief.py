@@ -114,7 +114,7 @@ def _written(path: str) -> str:
     if place is None:
         return path
     kind = place.artifact.kind
-    shape = f"shape: yolo-fs schema show artifact/{kind}; example: yolo-fs schema example {kind}"
+    shape = f"shape: yolo-fs schema show artifact/{kind}; example: yolo-fs schema example {path}"
     return f"{path} ({shape}; check: yolo-fs validate {path})"
 
 

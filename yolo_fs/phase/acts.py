@@ -56,9 +56,10 @@ class Act(NamedTuple):
 
     @property
     def example(self) -> str:
-        """Command that prints a valid artifact of the kind that it writes; empty for none."""
-        kinds = (place.artifact.kind for path in self.writes if (place := classify(path)))
-        return next((f"yolo-fs schema example {kind}" for kind in kinds), "")
+        """Command that prints a valid artifact for what it writes; empty for none."""
+        return next(
+            (f"yolo-fs schema example {path}" for path in self.writes if classify(path)), ""
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return the act as every interface shows it: who does what, why, and what it writes."""
