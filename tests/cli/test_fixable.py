@@ -124,3 +124,15 @@ def test_half_a_line_is_not_called_fixable(
     assert "fixable" not in "".join(capsys.readouterr())
     run(["fix", "--write", path, "-C", str(team.root)])
     assert (team.root / path).read_bytes() == before
+
+
+def test_half_of_an_escape_pair_is_left_to_its_writer_by_every_verb(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(root, json.dumps(GOOD | {"sev": "high", "q": "\ud800"}), end="\r\n")
+    before = path.read_bytes()
+    codes = [
+        run([*words.split(), "-C", str(root)]) for words in ("status", "validate", "fix --write")
+    ]
+    assert codes == [0, Exit.FINDINGS, Exit.FINDINGS] and path.read_bytes() == before
+    assert "lone_surrogate" in capsys.readouterr().out

@@ -55,6 +55,15 @@ def commands(value: Any) -> list[str]:
     return [found for each in value for found in commands(each)] if isinstance(value, list) else []
 
 
+@pytest.mark.parametrize("host", HOST_NAMES)
+def test_settings_with_half_of_an_escape_pair_keep_it(team: Team, host: str) -> None:
+    path = given(team, host, '{"note": ["\\ud800", "\\udcff\\ud83d", "é\\ud83d\\ude00"]}\n')
+    assert setup(team, host) == 0
+    text = path.read_text()
+    assert commands(json.loads(text)) and "\\ud800" in text and "é" in text
+    assert json.loads(text)["note"] == ["\ud800", "\udcff\ud83d", "é\U0001f600"]
+
+
 @pytest.mark.proves("hosts:1", "hosts:9")
 @pytest.mark.parametrize("host", HOST_NAMES)
 def test_every_event_of_the_host_asks_us(team: Team, host: str) -> None:

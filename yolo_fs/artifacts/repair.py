@@ -78,7 +78,10 @@ def mended(data: bytes, kind: Kind, by: Correction | None = None) -> bytes | Non
         text = _mend_json(text, kind, by)
         if not is_ended and _record(text.rstrip("\n").rpartition("\n")[2]) is None:
             return None  # the half of a line: its writer knows the rest
-    fresh = (text if text.endswith("\n") else text + "\n").encode()
+    try:
+        fresh = (text if text.endswith("\n") else text + "\n").encode()
+    except UnicodeEncodeError:
+        return None  # half of an escape pair: its writer knows the other half
     return fresh if fresh != data else None
 
 

@@ -7,6 +7,7 @@ attributes joined by dots. None along the path gives null.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -45,6 +46,18 @@ def to_json(value: Any) -> Any:
     if callable(value):
         return to_json(value())
     raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def readable_json(value: Any, **form: Any) -> str:
+    """Return JSON with characters instead of escapes, and none that UTF-8 cannot write.
+
+    `form`: indent and separators, as `json.dumps` takes them.
+    """
+    text = json.dumps(value, ensure_ascii=False, **form)
+    return _HALF_OF_A_PAIR.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def envelope(command: str, data: Any, findings: Sequence[Finding], *, ok: bool) -> str:

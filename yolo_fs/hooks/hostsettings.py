@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from yolo_fs.core.json_form import readable_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.protocol.hooks import AGENT_HOOK_BY_NAME, MCP_MATCHER, Host
@@ -296,4 +297,4 @@ def _with(entries: list[Any], ours: Sequence[Any]) -> Iterator[Any]:
 
 def _written_like(before: str | None, value: dict[str, Any]) -> str:
     """Return settings as text, with the file's indentation and end."""
-    return indented_like(before, json.dumps(value, indent=indent_of(before), ensure_ascii=False))
+    return indented_like(before, readable_json(value, indent=indent_of(before)))

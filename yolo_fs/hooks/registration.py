@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from yolo_fs.core.json_form import readable_json
 from yolo_fs.git.repository import Repository
 from yolo_fs.hooks.hostsettings import (
     PROGRAM,
@@ -180,4 +181,4 @@ def _format_roles(named: frozenset[str]) -> Iterator[str]:
 
 
 def _dump_json(before: str | None, value: dict[str, Any]) -> str:
-    return json.dumps(value, indent=indent_of(before), ensure_ascii=False)
+    return readable_json(value, indent=indent_of(before))
