@@ -100,7 +100,7 @@ def test_a_phase_that_is_signed_off_says_so_and_is_left_alone(team: Team, ask: A
     assert team.git("log", "--format=%s", f"{head}..HEAD", "--", f"{PLANNING}/state.json") == ""
 
 
-def test_a_sign_off_that_would_change_neither_file_says_so_and_fails_nobody(
+def test_a_phase_that_was_opened_is_signed_off_again_though_neither_file_would_change(
     team: Team, ask: Ask
 ) -> None:
     work(team)
@@ -110,9 +110,13 @@ def test_a_sign_off_that_would_change_neither_file_says_so_and_fails_nobody(
     team.git("commit", "-qm", "docs(01): architecture design", "--", str(design))
     code, answer = ask("workflow", "next", "--phase", "1")
     assert "architecture.toon" in json.dumps(answer["data"]["next"])
-    code, answer = ask("phase", "sign-off", "1")
-    assert (code, answer["data"]["state"]) == (Exit.FINDINGS, "lacking")
-    assert "changes neither" in answer["findings"][0]["message"]
+    signed = team.head()
+    for outcome in ("signed_off", "already"):
+        code, answer = ask("phase", "sign-off", "1")
+        assert (code, answer["data"]["state"]) == (Exit.DONE, outcome)
+    assert changed(team) == [f"{PLANNING}/state.json"]
+    assert state(team)["signs"] == signed[:12]
+    assert ask("validate")[0] == ask("verify")[0] == Exit.DONE
 
 
 def test_without_a_number_it_is_the_phase_that_is_worked_on(team: Team, ask: Ask) -> None:

@@ -14,8 +14,10 @@ from yolo_fs.core.reasons import Exit, Finding, Reason, YoloError, safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.phase.phase import Phase, Phases
+from yolo_fs.phase.report import SHORT
 from yolo_fs.progress.placing import FileCommitter, tried
 from yolo_fs.protocol.workflow import SIGN_OFF_COMMAND
+from yolo_fs.states.project import sealed
 from yolo_fs.states.signoff import (
     SIGN_OFF,
     is_signed_off,
@@ -90,8 +92,10 @@ class PhaseSignOff:
         before = {path: self._files.content(path) for path in (PROJECT_STATE, roadmap_of(phase))}
         after = self._after(phases, phase, before)
         if not (requests := self._files.requests(after, head)):
-            lack = "both files are as an earlier sign-off left them, and this one changes neither"
-            return SignedOff(name, "lacking", missing=(lack,))
+            # Both files are as an earlier sign-off left them, which something has opened since.
+            signed = _object(after[PROJECT_STATE]) | {"signs": str(head.tip)[:SHORT]}
+            after[PROJECT_STATE] = json_text(sealed(signed))
+            requests = self._files.requests(after, head)
         first, *others = requests
         request = replace(first, beside=tuple((other.path, other.data) for other in others))
         paths = (request.path, *(path for path, _ in request.beside))
@@ -114,6 +118,6 @@ class PhaseSignOff:
         }
 
 
-def _object(data: bytes) -> Mapping[str, object]:
+def _object(data: bytes) -> dict[str, object]:
     content = parse(data, len(data))
     return content if isinstance(content, dict) else {}
