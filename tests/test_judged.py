@@ -99,6 +99,16 @@ def test_a_plan_that_comes_after_the_verification_opens_it() -> None:
 FAILED = [{"r": "FAIL", "ps": 1, "fl": 1, "dt": "2026-02-20"}]
 
 
+def test_an_artifact_that_is_the_work_of_a_plan_is_judged_like_source() -> None:
+    token = ("design-tokens.jsonl", [{"name": "space.4"}])
+    path = phases.filed(*token).place.path
+    plan = [dict(line) for line in phases.complete()["01-01.plan.jsonl"]]
+    plan[1]["f"] = [*plan[1]["f"], path]
+    made = [("01-01.plan.jsonl", plan) if each == "01-01.plan.jsonl" else each for each in ORDER]
+    known = history(*made, token)
+    assert "older than design-tokens.jsonl" in why(known, "code_review")[0]
+
+
 def test_what_mends_a_failed_verification_is_verified_again_and_not_reviewed_again() -> None:
     before = ORDER[: ORDER.index("verification.jsonl")]
     failed = (*before, ("verification.jsonl", FAILED), "qa-code.jsonl")

@@ -77,6 +77,21 @@ def test_a_plan_that_goes_back_to_a_former_content_and_forward_again_is_verified
         assert "is older than plan 01-01" in str(phase.progress.departments[0].steps)
 
 
+def test_a_commit_that_names_no_plan_opens_the_verdicts_on_what_it_changed(tmp_path: Path) -> None:
+    one = real(tmp_path, BEFORE_SIGN_OFF)
+    (plan, *_) = one.phase().facts.plans
+    (one.root / "other.txt").write_text("nobody's\n")
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-q", "-m", "Fix typo")
+    assert turn_of(one.phase()) == SIGNS_OFF
+    (one.root / min(plan.files)).write_text("by hand\n")
+    git(one.root, "add", "-A")
+    git(one.root, "commit", "-q", "-m", "Fix typo")
+    phase = one.phase()
+    assert turn_of(phase) == ("senior", "code_review")
+    assert f"older than source of {plan.id}" in str(phase.progress.departments[0].steps)
+
+
 def test_a_verdict_on_a_branch_that_is_not_merged_judges_nothing_until_it_is(
     tmp_path: Path,
 ) -> None:

@@ -143,7 +143,13 @@ def came_after_sign_off(facts: PhaseFacts, position: int) -> Iterator[str]:
 def _made(facts: PhaseFacts) -> Mapping[Dept, tuple[JudgedFact, ...]]:
     """Return the work of each department, each item with the first step that judges it."""
     return {
-        department: tuple(chain(_sources(facts, department), _find_plan_papers(facts, department)))
+        department: tuple(
+            chain(
+                _sources(facts, department),
+                _find_artifacts_made(facts, department),
+                _find_plan_papers(facts, department),
+            )
+        )
         for department in facts.switches.departments
     }
 
@@ -157,6 +163,17 @@ def _sources(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
             commit = f" ({work.commit[:7]})" if work.commit else ""
             first = _mended(facts, department, work.position)
             yield JudgedFact(f"source of {work.plan}{commit}", work.position, first, work.plan)
+
+
+def _find_artifacts_made(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:
+    """Yield the artifacts that are files of a plan, as those of UI/UX."""
+    filed = {one.place.path: one for one in facts.filed if one.valid and one.position != NOWHERE}
+    for plan in plans_of(facts, department):
+        for path in sorted(plan.files & filed.keys()):
+            made = filed[path]
+            first = _mended(facts, department, made.position)
+            what = f"{made.place.name} ({made.commit[:7]})"
+            yield JudgedFact(what, made.position, first, str(plan.id))
 
 
 def _find_plan_papers(facts: PhaseFacts, department: Dept) -> Iterator[JudgedFact]:

@@ -341,6 +341,16 @@ class HistoryIndex:
         )
         return tuple(self._commits(query, plan))
 
+    def without_plan(self, after: int) -> list[IndexedCommit]:
+        """Return the commits beyond a position that no coordinator made and that name no plan,
+        oldest first.
+        """
+        query = (
+            f"select {_COMMIT} where c.position > ? and not c.ours and +c.position <= ?"
+            " order by c.position, c.height"
+        )
+        return [commit for commit in self._commits(query, after) if not _names_plan(commit.subject)]
+
     def mark_of_work(self, plan: str) -> object:
         """Return a value that changes whenever `work_on` may."""
         query = (
@@ -599,6 +609,11 @@ class HistoryIndex:
         """Return where a shallow clone ends; empty for a full one."""
         content = read(self._repository.common_dir, "shallow", _SHALLOW_BYTES)
         return content.data.decode("utf-8", "replace") if isinstance(content, Content) else ""
+
+
+def _names_plan(subject: str) -> bool:
+    purpose = purpose_of(undone_by(subject)[0])
+    return purpose is not None and purpose.plan is not None
 
 
 class _Writer:

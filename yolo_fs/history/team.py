@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, takewhile
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from yolo_fs.artifacts.classify import (
     PLANNING_ROOT,
@@ -43,7 +43,7 @@ from yolo_fs.git.history import changes_in
 from yolo_fs.git.object_format import GitObject
 from yolo_fs.git.repository import Repository
 from yolo_fs.handoffs.contents import PHASE_HANDOFF, handoff_into
-from yolo_fs.history.index import NO_CHANGE, HistoryIndex, PathChange
+from yolo_fs.history.index import NO_CHANGE, HistoryIndex, IndexedCommit, PathChange
 from yolo_fs.loops.facts import (
     ROUNDS_OF,
     WITH_ROUNDS,
@@ -115,6 +115,7 @@ class Team:
         self._doubled: frozenset[str] = frozenset()
         """Numbers that two phases have, as of the commit that was asked for last."""
         self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
+        self._unnamed: _UnnamedCommits | None = None
         """Plan → mark of its source commits, and these commits."""
         self._in_order: dict[PhaseId, object] = {}
         """Signed-off phase → of what it was found that no verdict in it came too early."""
@@ -370,7 +371,7 @@ class Team:
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
-            work=self._collect_work(own) if asking else (),
+            work=self._collect_work(own, is_open=not signed_off) if asking else (),
         )
         if signed_off and not self._was_in_order(facts):
             # Only the past tells which of what came after its verdict was mended.
@@ -507,11 +508,14 @@ class Team:
             for each in changes_in(self._repository, some, list(wanted)):
                 self._made[each.commit, each.path] = each.blob
 
-    def _collect_work(self, filed: Sequence[Filed]) -> tuple[Work, ...]:
+    def _collect_work(self, filed: Sequence[Filed], *, is_open: bool = False) -> tuple[Work, ...]:
+        """Return the work on a phase's plans; in an open phase, what names no plan as well."""
         plans = {
             str(artifact.place.plan) for artifact in filed if artifact.place.artifact.kind == "plan"
         }
         work: Iterable[Work] = chain.from_iterable(map(self._work_of_plan, plans))
+        if is_open:
+            work = chain(work, self._find_unnamed_work(filed))
         if doubled := [plan for plan in plans_in(filed) if plan.id.phase in self._doubled]:
             files = frozenset(chain.from_iterable(plan.files for plan in doubled))
             work = (commit for commit in work if touches(files, commit.files))
@@ -529,6 +533,35 @@ class Team:
             )
             known = self._works[plan] = mark, tuple(work)
         return known[1]
+
+    def _find_unnamed_work(self, filed: Sequence[Filed]) -> Iterator[Work]:
+        """Yield the commits that name no plan and changed a file of one after a verdict on it."""
+        judged = [one.position for one in filed if one.place.artifact.kind in JUDGED_BY]
+        plans = plans_in(filed) if judged and NOWHERE not in judged else ()
+        for commit, touched in self._commits_without_plan(min(judged)) if plans else ():
+            for plan in plans:
+                if not touched.isdisjoint(file.rstrip("/") for file in plan.files):
+                    yield Work(
+                        str(plan.id),
+                        commit.at_s,
+                        commit.height,
+                        commit.position,
+                        commit.paths,
+                        commit.oid,
+                    )
+
+    def _commits_without_plan(self, after: int) -> Iterator[_Unnamed]:
+        """Yield the commits beyond a position that name no plan, each with the paths that it
+        changed and the folders above them; only new ones are read.
+        """
+        history = self.history_index
+        known, at = self._unnamed, history.position_of(history.tip)
+        if known is None or known.reading is not history.reading or after < known.after:
+            known = _UnnamedCommits(history.reading, after, after, [])
+        if known.up_to < at:
+            known.commits.extend(map(_with_folders, history.without_plan(known.up_to)))
+            known = self._unnamed = known._replace(up_to=at)
+        yield from (one for one in known.commits if after < one.commit.position <= at)
 
     def _find_named_commits(self, filed: Sequence[Filed]) -> dict[str, SourceCommit]:
         lines = (line for artifact in filed for line in artifact.lines)
@@ -667,6 +700,30 @@ class Team:
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
 
 
+class _Unnamed(NamedTuple):
+    """A commit that names no plan."""
+
+    commit: IndexedCommit
+    touched: frozenset[str]
+    """The paths that it changed, and the folders above them."""
+
+
+class _UnnamedCommits(NamedTuple):
+    """The commits of a part of history that name no plan."""
+
+    reading: object
+    after: int
+    up_to: int
+    """They lie beyond the one position and not beyond the other."""
+    commits: list[_Unnamed]
+
+
+def _with_folders(commit: IndexedCommit) -> _Unnamed:
+    source = [path for path in commit.paths if not path.startswith(f"{PLANNING_ROOT}/")]
+    above = {path[:at] for path in source for at, char in enumerate(path) if char == "/"}
+    return _Unnamed(commit, frozenset((*source, *above)))
+
+
 _HELD: list[Team] = []
 """The team that a worker of the observer has read, for its next questions; at most one."""
 
@@ -726,4 +783,5 @@ def loop_facts(team: Team, facts: PhaseFacts, now_s: int) -> LoopFacts:
         for plan in plans
         for commit in team.history_index.work_on(plan)
     )
-    return LoopFacts(facts, now_s, versions, tuple(sorted(work, key=lambda commit: commit.order)))
+    every = facts.work or tuple(sorted(work, key=lambda commit: commit.order))
+    return LoopFacts(facts, now_s, versions, every)

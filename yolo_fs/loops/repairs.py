@@ -138,7 +138,9 @@ def stage_of(facts: LoopFacts, plan: Plan, reviews: Sequence[Review]) -> ReviewS
     if last.verdict == "approve":
         later = later_than(facts.phase, "code-review", last.position, plan.department, name)
         if thing := next(later, None):
-            return ReviewStage(f"{OLDER} {thing.what}", Role.SENIOR, _CLASSIFY.moves[0].text)
+            return ReviewStage(
+                f"{OLDER} {thing.what}", Role.SENIOR, "reviews it again, in a new line"
+            )
         return ReviewStage(APPROVED, None, "")
     is_fixed = facts.is_worked_on(last.order, plan.department, name)
     if last.weight is Weight.MINOR:

@@ -337,9 +337,11 @@ def _explain_reopening(view: View, step: Step) -> str:
     """Return what came after a step's verdict and reopens the step; empty for nothing."""
     kinds = [name.partition(".")[0] for name in step.outputs]
     judging = (kind for kind in kinds if kind in JUDGED_BY)
-    return next(
-        (why for kind in judging for why in came_later(view.facts, kind, view.department)), ""
-    )
+    later = (why for kind in judging for why in came_later(view.facts, kind, view.department))
+    return next((f"{why} ({_NEW_BYTES})" for why in later), "")
+
+
+_NEW_BYTES = "a verdict counts anew only where its file changes, such as in dt"
 
 
 def _turn_after_verdict(facts: PhaseFacts, turn: Next | None) -> Next | None:
