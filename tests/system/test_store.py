@@ -23,6 +23,7 @@ from yolo_fs.system import IS_LINUX, store
 from yolo_fs.system import lock as locks
 from yolo_fs.system.store import Damaged
 from yolo_fs.system.system import package_stamp
+from yolo_fs.system.warm_path import trust_in
 
 
 @pytest.fixture
@@ -606,3 +607,22 @@ def test_a_file_with_a_second_name_is_not_written_over(directory: Path, tmp_path
         locks.hold(str(directory / "daemon.lock"))
     assert raised.value.reason is Reason.HARD_LINKED
     assert (tmp_path / "victim").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_what_root_creates_belongs_to_whom_the_folder_belongs_and_nothing_else_changes_hands(
+    tmp_path: Path,
+) -> None:
+    directory = tmp_path / "yolo-fs"
+    directory.mkdir(mode=0o700)
+    before = directory / "before"
+    before.write_text("{}")
+    os.chown(directory, 5001, 5002)
+    trust_in(str(tmp_path), frozenset((0, 5001)))
+    store.write_json(str(directory / "file"), {})
+    for name in ("log", "before"):
+        os.close(store.open_regular(str(directory / name), os.O_RDWR | os.O_CREAT))
+    owners = {name: (directory / name).stat() for name in ("file", "log", "before")}
+    assert [(each.st_uid, each.st_gid) for each in owners.values()] == [
+        (5001, 5002), (5001, 5002), (0, 0),
+    ]  # fmt: skip

@@ -272,6 +272,42 @@ def _root_in_a_repository_of_another(ground: Ground) -> Iterator[Walk]:
 
 
 @contextmanager
+def _daemon_of_root(ground: Ground) -> Iterator[Walk]:
+    """The same, with agents that the host's user starts outside."""
+    with _user(5001, 5001) as under, _root_in_a_repository_of_another(ground) as walk:
+        subprocess.run(["chown", "-R", "5001:5001", str(ground.place)], check=True)
+        yield Walk(walk.keeper, Seat(walk.keeper.root, walk.keeper.env, under))
+
+
+@contextmanager
+def _two_of_a_group(ground: Ground) -> Iterator[Walk]:
+    """Two users with a clone each, whose team meets in a bare repository of their group."""
+    with ExitStack() as stack:
+        bare = ground.place / "team.git"
+        first = _begun(_seat(ground.place, "first"))
+        first.git(
+            "clone", "-q", "--bare", "--config", "core.sharedRepository=group", ".", str(bare)
+        )
+        clones = []
+        for number, name in ((5001, "work"), (5002, "other")):
+            under = stack.enter_context(_user(number, 6000))
+            (ground.place / name).mkdir()
+            clone = _seat(ground.place / name, "clone", under)
+            home = ground.place / name / "home/.gitconfig"
+            trusted = (bare, ground.place / "work/clone", ground.place / "work/clone/.git")
+            lines = "".join(f"\tdirectory = {folder}\n" for folder in trusted)
+            home.write_text(f"{_SETTINGS}[safe]\n{lines}")
+            subprocess.run(["chown", "-R", f"{number}:6000", str(ground.place / name)], check=True)
+            clones.append(clone)
+        subprocess.run(["chown", "-R", "5001:6000", str(bare)], check=True)
+        subprocess.run(["chmod", "-R", "g+rwXs", str(bare)], check=True)
+        for clone in clones:
+            clone.git("clone", "-q", str(bare), ".")
+        stack.callback(clones[1].run, str(PROGRAM), "stop")
+        yield _Joined(*clones)
+
+
+@contextmanager
 def _hooks_read_only(ground: Ground) -> Iterator[Walk]:
     with _plain_user(ground, script="chmod 0555 .git/hooks && chown root .git/hooks") as walk:
         yield Walk(walk.keeper, expected=("hook",))
@@ -493,6 +529,8 @@ PLACES: Mapping[str, Mapping[str, Place]] = {
     "user": {
         "without rights": _plain_user,
         "root in a repository of another, safe.directory": _root_in_a_repository_of_another,
+        "a daemon of root's beside its owner's agents": _daemon_of_root,
+        "two users of a group": _two_of_a_group,
         "hooks folder read-only": _hooks_read_only,
         "root of a user namespace": _rootless,
     },

@@ -40,6 +40,7 @@ from yolo_fs.system.store import (
     write_atomic,
 )
 from yolo_fs.system.system import try_lock
+from yolo_fs.system.warm_path import owners_of
 
 DatabaseError = sqlite3.Error
 """What a statement raises."""
@@ -238,7 +239,7 @@ def is_foreign(path: str) -> bool:
             return True
         if status.st_nlink == 0:  # it goes while it is looked at
             continue
-        if ending == "-journal" or not _is_own_file(status):
+        if ending == "-journal" or not _is_own_file(path, status):
             return True
     return False
 
@@ -375,19 +376,19 @@ def _seal_of(path: str) -> bytes | None:
 def _facts(path: str) -> tuple[int, ...] | None:
     """Return metadata that identifies a file and changes when it is written to.
 
-    None unless it is a regular file of this user with one name.
+    None unless it is a regular file of one of its `owners_of` with one name.
     """
     try:
         status = os.lstat(path)
     except OSError:
         return None
-    if not _is_own_file(status):
+    if not _is_own_file(path, status):
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _is_own_file(status: os.stat_result) -> bool:
-    is_ours = status.st_uid == os.geteuid() and status.st_nlink == 1
+def _is_own_file(path: str, status: os.stat_result) -> bool:
+    is_ours = status.st_uid in owners_of(path) and status.st_nlink == 1
     return is_ours and stat.S_ISREG(status.st_mode)
 
 

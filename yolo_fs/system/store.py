@@ -174,7 +174,7 @@ def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None
     try:
         if flags & (os.O_WRONLY | os.O_RDWR):
             with opened(path, root) as (folder, name):
-                descriptor = os.open(name, flags | _UNFOLLOWED, mode, dir_fd=folder)
+                descriptor = _open_or_create(folder, name, flags | _UNFOLLOWED, mode)
         else:
             descriptor = os.open(path, flags | _UNFOLLOWED, mode)
     except OSError as error:
@@ -186,6 +186,30 @@ def open_regular(path: str, flags: int, mode: int = OWN, root: str | None = None
         os.close(descriptor)
         raise RefusedError(Reason.NOT_REGULAR, Reason.NOT_REGULAR.sentence)
     return descriptor
+
+
+def _open_or_create(folder: int, name: str, flags: int, mode: int) -> int:
+    """Open a file; one that root creates belongs to whom the folder belongs, as SQLite has it.
+
+    A daemon may be root in a container, beside agents that the owner of the repository starts
+    outside. Nobody is given a file that was there before.
+    """
+    if os.geteuid() or not flags & os.O_CREAT:
+        return os.open(name, flags, mode, dir_fd=folder)
+    try:
+        descriptor = os.open(name, flags | os.O_EXCL, mode, dir_fd=folder)
+    except FileExistsError:
+        if flags & os.O_EXCL:
+            raise
+        return os.open(name, flags, mode, dir_fd=folder)
+    _give_to_owner(folder, descriptor)
+    return descriptor
+
+
+def _give_to_owner(folder: int, created: int) -> None:
+    owner = os.fstat(folder)
+    if owner.st_uid != os.geteuid():
+        os.fchown(created, owner.st_uid, owner.st_gid)
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
@@ -401,7 +425,7 @@ def _write_new(
     folder: int, name: str, *parts: bytes | memoryview, durable: bool, mode: int
 ) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _UNFOLLOWED
-    descriptor = os.open(name, flags, mode, dir_fd=folder)
+    descriptor = _open_or_create(folder, name, flags, mode)
     with os.fdopen(descriptor, "wb") as file:
         file.writelines(parts)
         file.flush()
