@@ -505,7 +505,7 @@ DUTIES_SEEN: Mapping[str, str] = {
     "verification": "the sources, where the user's own configuration names a command for them",
     "memory": "nothing of the repository",
 }
-"""Duty → what it looks at; `every_duty.py` runs them all, one by one, twice."""
+"""Duty → what it looks at; `every_duty.py` runs them all, one by one, in turns."""
 
 
 def rows_of(door: Door) -> list[Row]:

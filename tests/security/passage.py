@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
 
 from tests.security.doors import Door, Row
-from tests.security.every_duty import FIRED
+from tests.security.every_duty import FIRED, TURNS
 from tests.security.place import Place
 from tests.support import forked
 
@@ -100,7 +100,7 @@ class Passage:
     def _verb(self, door: Door, row: Row) -> Iterator[Fault]:
         name = "hook" if door.sort == "event" else f"{_BELOW.get(door.sort, '')} {door.name}"
         words = [*name.split(), *shlex.split(row.words.replace("@ROOT@", str(self.place.root)))]
-        with _ended(
+        with ended(
             self, words, row.given.replace("@ROOT@", str(self.place.root)), row.is_endless
         ) as run:
             code, out, err = run
@@ -142,7 +142,7 @@ class Passage:
     # --- one process for all of a sort ---
 
     def _duties(self, ways: Sequence[Way]) -> Iterator[Fault]:
-        with _ended(self, ["run", "--json"], "", False, "tests.security.every_duty:prepare") as run:
+        with ended(self, ["run", "--json"], "", False, "tests.security.every_duty:prepare") as run:
             code, out, err = run
         said = [line for line in map(_object, out.splitlines()) if line]
         told = {line["duty"]: [] for line in said if "duty" in line}
@@ -157,8 +157,10 @@ class Passage:
                     yield Fault(Door("duty", line["duty"]), "", "defect", line["what"])
         refused = not told and code in _REFUSALS
         for door, _ in ways:
-            if len(told.get(door.name, ())) != 2 and not refused:
-                yield Fault(door, "", "defect", f"not run twice: exit {code}, {err[-300:]!r}")
+            if len(told.get(door.name, ())) != TURNS and not refused:
+                yield Fault(
+                    door, "", "defect", f"not run in each turn: exit {code}, {err[-300:]!r}"
+                )
         remote = Row(
             "run", writes=("remote.git*", "repo/.git/refs/remotes*", "repo/.git/logs/refs/remotes*")
         )
@@ -253,7 +255,7 @@ class _Tail:
 
 
 @contextmanager
-def _ended(
+def ended(
     passage: Passage, words: Sequence[str], given: str, is_endless: bool, prepare: str = ""
 ) -> Iterator[tuple[int | None, bytes, bytes]]:
     """Run a command to its end, or to the limit; None for the code of one that went beyond."""

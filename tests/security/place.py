@@ -219,6 +219,7 @@ def _fill(place: Place) -> None:
         assert done.code == 0, (words, done)
     assert asked(place, "envelope", "new", "-", given=PRODUCT).code == 0
     _keep_something(place)
+    _switch_on(place)
     (place.root / ".git/MESSAGE").write_text("feat(01-01): T1 x\n")
     repo.file(f"{PHASE}/gaps.jsonl", '{"id":"G1"}\n')  # is refused
     repo.file(f"{PHASE}/design-handoff.jsonl", (EXAMPLES / "design-handoff/ok/component_by_component.jsonl").read_text())  # fmt: skip
@@ -226,6 +227,15 @@ def _fill(place: Place) -> None:
     repo.git("add", "src/staged.py")
     repo.file(FILE, "changed = True\n")
     os.utime(place.root / "README.md", (2_000_000_000, 2_000_000_000))
+
+
+def _switch_on(place: Place) -> None:
+    """Let the user want what the daemon does only where they want it."""
+    path = place.home / ".config/yolo-fs/config.json"
+    config = json.loads(path.read_text())
+    here = config.setdefault("repositories", {}).setdefault(str(place.root), {})
+    here |= {"autofix": "safe", "verify_command": ["true"]}
+    path.write_text(json.dumps(config))
 
 
 def _branch_beside(place: Place) -> None:

@@ -7,6 +7,7 @@ door there is has a way through it is asked in both.
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,8 +19,8 @@ import pytest
 from starlette.routing import Route
 
 from tests.security import doors as known
-from tests.security.doors import Door, every_door, rows_of, uncovered
-from tests.security.passage import Fault, Passage, Way
+from tests.security.doors import PHASE, Door, every_door, rows_of, uncovered
+from tests.security.passage import Fault, Passage, Way, ended
 from tests.security.place import Place
 from tests.security.things import GROUPS, Thing, own_names
 from tests.support.sample import ALL, sample_of
@@ -265,3 +266,17 @@ def left_by_verbs(place: Place) -> Iterator[Path]:
         asked(place, *words)
     place.end_leftovers()
     yield from place.own.iterdir()
+
+
+def test_the_daemon_that_is_gone_through_does_what_only_its_user_can_switch_on(
+    place: Place,
+) -> None:
+    place.put_back("peace")
+    mendable = place.root / PHASE / "research.jsonl"
+    mendable.write_bytes(mendable.read_bytes().replace(b"\n", b"\r\n"))
+    os.utime(mendable, (1_700_000_000, 1_700_000_000))
+    passage = Passage(place, "peace")
+    with ended(passage, ["run", "--json"], "", False, "tests.security.every_duty:prepare") as run:
+        code, out, _ = run
+    assert code == 0
+    assert b"artifact.autofixed" in out and b"verify_command.ended" in out
