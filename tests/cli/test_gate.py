@@ -80,7 +80,7 @@ def test_the_list_shows_forged_sentinels_and_drift(
         ("backend", "status")
     ]
     assert (
-        "forged: .handoff-ux-complete was made by hand and opens nothing" in shown
+        "forged: .handoff-ux-complete was made by hand and is ignored" in shown
         and "drift: backend: status" in shown
     )
 

@@ -343,7 +343,7 @@ def test_a_watch_shows_each_change_and_ends_cleanly(team: Team) -> None:
         team.once()
         read_until(out, "at planning")
         forge(team)
-        read_until(out, "forged: 01-auth: .handoff-ux-complete was made by hand and opens nothing")
+        read_until(out, "forged: 01-auth: .handoff-ux-complete was made by hand and is ignored")
         assert interrupt(child) == (Exit.INTERRUPTED, b"\n")
 
 
@@ -456,7 +456,7 @@ def test_of_many_drifts_the_first_are_shown_unless_everything_is_asked_for() -> 
     draw_asides(console_for(long), asides, verbose=True)
 
     assert short.getvalue().count("drift: ") == 20 and long.getvalue().count("drift: ") == 30
-    assert "forged: x was made by hand and opens nothing" in short.getvalue()
+    assert "forged: x was made by hand and is ignored" in short.getvalue()
     assert short.getvalue().endswith("10 more like these: -v shows them\n")
 
 

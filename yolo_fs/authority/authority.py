@@ -32,7 +32,7 @@ LANE = (
     "Never guess or make out-of-scope decisions."
 )
 """The sentence printed below the matrix."""
-ADVISORY = "returns findings to whoever has the tool, who writes and commits them"
+ADVISORY = "hands its findings to the Lead, who writes the file, and yolo-fs commits it"
 _ALL = "All"
 
 

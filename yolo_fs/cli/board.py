@@ -29,7 +29,8 @@ from yolo_fs.phase.progress import (
     StepStatus,
 )
 from yolo_fs.progress.board import Board, PhaseBoard, tasks_done
-from yolo_fs.progress.drift import Aside
+from yolo_fs.progress.drift import FORGED, Aside
+from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.team.reconcile import TeamOverview, headline, holdings, obstructions, others
@@ -111,10 +112,7 @@ def draw_asides(console: Console, asides: Iterable[Aside], *, verbose: bool = Fa
     for aside in asides:
         place = f"{aside.phase}: " if aside.phase else ""
         drifts += [(place, drift) for drift in aside.drifts]
-        others += [
-            (f"forged: {place}{name} was made by hand and opens nothing", "red")
-            for name in aside.forged
-        ]
+        others += [(f"forged: {place}{name} {FORGED}", "red") for name in aside.forged]
         others += [(f"overdue: {place}{handoff}", "yellow") for handoff in aside.handoffs]
         others += [
             (f"blocker: {place}{department} says {blocker}", "yellow")
@@ -225,6 +223,13 @@ def _signs(steps: Sequence[StepStatus]) -> list[Cell]:
     return [by_key.get(step.key, ("", "")) for step in STEPS]
 
 
+_STAGES = {
+    Outcome.GO: "Go",
+    Outcome.RECYCLE: "Recycle: a finding of the critique is open",
+    Outcome.KILL: "Kill: the Architect ended the phase",
+}
+
+
 def _draw_legend(console: Console) -> None:
     console.print(
         "  ".join(f"{sign} {standing}" for standing, (sign, _) in SIGNS.items()), style="dim"
@@ -235,7 +240,7 @@ def _draw_legend(console: Console) -> None:
 
 def _draw_department(console: Console, status: DepartmentStatus, *, verbose: bool) -> None:
     console.print(
-        f"  {status.department}: {_steps_of(status)}, stage gate {status.stage}, "
+        f"  {status.department}: {_steps_of(status)}, stage gate {_STAGES[status.stage]}, "
         f"{_next(status.next, done=status.is_complete)}"
     )
     _draw_lacks(console, status.steps, status.current, verbose=verbose)

@@ -157,8 +157,10 @@ def _show_each(console: Console, gates: list[GateStatus]) -> None:
 
 def _show_all(console: Console, gates: Gates) -> None:
     _show_each(console, list(gates.phase.gates))
+    from yolo_fs.progress.drift import FORGED  # a waiter can do without it
+
     for name in gates.forged:
-        console.print(f"forged: {safe(name)} was made by hand and opens nothing", style="red")
+        console.print(f"forged: {safe(name)} {FORGED}", style="red")
     for drift in gates.drift:
         console.print(f"drift: {safe(str(drift))}", style="yellow")
     decision, why = gates.phase.sign_off

@@ -385,5 +385,5 @@ def _show_symptoms(
         console.print(f"{'would ' if dry_run else ''}{safe(symptom.mending)}")
     if not mended and any(symptom.mend for symptom in symptoms):
         console.print("some of this can be mended: yolo-fs doctor --fix --dry-run")
-    state = "answers" if is_observed else "does not answer: each command starts by itself"
-    console.print(f"the observer {state}", soft_wrap=True)
+    state = "running" if is_observed else "not running; commands work without it, more slowly"
+    console.print(f"background helper: {state}", soft_wrap=True)

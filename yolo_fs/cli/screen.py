@@ -25,6 +25,7 @@ from yolo_fs.moments.moment import PastMoment, PresentMoment, stamp
 from yolo_fs.phase.gate_status import GateStatus
 from yolo_fs.phase.progress import DepartmentStatus, PhaseStatus
 from yolo_fs.progress.board import PhaseBoard
+from yolo_fs.progress.drift import FORGED
 from yolo_fs.protocol.departments import Role
 from yolo_fs.reports.status import CandidateState
 from yolo_fs.team.reconcile import headline, obstructions
@@ -126,7 +127,7 @@ def _wanted(seen: PresentMoment) -> Iterator[ScreenLine]:
             yield ScreenLine(f"  ! {alarm}", "red")
     for aside in seen.beside:
         for name in aside.forged:
-            yield ScreenLine(f"  ! forged: {name} was made by hand and opens nothing", "red")
+            yield ScreenLine(f"  ! forged: {name} {FORGED}", "red")
         for department, sentence in aside.blockers:
             yield ScreenLine(f"  ! blocker: {department} says {sentence}", "yellow")
         for late in aside.handoffs:

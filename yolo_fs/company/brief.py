@@ -71,7 +71,7 @@ def _lines(
         yield "Judge again, and say when: a file with the content that it had is no new verdict."
     yield from _list("Your last try was not enough", (safe(reason, _LONGEST) for reason in reasons))
     if spoken.files or spoken.decides:
-        yield "Whatever else you say is nobody's: the runner puts this into its place."
+        yield "The runner writes each block to its file, and uses nothing else of your answer."
     elif act.turn.command and "escalate" in act.turn.command:
         name = act.turn.command.split()[3]
         yield "When that is not yours to decide, hand it to the next level, and end:"

@@ -34,6 +34,9 @@ from yolo_fs.states.project import (
 from yolo_fs.system.store import ListedFolder, read_json
 from yolo_fs.workspace import CONFIG, Settings, phase_folder
 
+FORGED = "was made by hand and is ignored: only committed evidence opens a gate"
+"""What is said of a forged sentinel."""
+
 
 @dataclass(frozen=True, slots=True)
 class Aside:

@@ -28,7 +28,7 @@ from yolo_fs.install.doctor import standing_troubles
 from yolo_fs.phase.phase import Phases, not_begun
 from yolo_fs.phase.report import Audience, Brief
 from yolo_fs.progress.board import Board, board
-from yolo_fs.progress.drift import asides
+from yolo_fs.progress.drift import FORGED, asides
 from yolo_fs.reports.resume_report import LastHandoff, Situation, resume_report
 from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.survey.surveyor import Surveyor
@@ -165,9 +165,7 @@ class _Look:
         for aside in asides(self.repository.root, settings, team_board, team, lives):
             place = f"{aside.phase}: " if aside.phase else ""
             yield from (f"{place}{each}" for each in aside.drifts)
-            yield from (
-                f"{place}{name} was made by hand and opens nothing" for name in aside.forged
-            )
+            yield from (f"{place}{name} {FORGED}" for name in aside.forged)
             yield from (
                 f"{place}{department} says that it is held up by {blocker}"
                 for department, blocker in aside.blockers

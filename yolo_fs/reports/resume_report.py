@@ -161,7 +161,7 @@ def _explain_no_phase(situation: Situation) -> tuple[ReportSection, ...]:
 
 def _sections_of_work_tree(situation: Situation) -> Iterator[ReportSection | None]:
     yield listed("rejected", "Rejected: mend these", _rejected(situation))
-    yield listed("held", "Held: valid, and waiting for something else", _held(situation))
+    yield listed("held", "Held: not committed until the reason is gone", _held(situation))
     yield listed("uncommitted", "Not committed yet", _uncommitted(situation))
     yield listed("machines", "Other work trees and clones", _machines(situation.machines))
     yield listed("handoffs", "Pending handoffs", _handoffs(situation))

@@ -71,21 +71,21 @@ class Policy(NamedTuple):
 text has it. Tightens: true."""
     handoff_deadline_s: Positive = 1800
     """Time in which a handoff that was delivered is to be read, one that was read to be
-    acknowledged, and one that was acknowledged to be acted upon. As long as a gate waits by itself.
-    Neither way: it only tells."""
+    acknowledged, and one that was acknowledged to be acted upon. Default: the timeout of a gate.
+    Neither stricter nor looser."""
     safety_net: bool = True
     """Before a command by which an agent may destroy what no commit has, such as `git reset
     --hard`, that is kept. Loosens: false."""
     agent_silent_s: Positive = 600
     """Time after which an agent that was at work, and gives no sign, counts as disappeared. Twice
-    as long as a level is asked. Neither way: it only tells."""
+    as long as a level is asked. Neither stricter nor looser."""
     stall_s: Positive = 1800
     """Time after which a step stands still that has neither a new artifact nor a sign of its agent.
-    As long as a gate waits by itself. Neither way: it only tells."""
+    Default: the timeout of a gate. Neither stricter nor looser."""
     circuit_failures: Positive = 2
-    """Failures in a row that open a department's circuit. Neither way: it only tells."""
+    """Failures in a row that open a department's circuit. Neither stricter nor looser."""
     circuit_open_s: Positive = 300
-    """Time after which an open circuit is half-open. Neither way: it only tells."""
+    """Time after which an open circuit is half-open. Neither stricter nor looser."""
     secrets_allowed: tuple[
         Annotated[str, Field(pattern=_FINGERPRINT, examples=["9f86d081884c7d65"])], ...
     ] = ()
@@ -305,7 +305,7 @@ class Company(NamedTuple):
 
 
 class Config(NamedTuple):
-    """The whole configuration; `Config()` is the documented default."""
+    """The whole configuration: every key has a default."""
 
     effort: Literal["thorough", "balanced", "fast", "turbo"] = "balanced"
     """Effort profile: which steps are skipped."""

@@ -44,7 +44,7 @@ function needsYou(state) {
   if (state.at) return null;
   const { board } = state;
   const noted = [
-    ...(board.forged ?? []).map((one) => `${one.file} was made by hand and opens nothing`),
+    ...(board.forged ?? []).map((one) => `${one.file} was made by hand and is ignored: only committed evidence opens a gate`),
     ...(board.overdue ?? []),
     ...(board.crew?.stalls ?? []).map((one) => `${one.department} ${words(one.step)} stands still: ${one.agent} is next; ${one.said}`),
   ];
