@@ -115,7 +115,8 @@ def _written(path: str) -> str:
         return path
     kind = place.artifact.kind
     shape = f"shape: yolo-fs schema show artifact/{kind}; example: yolo-fs schema example {path}"
-    return f"{path} ({shape}; check: yolo-fs validate {path})"
+    adds = "add to what it has; " if place.artifact.append_only else ""
+    return f"{path} ({adds}{shape}; check: yolo-fs validate {path})"
 
 
 def _list(title: str, items: Iterator[str] | Sequence[str]) -> Iterator[str]:

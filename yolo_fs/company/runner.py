@@ -449,7 +449,10 @@ class Runner:
             now = self._blobs(act)
             begun = [run_act for run_act in self._run.acts if run_act.key == list(act.key)]
             if not any(run_act.before != now or run_act.outcome == "done" for run_act in begun):
-                return act._replace(lacks=(f"{act.writes[0]} has nothing of it ({now[:12]})",))
+                lack = f"{act.writes[0]} is not there"
+                if now != "-":
+                    lack = f"{act.writes[0]} is what it was before ({now[:12]}): add to it"
+                return act._replace(lacks=(lack,))
         return None
 
     def _blobs(self, act: Act) -> str:
