@@ -50,9 +50,10 @@ NAMES = (
     "faults",
     "observer",
     "libraries",
+    "company",
 )
 OVERVIEW = "goals"
-APART = ("mcp", "swarm", "faults", "observer", "libraries")
+APART = ("mcp", "swarm", "faults", "observer", "libraries", "company")
 """What measures no goal of the plan, and takes long: run by its own name alone."""
 
 

@@ -18,20 +18,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from yolo_fs.demo.agent import FAULTS
+from yolo_fs.protocol.departments import WORKING
 
 LONGEST_S = 600.0
 AGENT = f"{sys.executable} -P -m yolo_fs.demo.agent"
-CONFIG = {
-    "departments": {"backend": True, "frontend": False, "uiux": False},
-    "department_workflow": "backend_only",
-    "company": {"silent_s": 8, "deadline_s": 1},
-}
+SILENCE = {"silent_s": 8, "deadline_s": 1}
 
 
 class Ending(NamedTuple):
@@ -53,13 +50,11 @@ class Ending(NamedTuple):
 def play(seed: int, share: float, folder: Path) -> Ending:
     """Play one run."""
     root = folder / f"run{seed}"
-    bin_ = Path(sys.executable).parent
-    environment = {
-        "PATH": f"{bin_}:{os.environ['PATH']}", "HOME": str(folder), "LANG": "C.UTF-8",
-        "XDG_CONFIG_HOME": str(folder / ".config"), "GIT_CONFIG_NOSYSTEM": "1",
-        "YOLO_FS_COLD": "1", "YOLO_FS_DEMO_SEED": f"{seed}:{share}",
-    }  # fmt: skip
-    _make(root, environment)
+    environment = environment_of(folder) | {
+        "YOLO_FS_COLD": "1",
+        "YOLO_FS_DEMO_SEED": f"{seed}:{share}",
+    }
+    make(root, environment, ["backend"])
     started = time.monotonic()
     command = [sys.executable, "-P", "-m", "yolo_fs", "go", "a login", "--json", "--with", AGENT]
     try:
@@ -85,7 +80,18 @@ def play(seed: int, share: float, folder: Path) -> Ending:
     return Ending(seed, outcome, seconds, faults, retries, named["act.escalated"], wrong, why)
 
 
-def _make(root: Path, environment: dict[str, str]) -> None:
+def environment_of(folder: Path) -> dict[str, str]:
+    """Return an environment in which nothing of this user counts; `folder`: a home."""
+    bin_ = Path(sys.executable).parent
+    return {
+        "PATH": f"{bin_}:{os.environ['PATH']}", "HOME": str(folder), "LANG": "C.UTF-8",
+        "XDG_CONFIG_HOME": str(folder / ".config"), "GIT_CONFIG_NOSYSTEM": "1",
+    }  # fmt: skip
+
+
+def make(root: Path, environment: Mapping[str, str], departments: Collection[str]) -> None:
+    """Make a repository in which these departments work."""
+
     def git(*words: str) -> None:
         subprocess.run(["git", *words], cwd=root, env=environment, check=True, capture_output=True)
 
@@ -94,7 +100,12 @@ def _make(root: Path, environment: dict[str, str]) -> None:
     for key in ("user.name", "user.email"):
         git("config", key, "a@b.example")
     (root / ".yolo-planning/phases").mkdir(parents=True)
-    (root / ".yolo-planning/config.json").write_text(json.dumps(CONFIG))
+    config = {
+        "departments": {str(row.name): row.name in departments for row in WORKING},
+        "department_workflow": "parallel" if len(departments) > 1 else "backend_only",
+        "company": SILENCE,
+    }
+    (root / ".yolo-planning/config.json").write_text(json.dumps(config))
     git("add", ".")
     git("commit", "-q", "-m", "chore(repo): begin")
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 
 from yolo_fs.demo.agent import ScriptedAgent, fault_of
 
@@ -15,8 +16,17 @@ LISTED = re.compile(r"End with the whole content.*:\n((?:- .*\n)+)")
 
 
 def say(text: str) -> None:
-    told = {"type": "result", "usage": {"output_tokens": 7}, "total_cost_usd": 0.01, "result": text}
-    print(json.dumps(told), flush=True)
+    """Print the bill as Claude Code does whose subagent went on: its totals begin anew in no line."""
+    size = len(os.environ["YOLO_FS_AGENT"])
+    total: Counter[str] = Counter()
+    for at, words in enumerate(("I begin.", text)):
+        used = {"inputTokens": 100 * size + at, "outputTokens": 7, "cacheReadInputTokens": size,
+                "cacheCreationInputTokens": at, "costUSD": 0.0137 * size + at}  # fmt: skip
+        total.update(used)
+        told = {"type": "result", "result_index": at, "usage": {"output_tokens": 1},
+                "total_cost_usd": total["costUSD"], "modelUsage": {"large": dict(total)},
+                "model_usage_since_last_result": {"large": used}, "result": words}  # fmt: skip
+        print(json.dumps(told), flush=True)
 
 
 def main() -> None:
