@@ -9,8 +9,8 @@ import inspect
 import json
 import os
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -119,9 +119,8 @@ class Server:
         self._add_resources()
 
     def run(self) -> None:
-        """Serve until the client closes our stdin."""
-        with _take_stdin() as stdin:
-            anyio.run(self._serve, stdin)
+        """Serve until the client closes our stdin, which is taken for good."""
+        anyio.run(self._serve, _take_stdin())
 
     async def _serve(self, stdin: BinaryIO) -> None:
         """Serve as the library does, but answer what it would drop in silence."""
@@ -384,18 +383,14 @@ def _find_line_fault(line: ClientLine, text: str) -> ErrorData | None:
     return None
 
 
-@contextmanager
-def _take_stdin() -> Iterator[BinaryIO]:
-    """Give the client's end of stdin, which no child and no tool can read from meanwhile."""
+def _take_stdin() -> BinaryIO:
+    """Return the client's end of stdin, which no child and no tool can read from."""
     taken = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    try:
-        # A thread may still wait on it when the server ends: it must not become another file.
-        yield os.fdopen(taken, "rb", closefd=False)
-    finally:
-        os.dup2(taken, 0)
+    # A thread may still wait on it when the server ends: it must not become another file.
+    return os.fdopen(taken, "rb", closefd=False)
 
 
 def _tool(name: str, function: Callable[..., Any]) -> Tool:
