@@ -94,6 +94,10 @@ def test_every_tool_and_resource_teaches_and_answers(team: Team) -> None:
                 assert "title" not in schema
             assert tool.output_schema
             assert set(tool.output_schema["properties"]) == {"ok", "text", "faults", "data"}
+        hints = {tool.name: tool.annotations for tool in tools}
+        assert [name for name in hints if hints[name].destructive_hint] == ["write_artifact"]
+        assert "whose_turn" in [name for name in hints if hints[name].read_only_hint]
+        assert not hints["append_record"].read_only_hint
         assert "next: critic does critique" in (await call(asked, "team_status"))["text"]
         assert (await call(asked, "whose_turn"))["data"]["next"]["agent"] == "critic"
         assert (await call(asked, "validate_artifact"))["ok"] is True
