@@ -12,7 +12,7 @@ import pytest
 
 from tests.team.work_trees import GAPS, PHASE, PLAN, Clones, CloneTree, gap, plan
 from yolo_fs.cli.main import run
-from yolo_fs.core.reasons import Reason
+from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.team import meeting
 from yolo_fs.team.overview import TeamObserver
 from yolo_fs.team.reconcile import read_lease
@@ -94,6 +94,20 @@ def test_what_is_no_lease_is_held_by_nobody_known_and_breaks_nothing(
     a.meet()
     b.meet()
     assert b.committed(GAPS) == gap(1) + "\n"
+
+
+def test_a_tag_with_the_name_of_the_teams_branch_is_told_with_its_place(
+    clones: Clones, bare: Path
+) -> None:
+    a, _ = clones
+    a.write(GAPS, gap(1))
+    assert a.meet()
+    git(bare, "update-ref", f"refs/tags/{BRANCH}", BRANCH)
+    a.write(GAPS, gap(1), gap(2))
+    with pytest.raises(YoloError) as raised:
+        a.lane.exchange()
+    assert raised.value.reason is Reason.REMOTE_REFUSED
+    assert f"refs/tags/{BRANCH}" in raised.value.hint
 
 
 def test_no_lease_raises_at_any_depth() -> None:

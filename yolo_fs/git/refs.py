@@ -265,6 +265,8 @@ _ANY = (0, 1, 128)
 _RACES = ("cannot lock ref", "failed to update ref", "reference already exists", "fetch first",
           "non-fast-forward", "stale info", "incorrect old value", "failed to lock")  # fmt: skip
 """git's messages when another process was first."""
+_AMBIGUOUS = "matches more than one"
+"""git's message when a tag of the remote has the whole name of a branch, which anybody can push."""
 _IN_THE_WAY = "exists; cannot create"
 """git's message when a ref has the name of a folder of ours, or vice versa; this is permanent."""
 
@@ -377,6 +379,13 @@ class Remote:
         output = answer.out.decode("utf-8", "replace")
         refusals = [line.split("\t") for line in output.splitlines() if line.startswith("!\t")]
         rejected = {refs.rpartition(":")[2]: words for _, refs, words in refusals}
+        if not rejected and _AMBIGUOUS in answer.err:
+            named = " or ".join(f"refs/tags/{refspec.partition(':')[2]}" for refspec in refspecs)
+            raise YoloError(
+                Reason.REMOTE_REFUSED,
+                safe(f"{answer.err.splitlines()[0]}: a tag there has the name of a branch"),
+                hint=f"Whoever looks after the remote removes {safe(named)} there.",
+            )
         if not rejected:
             raise self._make_unreachable_error(answer.err)
         server = [line for line in answer.err.splitlines() if line.startswith("remote:")]
