@@ -281,7 +281,7 @@ def has_own_name(name: str) -> bool:
 
 
 _ENDINGS = (".jsonl", ".json", ".toon")
-_DATA = re.compile(r"(?P<stem>.+)\.(?:json|jsonl|ndjson|toon)", re.IGNORECASE)
+_DATA = re.compile(r"(?P<stem>.+)\.(?:jsonl?|ndjson|toon)(?:\.(?:txt|md))?", re.IGNORECASE)
 """Names that may be an artifact's; notes, images and the like never are."""
 _OF_PROGRAMS = (".#", "._")
 """How names begin that Emacs and macOS make for a moment, or beside a file."""

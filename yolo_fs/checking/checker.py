@@ -85,7 +85,9 @@ class Checker:
             faults = (*faults, *self._out_of_lane(place, records))
             if settings.mode.strict:
                 faults = tuple(map(_refused, faults))
-        faults = tuple(_add_example_hint(finding, place) for finding in _merge_prose_faults(faults))
+        faults = tuple(
+            _add_example_hint(finding, place) for finding in _merge_prose_faults(faults, records)
+        )
         secrets = find_secrets(data, path, frozenset(settings.policy.secrets_allowed))
         return Checked(records, faults, secrets, reading.torn)
 
@@ -194,10 +196,12 @@ class Checker:
         return facts
 
 
-def _merge_prose_faults(findings: Sequence[Finding]) -> Sequence[Finding]:
+def _merge_prose_faults(
+    findings: Sequence[Finding], records: Sequence[Record]
+) -> Sequence[Finding]:
     """Return one finding for a file without any JSON-like line, instead of one for each line."""
     wrong = errors(findings)
-    if len(wrong) > 1 and all(map(_is_of_prose, wrong)):
+    if not records and len(wrong) > 1 and all(map(_is_of_prose, wrong)):
         return (replace(wrong[0], message="no line is JSON"),)
     return findings
 

@@ -425,8 +425,12 @@ def _says(info: FieldInfo, extra: Mapping[str, Any]) -> bool:
 def _shown(value: Any) -> str:
     from yolo_fs.core.credentials import redact  # compiles patterns that few processes need
 
-    text = redact(repr(value))  # before it is cut: a part of a credential is not recognised
+    shown = _JSON_WORDS[value] if value is None or isinstance(value, bool) else repr(value)
+    text = redact(shown)  # before it is cut: a part of a credential is not recognised
     return text if len(text) <= 80 else text[:80] + "…"
+
+
+_JSON_WORDS = {None: "null", True: "true", False: "false"}
 
 
 def _format_pointer(location: tuple[str | int, ...]) -> str:

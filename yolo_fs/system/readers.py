@@ -187,10 +187,18 @@ def _find_deep_nesting(text: str, max_depth: int) -> Fault | None:
     return Fault(Reason.NESTING_TOO_DEEP, message=f"deeper than {max_depth} at column {column}")
 
 
+_TYPOGRAPHIC_QUOTES = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"
+
+
 def _fault_for_syntax(error: json.JSONDecodeError) -> Fault:
     seen = error.doc[error.pos : error.pos + 1]
     if error.msg.startswith("Invalid control character") or seen == "\x1e":
         return Fault(Reason.CONTROL_CHARACTER, message=f"U+{ord(seen):04X} at column {error.colno}")
+    if seen and seen in _TYPOGRAPHIC_QUOTES:
+        quotes = f"the typographic quotation mark {seen} at column {error.colno}"
+        return Fault(
+            Reason.JSON_PARSE_ERROR, message=quotes, expected='"', hint="retype the quotes"
+        )
     message = "another value follows the first" if error.msg == "Extra data" else error.msg
     return Fault(Reason.JSON_PARSE_ERROR, message=f"{message} at column {error.colno}")
 
