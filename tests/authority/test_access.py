@@ -146,6 +146,31 @@ def test_a_dev_gets_nothing_of_the_creative_context() -> None:
     assert "spec alone" in may_read(find_actor("dev"), Target(f"{PHASE}/01-01.plan.jsonl")).rule
 
 
+@pytest.mark.proves("002:231", "002:240", "002:241")
+@pytest.mark.parametrize("role", ["dev", "tester", "qa", "qa-code"])
+@pytest.mark.parametrize("name", ["fe-01-02.plan.jsonl", "ux-01-03.plan.jsonl", "01-01.plan.jsonl",
+                                  "fe-code-review.jsonl", "ux-01-03.summary.jsonl"])  # fmt: skip
+def test_whoever_is_below_a_senior_reads_no_artifact_of_another_department(
+    role: str, name: str
+) -> None:
+    target = Target(f"{PHASE}/{name}")
+    for row in WORKING:
+        actor = find_actor(f"{row.prefix}{role}")
+        assert may_read(actor, target).allowed == (target.department is row.name), actor.name
+
+
+@pytest.mark.proves("002:231")
+def test_a_dev_reads_none_of_the_planning_that_its_spec_comes_from() -> None:
+    planning = (
+        f"{ROOT}/PROJECT.md",
+        f"{PHASE}/scope-document.json",
+        f"{PHASE}/phase-handoff.jsonl",
+    )
+    for path in planning:
+        assert not may_read(find_actor("dev"), Target(path)).allowed, path
+        assert may_read(find_actor("lead"), Target(path)).allowed, path
+
+
 @pytest.mark.parametrize(
     ("agent", "path", "allowed"),
     [

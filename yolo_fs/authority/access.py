@@ -44,7 +44,9 @@ from yolo_fs.protocol.departments import (
     barrier_between,
 )
 from yolo_fs.protocol.isolation import (
+    BELOW_SENIOR,
     BORDERS,
+    CREATIVE,
     PERSONAL,
     SCOPES,
     SEALED,
@@ -258,6 +260,9 @@ def may_read(actor: Actor, target: Target, work: str = "") -> AccessDecision:
     return AccessDecision(True, f"Nothing keeps {actor.name} from it. {_ISOLATION}")
 
 
+_OTHERS = Item("other dept artifacts", What.OTHER_ARTIFACTS)
+
+
 def _never(actor: Actor, target: Target, work: str) -> str:
     """Return the rule that denies a path to an actor; empty if there is none."""
     if row := sealed(target):
@@ -265,6 +270,11 @@ def _never(actor: Actor, target: Target, work: str) -> str:
     for item, source in _denied_items_of(actor, work):
         if means(item, target, actor):
             return f"{actor.name} never receives {item.text}. {rule_of(source)}"
+    is_creative = target.kind in CREATIVE or target.path == f"{PLANNING_ROOT}/PROJECT.md"
+    if actor.role is Role.DEV and is_creative:
+        return f"{actor.name} never receives creative context: its spec is complete. {_ISOLATION}"
+    if actor.role in BELOW_SENIOR and MEANS[What.OTHER_ARTIFACTS](target, _OTHERS, actor):
+        return f"{actor.name} never receives {_OTHERS.text}, as its Senior never does. {_ISOLATION}"
     barrier = barrier_between(actor.department, target.department)
     if barrier and target.department is barrier.hidden:
         return NO_UX_FOR_BACKEND

@@ -183,6 +183,17 @@ SCOPES = (
 )
 
 
+CREATIVE = frozenset({
+    "analysis", "discovery", "roadmap-plan", "scope-document", "phase-handoff",
+})  # fmt: skip
+"""Kinds that say what is wanted and why. A Dev receives none of them: document 002 ("Per-Agent
+Context Scoping") gives it the `spec` field as the complete instruction set."""
+
+BELOW_SENIOR = frozenset({Role.DEV, Role.TESTER, Role.QA, Role.QA_CODE})
+"""Roles whose rows print nothing about other departments. Each level receives less than the one
+above it, so they never receive what the Senior never does."""
+
+
 class Border(NamedTuple):
     """What one department receives and never receives when several are active."""
 
