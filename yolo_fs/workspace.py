@@ -702,6 +702,22 @@ def stamps_of(root: str) -> tuple[Stamp | None, ...]:
     return tuple(stamp_at(path) for path in (os.path.join(root, CONFIG), user_config_path()))
 
 
+def not_initialised(root: str, hint: str = "Run 'yolo-fs init' first.") -> YoloError:
+    """Return the error of a work tree without a planning tree; it names one that lies deeper."""
+    from glob import iglob
+
+    for depth in ("*", "*/*"):
+        for place in iglob(f"{depth}/{PLANNING_ROOT}/", root_dir=root):
+            folder = os.path.dirname(place.rstrip("/"))
+            above = (folder, folder.partition("/")[0])
+            if any(os.path.lexists(os.path.join(root, each, ".git")) for each in above):
+                continue  # it is that of a repository inside
+            message = f"the root of the repository has no {PLANNING_ROOT}"
+            hint = f"Nobody reads {safe(place)}: move it to the root ('git mv')."
+            return YoloError(Reason.NOT_INITIALISED, message, hint=hint)
+    return YoloError(Reason.NOT_INITIALISED, hint=hint)
+
+
 def load(root: str) -> Settings:
     """Return the settings for the work tree `root`; files that are absent leave the defaults.
 

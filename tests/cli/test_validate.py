@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -33,6 +34,7 @@ FINDING = {
     "sug": "Ask",
     "st": "open",
 }
+TREE = ".yolo-planning"
 PHASE = ".yolo-planning/phases/01-auth"
 
 
@@ -611,3 +613,21 @@ def test_a_planning_tree_of_a_repository_inside_is_its_own(
     file.parent.mkdir(parents=True)
     file.write_text(GOOD.read_text())
     assert validate(root, capsys, str(file))[0] == Exit.DONE
+
+
+@pytest.mark.parametrize(
+    "words", [["validate"], ["phase", "new", "one"], ["run", "--once"], ["doctor"]]
+)
+def test_whoever_finds_no_planning_tree_at_the_root_names_the_one_that_lies_deeper(
+    root: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    shutil.rmtree(root / TREE)
+    inner = root / "vendor/lib"
+    (inner / TREE).mkdir(parents=True)
+    git(inner, "init", "-q")
+    assert run([*words, "-C", str(root)]) != Exit.DONE
+    assert "vendor/lib" not in "".join(capsys.readouterr())
+    (root / "packages/app" / TREE).mkdir(parents=True)
+    assert run([*words, "-C", str(root)]) != Exit.DONE
+    told_words = "".join(capsys.readouterr())
+    assert "not_initialised" in told_words and f"packages/app/{TREE}" in told_words

@@ -45,7 +45,7 @@ from yolo_fs.schemas.config import Config, Policy
 from yolo_fs.schemas.layout import Record
 from yolo_fs.system.files import FileEntry, walk
 from yolo_fs.system.readers import read_object
-from yolo_fs.workspace import Settings, doubled_phases, load_in_force
+from yolo_fs.workspace import Settings, doubled_phases, load_in_force, not_initialised
 
 STDIN = "-"
 
@@ -102,9 +102,7 @@ class Validator:
         """
         root = self._open_repository().root
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-            hint = "'yolo-fs init' makes one; or name the files to check."
-            message = f"{root} has no {PLANNING_ROOT}"
-            raise YoloError(Reason.NOT_INITIALISED, message, hint=hint)
+            raise not_initialised(root, "'yolo-fs init' makes one; or name the files to check.")
         for folder in (PLANNING_ROOT, HANDOFF_FOLDER):
             yield from self._folder(root, folder, "")
         for sessions in self._settings.policy.directive_roots:

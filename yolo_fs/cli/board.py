@@ -34,7 +34,7 @@ from yolo_fs.protocol.gates import Outcome
 from yolo_fs.protocol.roster import Health
 from yolo_fs.protocol.workflow import STEPS
 from yolo_fs.team.reconcile import TeamOverview, headline, holdings, obstructions, others
-from yolo_fs.workspace import phases_in
+from yolo_fs.workspace import not_initialised, phases_in
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,7 +66,8 @@ MANY = 20
 def beginning(root: str) -> str:
     """Return what comes first in a work tree of which no phase has a committed artifact."""
     if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-        return "not set up yet: 'yolo-fs init' makes the planning tree"
+        error = not_initialised(root, "'yolo-fs init' makes the planning tree")
+        return f"not set up yet: {error.hint}"
     if phases := phases_in(root):
         return (
             f"{phases[0]} waits for its first file: 'yolo-fs workflow next' says whose turn it is"

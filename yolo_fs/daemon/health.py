@@ -23,7 +23,7 @@ from yolo_fs.schemas.config import Policy
 from yolo_fs.system.lock import HeldLock, hold, holder
 from yolo_fs.system.store import write_json
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, Degraded, boot_id, filesystem_type
-from yolo_fs.workspace import HEALTH, lock_path
+from yolo_fs.workspace import HEALTH, lock_path, not_initialised
 
 _SCAN_S = 10.0
 """Seconds that a scan may take before the daemon counts as stalled."""
@@ -42,7 +42,7 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
     if not unsafe_fs:
         _refuse_network(probe)
     if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):
-        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.")
+        raise not_initialised(probe.root)
     if os.path.islink(os.path.join(probe.root, PLANNING_ROOT)):
         raise YoloError(
             Reason.NOT_REGULAR,

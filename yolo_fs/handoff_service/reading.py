@@ -32,6 +32,7 @@ from yolo_fs.system.files import Content, names_in, read, stamp_of
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.store import SHARED, RefusedError, open_regular
 from yolo_fs.system.text_checks import Limits
+from yolo_fs.workspace import not_initialised
 
 if TYPE_CHECKING:
     from yolo_fs.schemas.packet import HandoffJson
@@ -97,7 +98,7 @@ class Reader:
             YoloError: NOT_INITIALISED when there is no planning tree.
         """
         if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-            raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.")
+            raise not_initialised(root)
         self._root = root
         self._start = os.path.realpath(start)
         self._limits = limits

@@ -38,7 +38,7 @@ from yolo_fs.tasks.service import Claims
 from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
-from yolo_fs.workspace import CONFIG, INDEX, load, lock_path, own_files
+from yolo_fs.workspace import CONFIG, INDEX, load, lock_path, not_initialised, own_files
 
 _LEAST_BYTES = 1 << 20
 _SKEW_S = 300.0
@@ -101,9 +101,7 @@ def _check_file_system(repository: Repository) -> Iterator[Symptom]:
 
 def _check_planning_tree(repository: Repository) -> Iterator[Symptom]:
     if not os.path.isdir(os.path.join(repository.root, PLANNING_ROOT)):
-        yield _build_symptom(
-            Reason.NOT_INITIALISED, "", f"a folder {PLANNING_ROOT}", "Run 'yolo-fs init'."
-        )
+        yield Symptom(not_initialised(repository.root).as_finding())
         return
     if os.path.islink(os.path.join(repository.root, PLANNING_ROOT)):
         message = "it is a symbolic link, which nobody follows: nothing below it is committed"

@@ -14,7 +14,7 @@ from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import stamp_of, walk
 from yolo_fs.system.lock import HeldLock, hold
 from yolo_fs.system.store import make_folders
-from yolo_fs.workspace import planning_home
+from yolo_fs.workspace import not_initialised, planning_home
 
 _NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
 _LAST = 99
@@ -61,7 +61,7 @@ def planning_root(root: str) -> str:
         YoloError: NOT_INITIALISED.
     """
     if not os.path.isdir(os.path.join(root, PLANNING_ROOT)):
-        raise YoloError(Reason.NOT_INITIALISED, hint="Run 'yolo-fs init' first.")
+        raise not_initialised(root)
     return planning_home(root)
 
 
