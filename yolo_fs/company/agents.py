@@ -94,7 +94,7 @@ def start(
         raise YoloError(
             Reason.FILE_MISSING,
             f"{safe(words[0])}: {error.strerror or error}",
-            hint="Name a program that is there: --with, or git config --global yolo-fs.host.….",
+            hint="Install it, choose another host with --host, or name a program with --with.",
             exit_code=Exit.BAD_CONFIG,
         ) from error
     finally:
