@@ -92,6 +92,20 @@ def test_a_commit_that_names_no_plan_opens_the_verdicts_on_what_it_changed(tmp_p
     assert f"older than source of {plan.id}" in str(phase.progress.departments[0].steps)
 
 
+def test_a_commit_that_names_no_plan_opens_no_phase_that_was_squashed_when_it_was_done(
+    tmp_path: Path,
+) -> None:
+    one = real(tmp_path, GROUND.whole(Random(0)))
+    (plan, *_) = one.phase().facts.plans
+    root = git(one.root, "rev-list", "--max-parents=0", "main").strip()
+    whole = git(one.root, "commit-tree", "main^{tree}", "-p", root, "-m", "Phase 1 (#1)").strip()
+    git(one.root, "reset", "-q", "--hard", whole)
+    assert one.phase().is_complete
+    (one.root / min(plan.files)).write_text("by hand\n")
+    git(one.root, "commit", "-q", "-a", "-m", "Fix typo")
+    assert one.phase().is_complete
+
+
 def test_a_verdict_on_a_branch_that_is_not_merged_judges_nothing_until_it_is(
     tmp_path: Path,
 ) -> None:

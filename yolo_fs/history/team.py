@@ -371,7 +371,11 @@ class Team:
             signed_off=signed_off,
             signed_off_at=signed_at,
             versions={**self._versions_of(own, asking), **self._versions_since(own, signed_at)},
-            work=self._collect_work(own, is_open=not signed_off) if asking else (),
+            work=self._collect_work(
+                own, is_open=not (signed_off or _is_said_complete(own, int(phase.number)))
+            )
+            if asking
+            else (),
         )
         if signed_off and not self._was_in_order(facts):
             # Only the past tells which of what came after its verdict was mended.
@@ -698,6 +702,13 @@ class Team:
         findings = of_sections(place, reading.findings, reading.records)
         is_valid = not errors(findings) and understood.is_sound
         return Filed(place, tuple(record.value for record in understood.records), valid=is_valid)
+
+
+def _is_said_complete(filed: Iterable[Filed], phase: int) -> bool:
+    """Return whether `state.json` says so, as after a squash that left no commit of a sign-off."""
+    states = (one for one in filed if one.place.artifact.kind == "state")
+    said = (line for one in states for line in one.lines)
+    return any((line.get("ph"), line.get("st")) == (phase, "complete") for line in said)
 
 
 class _Unnamed(NamedTuple):
