@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator
 from random import Random, randrange
 
 import pytest
@@ -172,6 +173,28 @@ def test_no_setting_of_the_user_changes_what_is_read(
     for name, value in settings.items():
         user.git("config", name, value)
     assert list(log(engine(user).repository, "HEAD")) == before
+
+
+@pytest.mark.parametrize("told", [log, log_parents_first])
+def test_a_commit_graph_that_hides_commits_hides_none(
+    user: User, engine: Engines, told: Callable[..., Iterator[LoggedCommit]]
+) -> None:
+    for number in range(3):
+        user.commit(f"commit {number}")
+    oids = user.text("rev-list", "HEAD").split()
+    user.git("commit-graph", "write", "--reachable")
+    path = user.root / ".git/objects/info/commit-graph"
+    graph = bytearray(path.read_bytes())
+    path.chmod(0o644)
+    parts = {
+        bytes(graph[at : at + 4]): int.from_bytes(graph[at + 4 : at + 12], "big")
+        for at in range(8, 8 + 12 * graph[6], 12)
+    }
+    place = parts[b"CDAT"] + 36 * sorted(oids).index(oids[1]) + 20
+    graph[place : place + 4] = b"\x70\0\0\0"  # no parent: see gitformat-commit-graph(5)
+    path.write_bytes(graph)
+    assert user.text("rev-list", "HEAD").split() == oids[:2]
+    assert {each.oid for each in told(engine(user).repository, "HEAD")} == set(oids)
 
 
 def test_a_selection_that_looks_like_an_option_is_none(user: User, engine: Engines) -> None:

@@ -216,7 +216,7 @@ _DONE = _example("messages/task_complete/ok/document.json")
 MADE = Made()
 
 _VERBS: Mapping[str, Made | tuple[Row, ...]] = {
-    "init": Made(Row(writes=_INIT)),
+    "init": Made(Row(writes=(*_INIT, *_HOSTS))),
     "phase new": Made(Row("login-page")),
     "phase list": MADE,
     "phase sign-off": (Row("1", writes=_TREE),),

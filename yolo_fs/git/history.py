@@ -91,7 +91,11 @@ def _read_log(
     `paths`: which of their changes are reported, empty for all; None for no changes.
     """
     try:
-        listed = repository.git.run("rev-list", *which, timeout_s=LONG_S).out.decode().split()
+        # git checks no commit-graph against the commits: it could give them other parents.
+        answer = repository.git.run(
+            "rev-list", *which, timeout_s=LONG_S, settings={"core.commitGraph": "false"}
+        )
+        listed = answer.out.decode().split()
     except GitError as error:
         raise _error_for_selection(error) from error
     for at in range(0, len(listed), _AT_ONCE):
