@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import pytest
@@ -327,3 +328,15 @@ def test_a_turn_at_an_escalation_is_said_as_an_act() -> None:
     asked = turn({"escalation.jsonl": [log]})
     assert asked.sentence == "senior answers ESC-01-01-T1: red or blue"
     assert asked.command.startswith("yolo-fs escalate resolve ESC-01-01-T1 --by senior")
+
+
+def test_who_passes_a_decision_on_is_given_its_own_words() -> None:
+    common = {"id": "ESC-01-01-T1", "reason": "red or blue", "sev": "blocking"}
+    pairs = (("dev", "senior"), ("senior", "lead"))
+    log = [{**common, "dt": f"2026-02-19T08:0{at}:00Z", "agent": agent, "tgt": target,
+            "st": "escalated" if at else "open"} for at, (agent, target) in enumerate(pairs)]  # fmt: skip
+    decision = "Red, as the logo's"
+    log.append({**log[-1], "dt": "2026-02-19T08:05:00Z", "agent": "lead", "tgt": "senior",
+                "dec": decision})  # fmt: skip
+    asked = turn({"escalation.jsonl": log})
+    assert shlex.split(asked.command)[-2:] == ["--decision", decision]

@@ -7,6 +7,7 @@ escalation or a stop decides who has to act in it. See docs/dev/sources.md#docum
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -419,6 +420,8 @@ def act_of(escalation: EscalationProgress) -> tuple[str, str]:
         return f"goes on with {escalation.id.task}: {safe(escalation.decision, 200)}", ""
     if escalation.standing is EscalationStage.DESCENDING:
         below = name_in(escalation.below(escalation.holder), escalation.department)
+        if safe(escalation.decision, 1000) == escalation.decision:  # another wording is refused
+            decide = decide.replace("…", shlex.quote(escalation.decision))
         return f"passes the decision {safe(escalation.decision, 200)!r} on to {below}", decide
     choice = (
         f" ({' or '.join(safe(each, 80) for each in escalation.options)})"
