@@ -515,9 +515,22 @@ def an_intent_to_the_sign_off(stage: Stage) -> Iterator[Claim]:
     yield says("the sign-off is on the branch", "chore(state): phase 1 complete")(subjects)
     yield says("the Dev committed its source", "feat(01-01): T1", "feat(01-01): T2")(subjects)
     yield Claim("nobody had to be started twice", "try 2" not in told, told)
-    yield says("what it made is valid", "all are what they should be")(
-        stage.ours("verify", ok=False)
-    )
+    yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
+
+
+@play("claude", has_plan=False)
+def a_run_that_changes_its_host(stage: Stage) -> Iterator[Claim]:
+    """What the Lead has planned in Claude Code, Senior and Dev carry out in Codex."""
+    _in_run(stage)
+    words = ("--host", "claude", "--team", "solo", "--approve", "plan")
+    planned = stage.ours("go", "add a login", *words, ok=False)
+    yield says("the first host plans, and a person is asked", "waits for a person")(planned)
+    told = stage.ours("go", "--host", "codex", ok=False)
+    yield says("the second one ships it", "shipped")(told)
+    hosts = [run["host"] for run in json.loads(stage.ours("company", "runs", "--json"))["data"]]
+    yield Claim("each is in the list of runs", hosts == ["claude", "codex"], hosts)
+    yield Claim("nobody had to be started twice", "try 2" not in planned + told, told)
+    yield says("what they made is valid", "verified: no faults")(stage.ours("verify", ok=False))
 
 
 @play(*BOTH, has_plan=False)
@@ -648,7 +661,7 @@ def a_phase_of_two_hosts_at_once(stage: Stage) -> Iterator[Claim]:
         stage.is_committed("critique.jsonl") and stage.is_committed("research.jsonl"),
     )
     faults = stage.ours("verify", ok=False)
-    yield says("the history that they made is valid", "all are what they should be")(faults)
+    yield says("the history that they made is valid", "verified: no faults")(faults)
     third = stage.script("after", Say())
     stage.run(third)
     yield Claim(
