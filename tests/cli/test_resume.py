@@ -99,7 +99,7 @@ def test_no_control_character_leaves_in_any_form(team: Team, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("budget", [150, 250])
+@pytest.mark.parametrize("budget", [160, 250])
 def test_the_budget_holds_for_what_is_printed(team: Team, form: str, budget: int) -> None:
     for number in range(30):
         team.artifact(f"01-{number:02}.plan.jsonl", "{\n")
