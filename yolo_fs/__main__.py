@@ -45,16 +45,15 @@ def main() -> int:
     _print_every_character()
     _unblock_signals()
     arguments = sys.argv[1:]
-    if arguments[:1] != ["hook"]:  # most of whose answers cost less than to ask for them
-        try:
+    try:
+        if arguments[:1] != ["hook"]:  # most of whose answers cost less than to ask for them
             code = run_by_observer(arguments)
-        except KeyboardInterrupt:
-            return 130
-        if code is not None:
-            return code
-    if arguments[:1] != ["hook"]:
-        _end_as_by_ctrl_c()
-    return run_here(arguments)
+            if code is not None:
+                return code
+            _end_as_by_ctrl_c()
+        return run_here(arguments)
+    except KeyboardInterrupt:  # before a command had begun: it ends by Ctrl-C itself
+        return 130
 
 
 def _unblock_signals() -> None:

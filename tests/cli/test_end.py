@@ -29,6 +29,14 @@ go_on = threading.Event()
 threading.Thread(target=go_on.wait).start()
 threading._register_atexit(go_on.set)
 """
+INTERRUPT = """
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+"""
+"""Ctrl-C while the command is still being imported."""
 
 
 def ended(
@@ -42,6 +50,10 @@ def ended(
         )  # fmt: skip
     assert out or b"Traceback" not in done.stderr
     return done.returncode, (done.stdout or b"").decode().splitlines()[-3:]
+
+
+def test_ctrl_c_while_it_is_still_imported_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    assert ended(["status", "-C", str(tmp_path)], before=INTERRUPT)[0] == 130
 
 
 @pytest.mark.parametrize(("words", "code"), [(["--version"], 0), (["nonsense"], 2)])
