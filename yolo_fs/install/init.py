@@ -7,7 +7,6 @@ See docs/dev/faults.md#f33 and #f62.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import os
@@ -29,7 +28,7 @@ from yolo_fs.protocol.departments import (
 )
 from yolo_fs.system.files import Content, Stamp, read, stamp_of
 from yolo_fs.system.packaged import packaged
-from yolo_fs.system.store import SHARED, RefusedError, make_folders, open_regular, remove
+from yolo_fs.system.store import RefusedError, open_regular, place_file, sync_file
 from yolo_fs.workspace import CONFIG, user_config_path
 
 
@@ -205,22 +204,13 @@ def _done(root: str, deed: Deed) -> Deed:
 
 
 def _create_file(root: str, name: str, data: bytes) -> bool:
-    path = os.path.join(root, name)
-    make_folders(os.path.dirname(path), root=root)
-    try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        descriptor = open_regular(path, flags, SHARED, root)
-    except FileExistsError:
+    """Create a whole file, or none; False when it is there. Half a file would be kept for ever."""
+    reason = place_file(root, name, data, None)
+    if reason is Reason.BEING_WRITTEN:
         return False
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        with contextlib.suppress(OSError, YoloError):
-            remove(path, root=root)  # half a file would be kept for ever
-        raise
+    if reason:
+        raise RefusedError(reason, "")
+    sync_file(root, name)
     return True
 
 
