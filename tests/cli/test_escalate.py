@@ -40,7 +40,7 @@ def escalate(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tup
 def message(root: Path, value: dict[str, Any]) -> tuple[str, str]:
     path = root / f"{value['type']}.json"
     path.write_text(json.dumps(value))
-    return "--message", str(path)
+    return "--message", path.name
 
 
 def test_message_opens_and_the_next_message_comes_out(

@@ -82,9 +82,7 @@ def test_the_text_will_do_unless_the_policy_is_strict(
     if is_strict:
         strict(root)
     (root / "reply.txt").write_text(TEXT)
-    answered, answer = handoff(
-        root, capsys, "read", "handoff.json", *WHO, "--text", str(root / "reply.txt")
-    )
+    answered, answer = handoff(root, capsys, "read", "handoff.json", *WHO, "--text", "reply.txt")
     assert (answered, answer["data"]["outcome"], answer["data"]["fails"]) == (
         code,
         "text_fallback_ok",

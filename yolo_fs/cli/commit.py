@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import click
 
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
-from yolo_fs.core.ids import TYPES, TaskRef
-from yolo_fs.core.reasons import Reason, YoloError, safe
+from yolo_fs.cli.task import task_named
+from yolo_fs.core.ids import TYPES
+from yolo_fs.core.reasons import safe
 from yolo_fs.git.repository import Repository
 from yolo_fs.history.team import Team
 from yolo_fs.tasks.service import commit_task
@@ -42,14 +43,7 @@ def commit(
     commit, with your hooks, your name and your signature; several Devs at once come one after the
     other.
     """
-    task = TaskRef.parse(wanted)
-    if task is None:
-        message = f"{safe(wanted)!r} is not a task id"
-        raise YoloError(
-            Reason.BAD_NAME,
-            message,
-            hint="Spell it NN-MM/Tk, such as 01-02/T3.",
-        )
+    task = task_named(wanted)
     with Repository(invocation.start) as repository:
         team = Team(repository, load(repository.root))
         here = os.path.realpath(invocation.start)

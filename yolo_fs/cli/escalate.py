@@ -91,7 +91,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 )
 def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
-    request = _said(message_path, ("dev_blocker", "escalation"), given)
+    request = _said(invocation, message_path, ("dev_blocker", "escalation"), given)
     request = request._replace(agent=request.agent or "dev")
     return _act(invocation, lambda service: service.open(request, to))
 
@@ -123,7 +123,7 @@ def raise_(
     invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
     """Hand an escalation to the next level up, with evidence and a recommendation."""
-    request = _said(message_path, ("escalation",), given)
+    request = _said(invocation, message_path, ("escalation",), given)
     return _act(invocation, lambda service: service.raise_(_named(name), request, to))
 
 
@@ -162,7 +162,10 @@ def resolve(
     `dev_progress` as well.
     """
     request = _said(
-        message_path, ("escalation_resolution", "code_review_changes", "dev_progress"), given
+        invocation,
+        message_path,
+        ("escalation_resolution", "code_review_changes", "dev_progress"),
+        given,
     )
     wanted = _named(name)
     other = request.id or (f"ESC-{request.task.replace('/', '-')}" if request.task else name)
@@ -247,15 +250,17 @@ def _named(spelled: str) -> EscalationId:
     return escalation_id
 
 
-def _said(path: str | None, types: Sequence[str], given: Mapping[str, Any]) -> EscalationRequest:
+def _said(
+    invocation: Invocation, path: str | None, types: Sequence[str], given: Mapping[str, Any]
+) -> EscalationRequest:
     """Return the content of the message, and the options if they say anything."""
-    request = _request_from_message(path, types) if path else EscalationRequest()
+    request = _request_from_message(invocation.start, path, types) if path else EscalationRequest()
     return request._replace(**{key: value for key, value in given.items() if value})
 
 
-def _request_from_message(path: str, types: Sequence[str]) -> EscalationRequest:
+def _request_from_message(start: str, path: str, types: Sequence[str]) -> EscalationRequest:
     limits = Limits()
-    reading = read_object(bytes_given(path, limits.max_file_bytes), path, limits)
+    reading = read_object(bytes_given(start, path, limits.max_file_bytes), path, limits)
     if wrong := errors(reading.findings):
         raise _unreadable(wrong[0])
     value = reading.records[0].value

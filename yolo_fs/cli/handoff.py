@@ -268,7 +268,7 @@ def read(
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         text = (
-            _read_file_text(text_path, settings.limits.max_file_bytes)
+            _read_file_text(invocation.start, text_path, settings.limits.max_file_bytes)
             if text_path is not None
             else None
         )
@@ -301,8 +301,8 @@ def _ignore_event(_event: str, _path: str, _data: object) -> None:
     pass
 
 
-def _read_file_text(path: str, limit_bytes: int) -> bytes:
-    data = bytes_given(path, limit_bytes)
+def _read_file_text(start: str, path: str, limit_bytes: int) -> bytes:
+    data = bytes_given(start, path, limit_bytes)
     if len(data) > limit_bytes:
         raise YoloError(
             Reason.FILE_TOO_LARGE,

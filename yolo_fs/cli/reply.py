@@ -297,8 +297,8 @@ def from_stdin(limit_bytes: int) -> bytes:
     return sys.stdin.buffer.read(limit_bytes + 1)
 
 
-def bytes_given(path: str, limit_bytes: int) -> bytes:
-    """Return the content of a file, or of stdin, up to one byte more than the limit.
+def bytes_given(start: str, path: str, limit_bytes: int) -> bytes:
+    """Return the content of a file below `start`, or of stdin, up to one byte more than the limit.
 
     Raises:
         YoloError: UNREADABLE.
@@ -306,7 +306,7 @@ def bytes_given(path: str, limit_bytes: int) -> bytes:
     try:
         if path == STDIN:
             return from_stdin(limit_bytes)
-        with open(path, "rb") as file:
+        with open(os.path.join(start, path), "rb") as file:
             return file.read(limit_bytes + 1)
     except OSError as error:
         message = f"{safe(path)}: {error.strerror or error}"

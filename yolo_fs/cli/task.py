@@ -46,7 +46,7 @@ def claim(invocation: Invocation, *, wanted: str, agent: str, files: tuple[str, 
 
     Ask again to learn that the turn has come: claims are met in the order in which they were made.
     """
-    ref = _task(wanted)
+    ref = task_named(wanted)
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         standing = claim_task(repository, settings, agent, ref, files)
@@ -77,7 +77,7 @@ def release(invocation: Invocation, *, wanted: str | None, agent: str) -> Reply:
     A committed task is released automatically.
     """
     with _claims(invocation) as (_, claims):
-        standings = claims.release(agent, _task(wanted) if wanted else None)
+        standings = claims.release(agent, task_named(wanted) if wanted else None)
     return Reply(standings, show=lambda console: _show_lines(console, standings))
 
 
@@ -88,7 +88,12 @@ def _claims(invocation: Invocation) -> Iterator[tuple[Repository, Claims]]:
         yield repository, Claims(repository, team.tasks_done(repository.head().tip))
 
 
-def _task(spelled: str) -> TaskRef:
+def task_named(spelled: str) -> TaskRef:
+    """Return the task of an id that somebody typed.
+
+    Raises:
+        YoloError: BAD_NAME.
+    """
     task_ref = TaskRef.parse(spelled)
     if task_ref is None:
         message = f"{safe(spelled)!r} is not a task id"
