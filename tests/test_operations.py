@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yolo_fs.cli.main import VERBS
-from yolo_fs.core.reasons import Exit, Reason
+from yolo_fs.core.reasons import Reason
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "operations.md").read_text()
@@ -21,11 +21,6 @@ def test_every_reason_has_one_row_with_its_sentence_and_something_to_do() -> Non
     }
     assert len(ROWS) == len(Reason)
     assert all(advice.endswith(".") for _, _, advice in ROWS)
-
-
-def test_every_exit_code_is_named() -> None:
-    (line,) = re.findall(r"^Exit codes: (.*?)\n\n", PAGE, re.MULTILINE | re.DOTALL)
-    assert {int(code) for code in re.findall(r"\b\d+\b", line)} == {int(code) for code in Exit}
 
 
 @pytest.mark.parametrize("page", ["operations.md", "threats.md"])
