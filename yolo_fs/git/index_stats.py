@@ -36,26 +36,25 @@ def remember_files(
 
     Raises OSError.
     """
-    data = content_of(index, MOST_BYTES)
-    split = len(data) - object_format.size
-    if split <= 0:
+    data = bytearray(content_of(index, MOST_BYTES))
+    end = len(data) - object_format.size
+    if end <= 0:
         return
-    checksum = data[split:]
-    is_unchecked = not any(checksum)  # index.skipHash
-    if not is_unchecked and checksum != object_format.checksum(data[:split]):
-        return
-    body = bytearray(data[:split])
     dated_ns = time.time_ns() - _TICK_NS
+    noted = list[int]()
     for path, blob in entries.items():
         status = _look(os.path.join(root, path), blob, object_format)
-        at = _find(body, path, bytes.fromhex(blob)) if status else None
+        at = _find(data, path, bytes.fromhex(blob)) if status else None
         if status and at is not None:
-            _STAT.pack_into(body, at, *_words(status, _MODE.unpack_from(body, at)[0]))
-    if body != data[:split]:
+            _STAT.pack_into(data, at, *_words(status, _MODE.unpack_from(data, at)[0]))
+            noted.append(at)
+    if noted:
         descriptor = open_regular(index, os.O_RDWR)
         try:
-            end = checksum if is_unchecked else object_format.checksum(body)
-            os.pwrite(descriptor, bytes(body) + end, 0)
+            for at in noted:
+                os.pwrite(descriptor, data[at : at + _STAT.size], at)
+            if any(data[end:]):  # else index.skipHash
+                os.pwrite(descriptor, object_format.checksum(memoryview(data)[:end]), end)
             os.utime(descriptor, ns=(dated_ns, dated_ns))
         finally:
             os.close(descriptor)

@@ -42,7 +42,7 @@ class ObjectFormat(NamedTuple):
         """The null object id, in hex."""
         return "0" * (2 * self.size)
 
-    def checksum(self, data: bytes | bytearray) -> bytes:
+    def checksum(self, data: bytes | bytearray | memoryview) -> bytes:
         """Return the checksum that git appends to its files."""
         return hashlib.new(self.algorithm, data, usedforsecurity=False).digest()
 
