@@ -466,7 +466,7 @@ class HistoryIndex:
         database = self._answering
         if database is not None and database.is_reading and database is not self._file:
             return
-        if database is not None and database.is_current:
+        if database is not None and (database.was_just_current or database.is_current):
             if database.is_reading:
                 return
             database.begin()

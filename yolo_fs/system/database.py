@@ -48,6 +48,8 @@ ENDINGS = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
 SEAL = ".seal"
 
+_MOMENT_S = 0.01
+"""How long one look at the seal holds for a snapshot."""
 _PATIENCE_S = 0.5
 """How long to wait for a lock before a command does without the index."""
 _LONG_PATIENCE_S = 10.0
@@ -78,6 +80,7 @@ class Database:
         self._path = path
         self._lock = lock
         self._pid = os.getpid()
+        self._looked_s = -_MOMENT_S
         self._end = weakref.finalize(self, _close, connection, path, lock, self._pid)
 
     @property
@@ -90,7 +93,18 @@ class Database:
         """Whether the file is the one that was opened, and nobody else has written to it."""
         if os.getpid() != self._pid or not self._end.alive:
             return False
-        return self._lock < 0 or _is_sealed(self._path, self._lock)
+        is_current = self._lock < 0 or _is_sealed(self._path, self._lock)
+        self._looked_s = time.monotonic() if is_current else -_MOMENT_S
+        return is_current
+
+    @property
+    def was_just_current(self) -> bool:
+        """Whether queries read from one snapshot, and it was current a moment ago.
+
+        A command asks thousands of questions, and looking costs as much as each of them.
+        """
+        is_ours = os.getpid() == self._pid and self._end.alive
+        return is_ours and self.is_reading and time.monotonic() < self._looked_s + _MOMENT_S
 
     @property
     def is_reading(self) -> bool:
