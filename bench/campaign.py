@@ -23,11 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from yolo_fs.demo.agent import FAULTS
+from tests.e2e import faulty_agent
 from yolo_fs.protocol.departments import WORKING
 
 LONGEST_S = 600.0
-AGENT = f"{sys.executable} -P -m yolo_fs.demo.agent"
+AGENT = f"{sys.executable} -P {faulty_agent.__file__}"
 SILENCE = {"silent_s": 8, "deadline_s": 1}
 
 
@@ -52,7 +52,7 @@ def play(seed: int, share: float, folder: Path) -> Ending:
     root = folder / f"run{seed}"
     environment = environment_of(folder) | {
         "YOLO_FS_COLD": "1",
-        "YOLO_FS_DEMO_SEED": f"{seed}:{share}",
+        "YOLO_FAULT_SEED": f"{seed}:{share}",
     }
     make(root, environment, ["backend"])
     started = time.monotonic()
@@ -189,7 +189,7 @@ def report(found: list[Ending]) -> int:
     """Print how runs ended, by fault; return 1 if something must never be."""
     head = ("fault", "acts", "shipped", "person", "given up", "retries", "escalations")
     print(" | ".join(f"{name:20}" if not at else name for at, name in enumerate(head)))
-    for fault in ("none", *FAULTS):
+    for fault in ("none", *faulty_agent.FAULTS):
         own = [one for one in found if (fault in one.faults if one.faults else fault == "none")]
         outcomes = Counter(one.outcome for one in own)
         acts = sum(one.faults.count(fault) for one in own)

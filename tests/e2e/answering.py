@@ -9,8 +9,12 @@ import os
 import re
 import sys
 from collections import Counter
+from pathlib import Path
 
-from yolo_fs.demo.agent import ScriptedAgent, fault_of
+from yolo_fs.demo.agent import ScriptedAgent
+
+sys.path.append(str(Path(__file__).parents[2]))
+from tests.e2e.faulty_agent import fault_of
 
 LISTED = re.compile(r"End with the whole content.*:\n((?:- .*\n)+)")
 

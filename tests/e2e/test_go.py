@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
+from tests.e2e import faulty_agent
 from tests.e2e.repo import Repo
 from tests.support.terminal import Terminal
-from yolo_fs.demo.agent import FAULTS
 from yolo_fs.protocol.roster import AGENT_BY_NAME
 from yolo_fs.system.system import is_running
 
@@ -38,7 +38,7 @@ def played_by(script: Path) -> str:
     return f"{shlex.quote(sys.executable)} -P {shlex.quote(str(script))}"
 
 
-SCRIPTED = f"{shlex.quote(sys.executable)} -P -m yolo_fs.demo.agent"
+SCRIPTED = played_by(Path(faulty_agent.__file__))
 DEADLINE_S = 90.0
 
 
@@ -245,7 +245,7 @@ def test_what_an_agent_makes_is_nobodys_before_its_process_has_ended(company: Co
 
 def test_an_act_that_is_not_done_is_tried_once_more_with_the_reasons(company: Company) -> None:
     company.configure()
-    played = company.go("a", "login", YOLO_FS_DEMO_FAULT="wrong-kind:critic")
+    played = company.go("a", "login", YOLO_FAULT="wrong-kind:critic")
     assert played.code == 0, played
     (failed,) = played.named("agent.failed")
     assert failed["agent"] == "critic" and "critique.jsonl was refused" in failed["outcome"]
@@ -280,7 +280,7 @@ def test_what_nobody_gets_done_is_given_up_with_its_reasons_and_a_person_is_told
     company: Company,
 ) -> None:
     company.configure()
-    played = company.go("a", "login", YOLO_FS_DEMO_FAULT="writes-nothing:critic*")
+    played = company.go("a", "login", YOLO_FAULT="writes-nothing:critic*")
     assert played.code == 1, played
     (why,) = played.data["given_up"]
     assert "critic does critique" in why and "not written" in why and "lead" in why
@@ -300,7 +300,7 @@ def given_up_in_inbox(company: Company) -> list[dict[str, Any]]:
 
 def test_a_task_that_is_not_done_goes_up_the_chain_and_comes_back(company: Company) -> None:
     company.configure()
-    played = company.go("a", "login", YOLO_FS_DEMO_FAULT="asks-once:dev")
+    played = company.go("a", "login", YOLO_FAULT="asks-once:dev")
     assert played.code == 0, played
     log = company.repo.git("show", "HEAD:.yolo-planning/phases/01-a-login/escalation.jsonl")
     assert "Blue or red?" in log
@@ -310,7 +310,7 @@ def test_a_question_that_goes_up_to_the_user_ends_the_run_and_the_answer_goes_do
     company: Company,
 ) -> None:
     company.configure()
-    fault = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
+    fault = {"YOLO_FAULT": "asks-the-user:dev*"}
     played = company.go("a", "login", **fault)
     assert played.code == 75, played
     (item,) = played.data["waiting"]
@@ -368,7 +368,7 @@ def test_an_architect_without_a_shell_hands_a_question_up_and_the_answer_down(
     company: Company,
 ) -> None:
     company.configure()
-    fault = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
+    fault = {"YOLO_FAULT": "asks-the-user:dev*"}
     played = company.go("a", "login", "--host", "claude", program=ANSWERING, **fault)
     assert played.code == 75, played
     (item,) = played.data["waiting"]
@@ -382,12 +382,12 @@ def processes_left(company: Company) -> list[str]:
 
 
 @pytest.mark.sampled(4)
-@pytest.mark.parametrize("fault", sorted({*FAULTS} - {"asks-once", "asks-the-user"}))
+@pytest.mark.parametrize("fault", sorted({*faulty_agent.FAULTS} - {"asks-once", "asks-the-user"}))
 def test_whatever_an_agent_does_wrong_once_the_run_goes_on_without_it(
     company: Company, fault: str
 ) -> None:
     company.configure(company={"silent_s": 2, "deadline_s": 1})
-    fault_of_critic = {"YOLO_FS_DEMO_FAULT": f"{fault}:critic"}
+    fault_of_critic = {"YOLO_FAULT": f"{fault}:critic"}
     played = company.go("a", "login", "--approve", "plan", **fault_of_critic)
     assert played.code == 75, played
     assert [item["kind"] for item in played.data["waiting"]] == ["approval"]
@@ -401,7 +401,7 @@ def test_whatever_an_agent_does_wrong_once_the_run_goes_on_without_it(
 
 def test_a_budget_stops_starting_and_whoever_is_at_work_finishes(company: Company) -> None:
     company.configure()
-    fault = {"YOLO_FS_DEMO_FAULT": "over-budget:critic"}
+    fault = {"YOLO_FAULT": "over-budget:critic"}
     played = company.go("a", "login", "--budget", "1", **fault)
     assert played.code == 75, played
     assert [item["kind"] for item in played.data["waiting"]] == ["budget"]
@@ -516,7 +516,7 @@ def numbers(folder: Path, agent: str) -> list[int]:
 
 def test_a_second_runner_refuses_while_one_runs(company: Company) -> None:
     company.configure()
-    first = company.begin("a", "login", YOLO_FS_DEMO_FAULT="hangs:critic*")
+    first = company.begin("a", "login", YOLO_FAULT="hangs:critic*")
     folder = company.repo.git_dir / "yolo-fs/company"
     wait_for(lambda: numbers(folder, "critic"), "nobody was started")
     second = company.go("a", "login")
@@ -624,7 +624,7 @@ def on_terminal(company: Company, *words: str, program: str = SCRIPTED, **more: 
     return Terminal(command, company.repo.root, company.env | more)
 
 
-ASKS = {"YOLO_FS_DEMO_FAULT": "asks-the-user:dev*"}
+ASKS = {"YOLO_FAULT": "asks-the-user:dev*"}
 
 
 def test_a_run_on_a_terminal_asks_there_and_goes_on_with_the_answer(company: Company) -> None:
@@ -692,7 +692,7 @@ def test_a_team_is_asked_for_once_and_an_approval_and_a_budget_are_given_where_i
 ) -> None:
     company.configure()
     words = ("a", "login", "--approve", "plan", "--budget", "4")
-    terminal = on_terminal(company, *words, YOLO_FS_DEMO_FAULT="over-budget:lead")
+    terminal = on_terminal(company, *words, YOLO_FAULT="over-budget:lead")
     terminal.until("[company]: ")
     terminal.type("solo\n")
     terminal.until("5.00 USD")
