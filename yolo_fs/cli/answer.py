@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -74,7 +73,7 @@ def _error_for_no_question(name: str, items: Sequence[InboxItem]) -> YoloError:
 
 
 def _journal(repository: Repository) -> Journal:
-    return Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+    return Journal(repository.own_dir, source=repository.root)
 
 
 def _note(journal: Journal, done: MoveResult) -> None:

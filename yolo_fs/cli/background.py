@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import click
@@ -282,7 +282,7 @@ def _watch(
     from yolo_fs.daemon.daemon import Daemon, stop_on_signals
     from yolo_fs.system.system import begin_clean
 
-    journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+    journal = Journal(repository.own_dir, source=repository.root)
 
     def tell(event: str, path: str, data: Mapping[str, Any]) -> None:
         journal.append(event, path, data)

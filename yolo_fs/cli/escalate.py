@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -204,7 +203,7 @@ def tick(invocation: Invocation) -> Reply:
     Safe to run several times at once: each level of each attempt is handed up once.
     """
     with Repository(invocation.start) as repository:
-        journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+        journal = Journal(repository.own_dir, source=repository.root)
         hook = CommandHook(load_command(), journal.append)
         fired = Ticker(repository, load(repository.root), journal.append, notify=hook.notify).tick()
         hook.close()
@@ -219,7 +218,7 @@ def _act(invocation: Invocation, act: Callable[[Escalations], MoveResult]) -> Re
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         done = act(Escalations(repository, settings))
-        journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+        journal = Journal(repository.own_dir, source=repository.root)
         if not done.is_refused and not done.already and done.progress:
             data = {
                 "id": str(done.progress.id),

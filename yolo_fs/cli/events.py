@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,7 +30,7 @@ def events(invocation: Invocation, *, follow: bool, since: int, type_: str | Non
     Each event carries a number that only grows, so nothing is missed or read twice.
     """
     repository = Repository(invocation.start)
-    journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+    journal = Journal(repository.own_dir, source=repository.root)
     if follow:
         _follow(invocation, journal.follow(threading.Event(), since, type_))
     entries = list(journal.read(since, type_))

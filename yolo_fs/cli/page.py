@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from datetime import UTC, datetime
 
 import click
 
@@ -92,7 +91,7 @@ def report(invocation: Invocation, *, phase: str, revision: str, output: str, fo
         raise click.UsageError("Missing option '-o': an HTML report is a file.")
     with Repository(invocation.start) as repository:
         commit = find_commit(repository, revision)
-        journal = Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC))
+        journal = Journal(repository.own_dir, source=repository.root)
         settings = load(repository.root)
         record = record_phase(repository, settings, commit, phase, journal.read())
         runs = overview(repository, str(record.phase.id))

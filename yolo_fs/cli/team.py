@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -282,7 +281,7 @@ def _coordinator(repository: Repository) -> Iterator[Coordinator]:
 
 
 def _journal(repository: Repository) -> EventSink:
-    return Journal(repository.own_dir, source=repository.root, now=lambda: datetime.now(UTC)).append
+    return Journal(repository.own_dir, source=repository.root).append
 
 
 def _meeting(

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, BinaryIO, cast
 from urllib.parse import unquote, urlsplit
@@ -230,7 +229,7 @@ class Server:
                 folder, root = repository.own_dir, repository.root
         except YoloError:  # nothing changes here; what is asked is answered with why
             return
-        journal = Journal(folder, source=root, now=lambda: datetime.now(UTC))
+        journal = Journal(folder, source=root)
         path = os.path.join(folder, "events.jsonl")
         seen, stamp, is_ready = -1, None, False
         while True:

@@ -48,7 +48,7 @@ class Journal:
         directory: str,
         *,
         source: str,
-        now: Callable[[], datetime],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
         size_bytes: int = 1_000_000,
         files: int = 5,
     ) -> None:

@@ -13,7 +13,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Collection, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from yolo_fs.core.json_form import to_json
@@ -44,9 +43,7 @@ class EventFeed:
         """Follow the repository of a reader, from now on."""
         self._reader = reader
         self._repository = Repository(reader.root)
-        self._journal = Journal(
-            self._repository.own_dir, source=self._repository.root, now=lambda: datetime.now(UTC)
-        )
+        self._journal = Journal(self._repository.own_dir, source=self._repository.root)
         self._stop = threading.Event()
         self._kept: deque[dict[str, Any]] = deque(self._journal.read(), maxlen=KEPT)
         self._happened = threading.Event()
