@@ -7,8 +7,10 @@ take a file without it for a changed one. See docs/dev/faults.md#f32.
 from __future__ import annotations
 
 import os
+import re
 import struct
 import time
+from collections import Counter
 from collections.abc import Mapping
 
 from yolo_fs.git.object_format import ObjectFormat
@@ -16,7 +18,8 @@ from yolo_fs.system.files import MOST_BYTES, content_of
 from yolo_fs.system.store import open_regular
 
 _MODE = struct.Struct(">24xI12x")
-"""The start of an entry that nothing is remembered of: the mode between ten empty words."""
+_FORGOTTEN = re.compile(re.escape(bytes(26)) + rb"\x81[\xa4\xed]" + re.escape(bytes(12)))
+"""The start of the entry of a file that nothing is remembered of: its mode between empty words."""
 _STAT = struct.Struct(">10I")
 _WORD = 0xFFFFFFFF
 _LONGEST_NAME = 0xFFF
@@ -42,10 +45,8 @@ def remember_files(
         return
     dated_ns = time.time_ns() - _TICK_NS
     noted = list[int]()
-    for path, blob in entries.items():
-        status = _look(os.path.join(root, path), blob, object_format)
-        at = _find(data, path, bytes.fromhex(blob)) if status else None
-        if status and at is not None:
+    for at, path in _find_forgotten(data, entries):
+        if status := _look(os.path.join(root, path), entries[path], object_format):
             _STAT.pack_into(data, at, *_words(status, _MODE.unpack_from(data, at)[0]))
             noted.append(at)
     if noted:
@@ -74,25 +75,26 @@ def _look(path: str, blob: str, object_format: ObjectFormat) -> os.stat_result |
     return after if is_same and object_format.hash_object("blob", content).oid == blob else None
 
 
-def _find(body: bytearray, path: str, blob: bytes) -> int | None:
-    """Return where the one entry of a path begins; None unless nothing is remembered there."""
-    name = os.fsencode(path)
-    key = blob + struct.pack(">H", min(len(name), _LONGEST_NAME))
-    prefix_bytes = 1 if body.startswith(_VERSION_4) else 0  # then a name lacks its beginning
-    found: list[int] = []
-    at = body.find(key)
-    while at >= 0:
-        start, end = at - _STAT.size, at + len(key) + prefix_bytes
-        rest = bytes(body[end : body.find(b"\0", end)])
-        is_ours = name.endswith(rest) if prefix_bytes else name == rest
-        if start > 0 and is_ours and _is_empty(body[start:at]):
-            found.append(start)
-        at = body.find(key, at + 1)
-    return found[0] if len(found) == 1 else None
-
-
-def _is_empty(entry: bytearray) -> bool:
-    return _MODE.pack(*_MODE.unpack(entry)) == entry
+def _find_forgotten(index: bytearray, entries: Mapping[str, str]) -> list[tuple[int, str]]:
+    """Return where the entries begin that nothing is remembered of, each with its path."""
+    by_key = dict[bytes, list[str]]()
+    for path, blob in entries.items():
+        name_bytes = min(len(os.fsencode(path)), _LONGEST_NAME)
+        key = bytes.fromhex(blob) + struct.pack(">H", name_bytes)
+        by_key.setdefault(key, []).append(path)
+    key_bytes = len(next(iter(by_key), b""))
+    prefix_bytes = 1 if index.startswith(_VERSION_4) else 0  # then a name lacks its beginning
+    found = list[tuple[int, str]]()
+    for match in _FORGOTTEN.finditer(index):
+        at = match.end()
+        name_at = at + key_bytes + prefix_bytes
+        rest = bytes(index[name_at : index.find(b"\0", name_at)])
+        for path in by_key.get(bytes(index[at : at + key_bytes]), ()):
+            name = os.fsencode(path)
+            if name.endswith(rest) if prefix_bytes else name == rest:
+                found.append((match.start(), path))
+    times = Counter(path for _, path in found)
+    return [(at, path) for at, path in found if times[path] == 1]
 
 
 def _words(status: os.stat_result, mode: int) -> list[int]:
