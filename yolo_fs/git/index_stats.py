@@ -57,6 +57,7 @@ def remember_files(
             if any(data[end:]):  # else index.skipHash
                 os.pwrite(descriptor, object_format.checksum(memoryview(data)[:end]), end)
             os.utime(descriptor, ns=(dated_ns, dated_ns))
+            os.fsync(descriptor)  # as git does with what becomes an index
         finally:
             os.close(descriptor)
 
