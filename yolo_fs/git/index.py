@@ -265,7 +265,8 @@ class IndexSync:
         if not self._ended_with(basis, entries):
             self._copy(basis)
             self._put(entries, {"GIT_INDEX_FILE": draft})
-        remember_files(draft, self._repository.root, entries, self._repository.object_format)
+        repository, durable = self._repository, self._repository.objects.is_durable
+        remember_files(draft, repository.root, entries, repository.object_format, durable=durable)
         for path, blob in entries.items():
             self._listed[_top(path)][path] = blob
         return DraftFacts(draft, basis, is_changed=True)

@@ -29,7 +29,12 @@ _VERSION_4 = b"DIRC\0\0\0\4"
 
 
 def remember_files(
-    index: str, root: str, entries: Mapping[str, str], object_format: ObjectFormat
+    index: str,
+    root: str,
+    entries: Mapping[str, str],
+    object_format: ObjectFormat,
+    *,
+    durable: bool,
 ) -> None:
     """Note in an index that no git uses yet how the files are that still have these blobs.
 
@@ -57,7 +62,8 @@ def remember_files(
             if any(data[end:]):  # else index.skipHash
                 os.pwrite(descriptor, object_format.checksum(memoryview(data)[:end]), end)
             os.utime(descriptor, ns=(dated_ns, dated_ns))
-            os.fsync(descriptor)  # as git does with what becomes an index
+            if durable:  # as git does with what becomes an index
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
 
