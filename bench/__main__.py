@@ -1,6 +1,6 @@
 """`scripts/bench [NAME…] [--small | --full]`: runs benchmarks and prints their tables.
 
-Without a name, or as `goals`: runs all of them and prints every goal of the plan in one table.
+Without a name, or as `goals`: runs all of them and prints every goal in one table.
 """
 
 from __future__ import annotations
@@ -21,27 +21,18 @@ from bench.table import Table, load, machine, render
 from yolo_fs.system.ask import COLD
 
 NAMES = (
-    "commit",
     "latency",
     "beside",
     "burst",
-    "validate",
-    "status",
-    "startup",
-    "watch",
     "gates",
-    "departments",
-    "resume",
     "hooks",
     "githooks",
     "warm",
     "growth",
-    "failpoint",
     "idle",
     "memory",
     "missed",
     "adopt",
-    "kept",
     "worktrees",
     "clones",
     "board",
@@ -54,7 +45,7 @@ NAMES = (
 )
 OVERVIEW = "goals"
 APART = ("mcp", "swarm", "faults", "observer", "libraries", "company")
-"""What measures no goal of the plan, and takes long: run by its own name alone."""
+"""What takes long: run by its own name alone."""
 
 
 def run(name: str, options: Options, keep: str | None = None) -> Iterator[Table]:
@@ -124,7 +115,7 @@ def _arguments() -> argparse.Namespace:
         "--small", action="store_true", help="least sizes: only prove that everything runs"
     )
     size.add_argument(
-        "--full", action="store_true", help="the sizes of the plan's goals, where they take minutes"
+        "--full", action="store_true", help="the sizes of the goals, where they take minutes"
     )
     parser.add_argument("--place", default=os.path.join(tempfile.gettempdir(), "yolo-fs-bench"), metavar="DIR",
                         help="where repositories are made and kept (default: %(default)s)")  # fmt: skip

@@ -63,11 +63,11 @@ def run(options: Options) -> Iterator[Table]:
     yield goal_table(
         "Goals: adoption",
         [
-            Goal("seconds, report", report.took_s, 60),
-            Goal("seconds, --write", write.took_s, 60),
-            Goal("MB, --write", write.peak_mb, 200),
-            Goal("files committed wrongly, or not", len(wrong), 0),
-            Goal("files changed or committed by the second run", changed, 0),
+            Goal("adopt: seconds, report", report.took_s, 60),
+            Goal("adopt: seconds, --write", write.took_s, 60),
+            Goal("adopt: MB, --write", write.peak_mb, 200),
+            Goal("adopt: files committed wrongly, or not", len(wrong), 0),
+            Goal("adopt: files changed or committed by the second run", changed, 0),
         ],
     )
 

@@ -20,7 +20,7 @@ from typing import Any
 from bench import daemon, growth, repositories
 from bench.options import Options
 from bench.repositories import artifact, put
-from bench.rounds import Sample, middle_half, ratios
+from bench.rounds import Sample, middle_half, ratios, time_goal
 from bench.table import Goal, Table, goal_table, ms, times
 from tests.web.browser import launched
 from tests.web.watched import board_process
@@ -58,14 +58,14 @@ def run(options: Options) -> Iterator[Table]:
         ("from the beginning of the navigation; the board has looked before, and is at rest",),
     )
     floor, first, whole = painted.values()
-    goals.append(Goal("first paint, p50 ms", first.p50 * 1e3, 200, beside=f"{ms(floor.p50)} ms"))
-    goals.append(Goal("the team is on the screen, p50 ms", whole.p50 * 1e3, 500))
+    goals.append(time_goal("board: first paint", first, 500, floor))
+    goals.append(time_goal("board: the team is on the screen", whole, 1000, floor))
     with _browser() as browser:
         alone, beside = _writes(browser, options)
     yield _writes_table(alone, beside)
     goals.append(
         Goal(
-            f"write to commit, {PAGES} pages / none",
+            f"write to commit, {PAGES} pages of the board / none",
             beside.p50 / alone.p50,
             1.1,
             spread=middle_half(ratios(beside.times_s, alone.times_s)),

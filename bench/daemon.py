@@ -43,18 +43,16 @@ class Daemon:
 
 
 @contextmanager
-def running(root: str, *, durable: bool = True, notes: str = "") -> Iterator[Daemon]:
-    """Run the daemon in a work tree for as long as the context lasts, and hear what it says.
-    `notes`: where it leaves what it was at, when it ends.
-    """
+def running(root: str, *, durable: bool = True) -> Iterator[Daemon]:
+    """Run the daemon in a work tree for as long as the context lasts, and hear what it says."""
     durability = "fsync" if durable else "none"
-    with process(root, out=subprocess.PIPE, notes=notes, durability=durability) as child:
+    with process(root, out=subprocess.PIPE, durability=durability) as child:
         yield Daemon(child)
 
 
 @contextmanager
 def process(
-    root: str, *, out: int = subprocess.DEVNULL, notes: str = "", **policy: object
+    root: str, *, out: int = subprocess.DEVNULL, **policy: object
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run the daemon in a process group of its own; `policy` is the configuration of the user.
 
@@ -69,8 +67,7 @@ def process(
         address = f"{folder}/ready"
         ready.bind(address)
         ready.settimeout(0.05)
-        module = ["bench.staged", notes] if notes else ["yolo_fs"]
-        command = [sys.executable, "-m", *module, "run", "--json", "-C", root]
+        command = [sys.executable, "-m", "yolo_fs", "run", "--json", "-C", root]
         environment = {**os.environ, "NOTIFY_SOCKET": address, "XDG_CONFIG_HOME": folder}
         child = _ready(
             lambda: subprocess.Popen(command, stdout=out, env=environment, start_new_session=True),

@@ -12,14 +12,13 @@ import sys
 from collections.abc import Iterator
 
 from bench import repositories
-from bench.aims import Aim
 from bench.options import Options
-from bench.rounds import Way, cost_goal, interleave
+from bench.rounds import Sample, Way, interleave, time_goal
 from bench.table import Table, goal_table, ms, times
 
 PASS = "python -c pass"
 MESSAGE = "commit-msg"
-REFUSED = "commit-msg, refused with the nearest right subject"
+OF_A_COMMIT = ("pre-commit", "prepare-commit-msg", MESSAGE, "post-commit")
 
 
 def run(options: Options) -> Iterator[Table]:
@@ -46,7 +45,6 @@ def run(options: Options) -> Iterator[Table]:
     }
     ways = [Way(PASS, lambda _: subprocess.run([sys.executable, "-c", "pass"], check=True))]
     ways += [_way(root, name, arguments, said) for name, (arguments, said) in asked.items()]
-    ways.append(_refused(root))
     samples = interleave(ways, options.pick(21, 1))
     base = samples[PASS].p50
     rows = tuple(
@@ -55,17 +53,12 @@ def run(options: Options) -> Iterator[Table]:
     yield Table(
         "Git hooks: nothing of ours is touched", ("", "p50 ms", "x pass", "spread"), rows, ()
     )
+    rounds = zip(*(samples[name].times_s for name in OF_A_COMMIT), strict=True)
+    added = Sample([sum(times_s) for times_s in rounds])
     yield goal_table(
         "Goals: git hooks",
-        [
-            cost_goal(f"{name} / {PASS}", samples[name], samples[PASS], *_target(name))
-            for name in asked
-        ],
+        [time_goal("what our git hooks add to a commit of the user", added, 100, samples[PASS])],
     )
-
-
-def _target(name: str) -> tuple[float, Aim]:
-    return (1, Aim.MESSAGE) if name == MESSAGE else (3, Aim.START)
 
 
 def _prepare(root: str) -> None:
@@ -88,18 +81,3 @@ def _way(root: str, name: str, arguments: list[str], said: str) -> Way:
             command, cwd=root, env=environment, input=said, text=True, check=True
         ),
     )
-
-
-def _refused(root: str) -> Way:
-    message = os.path.join(root, ".git", "refused")
-    with open(message, "w") as file:
-        file.write("fixed the login\n")
-    command = [f"{root}/.git/hooks/{MESSAGE}", message]
-
-    def once(_: int) -> None:
-        agent = {**os.environ, "CLAUDECODE": "1"}  # a person would get a hint
-        done = subprocess.run(command, cwd=root, capture_output=True, check=False, env=agent)
-        if done.returncode != 1:
-            raise RuntimeError(f"{MESSAGE} let a wrong subject pass")
-
-    return Way(REFUSED, once)

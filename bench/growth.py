@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import repositories
-from bench.aims import Aim
 from bench.options import Options
 from bench.rounds import Sample, Way, cost_goal, interleave
 from bench.table import Table, goal_table, ms, times
@@ -44,7 +43,6 @@ def run(options: Options) -> Iterator[Table]:
             samples[_name(command, many)],
             samples[_name(command, few)],
             1.5,
-            Aim.GROWTH,
         )
         for command in COMMANDS
     ]

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench import daemon, growth, repositories
-from bench.aims import Aim
 from bench.options import Options
 from bench.rounds import Sample
 from bench.table import Goal, Table, goal_table
@@ -66,13 +65,12 @@ def run(options: Options) -> Iterator[Table]:
     yield goal_table(
         "Goals: idle",
         [
-            Goal(f"MB of the daemon, {few:,} folders", found[0].memory_mb, 40, aim=Aim.MEMORY),
+            Goal(f"MB of the daemon, {few:,} folders", found[0].memory_mb, 100),
             *(
                 Goal(
                     f"CPU of the idle daemon in percent, {one.beside}",
                     one.percent,
-                    0.3,
-                    aim=Aim.IDLE,
+                    1,
                     spread=_range(one.percents),
                 )
                 for one in found[1:]

@@ -15,9 +15,9 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from bench import repositories
+from bench.hooks import PASS
 from bench.options import Options
 from bench.rounds import Sample, Way, interleave
-from bench.startup import PASS
 from bench.table import Table, ms, times
 from bench.warm import call, program
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import peers, repositories
-from bench.aims import Aim
 from bench.options import Options
 from bench.repositories import BRANCH, artifact, git, put
 from bench.table import Goal, Table, goal_table
@@ -50,7 +49,6 @@ def run(options: Options) -> Iterator[Table]:
         "missed by yolo-fs, all shapes",
         sums[peers.OURS],
         0,
-        aim=Aim.MISSED,
         beside=f"{best}: {sums[best]}",
     )
     yield goal_table("Goals: missed", [goal])

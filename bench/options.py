@@ -22,7 +22,7 @@ class Options:
     small: bool = False
     """Only prove that it runs: least sizes and rounds."""
     full: bool = False
-    """The sizes that the plan's goals are stated for, where they take minutes."""
+    """The sizes that the goals are stated for, where they take minutes."""
     gitwatch: str | None = None
     """Path of the script `gitwatch`, a peer that is not distributed as a package."""
     seed: int = 1

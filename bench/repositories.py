@@ -103,12 +103,6 @@ def loose_objects(root: str) -> int:
     return int(git(root, "count-objects").split()[0])
 
 
-def stored_objects(root: str) -> int:
-    """Return how many objects the repository has, loose or in packs."""
-    counts = dict(line.split(": ") for line in git(root, "count-objects", "-v").splitlines())
-    return int(counts["count"]) + int(counts["in-pack"])
-
-
 def source_file(number: int) -> str:
     """Return the path of a source file."""
     return f"src/d{number // _FILES_IN_FOLDER:03}/f{number:05}.txt"
@@ -166,14 +160,13 @@ def _stream(size: Size) -> Iterator[bytes]:
         )
 
 
-def commit_head(ref: str, number: int, subject: str, *, parent: str = "") -> bytes:
+def commit_head(ref: str, number: int, subject: str) -> bytes:
     """Return the head of one commit of a fast-import stream."""
-    origin = f"from {parent}\n" if parent else ""
     message = f"{subject}\n"
     moment = 1_700_000_000 + number
     return (
         f"commit {ref}\ncommitter Bench <bench@localhost> {moment} +0000\ndata "
-        f"{len(message)}\n{message}\n{origin}"
+        f"{len(message)}\n{message}\n"
     ).encode()
 
 

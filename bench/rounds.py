@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from bench.aims import Aim
 from bench.table import Goal, ms, times
 from yolo_fs.cli.validate import watched
 
@@ -71,13 +70,19 @@ def ratios(ours: Sequence[float], base: Sequence[float]) -> list[float]:
     return [one / other for one, other in zip(ours, base, strict=False)]
 
 
-def cost_goal(name: str, ours: Sample, base: Sample, target: float, aim: Aim | None = None) -> Goal:
+def time_goal(name: str, times: Sample, target_ms: float, base: Sample | None = None) -> Goal:
+    """Return the goal that something takes at most so many milliseconds in the median; `base`: the floor beside it."""
+    beside = f"floor {ms(base.p50)} ms" if base else ""
+    return Goal(f"{name}, ms", times.p50 * 1000, target_ms, spread=times.spread, beside=beside)
+
+
+def cost_goal(name: str, ours: Sample, base: Sample, target: float) -> Goal:
     """Return the goal that something costs at most `target` times as much time as something
     else: the median of the rounds, each compared with itself.
     """
     each = Sample(ratios(ours.times_s, base.times_s))
     spread = middle_half(each.times_s)
-    return Goal(name, each.p50, target, aim=aim, spread=spread, beside=f"{ms(base.p50)} ms")
+    return Goal(name, each.p50, target, spread=spread, beside=f"{ms(base.p50)} ms")
 
 
 def interleave(ways: Sequence[Way], rounds: int) -> dict[str, Sample]:

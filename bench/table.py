@@ -8,7 +8,6 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.aims import Aim
 from yolo_fs.system.system import filesystem_type
 
 
@@ -21,8 +20,6 @@ class Goal:
     target: float
     at_least: bool = False
     """The target is a lower bound; otherwise an upper bound."""
-    aim: Aim | None = None
-    """The goal of the plan that it answers; none where the bound is our own."""
     spread: str = ""
     """The middle half of what was measured: how noisy the machine was."""
     beside: str = ""

@@ -1,5 +1,5 @@
-"""What a command costs by the observer beside the daemon, and by itself; each as a multiple of
-a bare interpreter.
+"""What a command takes by the observer beside the daemon, and by itself, beside a bare interpreter and beside what it
+imports of others.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from importlib.util import find_spec
 
 from bench import repositories
-from bench.aims import Aim
 from bench.daemon import process
 from bench.options import Options
-from bench.rounds import Sample, Way, cost_goal, interleave
+from bench.rounds import Sample, Way, interleave, time_goal
 from bench.table import Goal, Table, goal_table, ms, times
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.ask import COLD, answers
@@ -34,7 +32,7 @@ COMMANDS = (
     f"validate {ARTIFACT}",
 )
 AT_ONCE = 20
-HOOKS = {"hook, planning tree": (ARTIFACT, 8), "hook, elsewhere": ("src/a.ts", 3)}
+HOOKS = {"hook, planning tree": ARTIFACT, "hook, elsewhere": "src/a.ts"}
 _START_S = 60
 
 
@@ -48,29 +46,20 @@ def run(options: Options) -> Iterator[Table]:
     yield _table(samples)
     base = samples[PASS]
     goals = [
-        cost_goal(f"{name}, warm / {PASS}", samples[f"{name}, warm"], base, 10, Aim.WARM)
-        for name in COMMANDS
+        time_goal(f"{name}, beside a daemon", samples[f"{name}, warm"], 100, base)
+        for name in (*COMMANDS, *HOOKS)
     ]
     goals += [
-        cost_goal(f"{name}, warm / {PASS}", samples[f"{name}, warm"], base, most, Aim.WARM_HOOK)
-        for name, (_, most) in HOOKS.items()
-    ]
-    goals += [
-        replace(
-            cost_goal(f"{name}, cold / {PASS}", samples[f"{name}, cold"], base, 25, Aim.COLD),
-            beside=f"without our modules {times(samples[_floor(name)].p50 / base.p50)}",
-        )
+        time_goal(f"{name}, no daemon", samples[f"{name}, cold"], 500, samples[_floor(name)])
         for name in COMMANDS
     ]
-    floor = crowd[PASS].p99
     goals += [
         Goal(
-            f"{name}, {AT_ONCE} at once, p99 / one alone",
-            crowd[name].p99 / samples[f"{name}, warm"].p50,
-            3,
-            aim=Aim.CROWD,
+            f"{name}, {AT_ONCE} at once, p99 ms",
+            crowd[name].p99 * 1000,
+            1000,
             spread=crowd[name].spread,
-            beside=f"bare interpreters {times(floor / samples[f'{name}, warm'].p50)}",
+            beside=f"bare interpreters {ms(crowd[PASS].p99)} ms",
         )
         for name in COMMANDS
     ]
@@ -108,7 +97,7 @@ def _ways(root: str) -> Iterator[Way]:
     for heat in ("warm", "cold"):
         for name in COMMANDS:
             yield _way(f"{name}, {heat}", name.split(), root, b"")
-        for name, (path, _) in HOOKS.items():
+        for name, path in HOOKS.items():
             edit = {"tool_name": "Write", "tool_input": {"file_path": path}, "cwd": root}
             yield _way(f"{name}, {heat}", ["hook", "pre-tool-use"], root, json.dumps(edit).encode())
 

@@ -4,26 +4,20 @@ own branch and its own real daemon.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 import random
 import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from multiprocessing.synchronize import Barrier
-from statistics import median
 from typing import NamedTuple
 
-from bench import daemon, repositories, staged
-from bench.aims import Aim
-from bench.engine import Engine
+from bench import daemon, repositories
 from bench.options import Options
 from bench.repositories import BRANCH, artifact, git, put
-from bench.rounds import WARM_UP, Sample
+from bench.rounds import WARM_UP, Sample, time_goal
 from bench.table import Goal, Table, goal_table, ms
 from yolo_fs.system.ask import answers
 from yolo_fs.system.warm_path import own_folder
@@ -33,9 +27,7 @@ TIMEOUT_S = 30.0
 PAUSE_S = (0.25, 0.35)
 """Before each write: what follows on the last one is done."""
 
-_PARTS = ("own", "publish", "each other", "the last")
 OWN, FIRST, LAST = "in its own tree", "in the first other tree", "in all other trees"
-FLOOR = "floor: engines alone, two commits, then one in each other tree at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +67,13 @@ def run(options: Options) -> Iterator[Table]:
         trees = [_tree(main, number, stack) for number in range(count)]
         _settle(trees)
         before = _used_s(trees)
-        spans = []
         for number in range(WARM_UP + rounds):
             time.sleep(rng.uniform(*PAUSE_S))
             span = _time(trees, number)
             if number >= WARM_UP:
-                spans.append(span)
                 for name, one in zip(samples, span.times_s, strict=True):
                     samples[name].times_s.append(one)
         cpu_s = (_used_s(trees) - before) / (WARM_UP + rounds) / count
-    samples[FLOOR] = _floor([tree.root for tree in trees], rounds)
     conflicts = [tree.branch for tree in trees[1:] if not _merges(main, tree.branch)]
     rows = tuple(
         (name, ms(one.p50), ms(one.quantile(0.95)), one.spread) for name, one in samples.items()
@@ -97,16 +86,11 @@ def run(options: Options) -> Iterator[Table]:
     yield Table(
         f"Write to commit, {count} work trees", ("", "p50 ms", "p95 ms", "spread"), rows, notes
     )
-    yield _stages({tree.root: staged.read(tree.root) for tree in trees}, spans)
     yield goal_table(
         "Goals: work trees",
         [
-            Goal(
-                f"committed in all of {count}, ms",
-                samples[LAST].p50 * 1000,
-                50,
-                aim=Aim.TEAM,
-                spread=samples[LAST].spread,
+            time_goal(
+                f"write in one of {count} work trees to its commit in all", samples[LAST], 100
             ),
             Goal("conflicts when the branches merge", len(conflicts), 0),
         ],
@@ -120,41 +104,7 @@ def _tree(main: str, number: int, stack: ExitStack) -> _Tree:
         git(main, "worktree", "add", "-q", "-b", branch, root)
     join = [sys.executable, "-m", "yolo_fs", "team", "join", "-q", "-C", root]
     subprocess.run(join, check=True)
-    running = daemon.running(root, notes=staged.notes_of(root))
-    return _Tree(root, branch, stack.enter_context(running))
-
-
-def _stages(noted: Mapping[str, list[staged.Stretch]], spans: Sequence[_HandOver]) -> Table:
-    """Say where the time of a hand-over goes: until its own commit, until it is published, and
-    from then on in each other tree, and in the last of them.
-    """
-    parts: dict[str, list[dict[str, float]]] = {name: [] for name in _PARTS}
-    for span in spans:
-        after = [each for each in noted[span.writer] if each.began > span.began]
-        own = min(each.began for each in after if each.stage == staged.COMPARE)
-        moves = (each.ended for each in after if each.stage == staged.REF and each.began > own)
-        published = min(moves)
-        parts["own"].append(staged.within(noted[span.writer], span.began, own))
-        parts["publish"].append(staged.within(noted[span.writer], own, published))
-        others = [root for root in span.took if root != span.writer]
-        taken = {
-            root: staged.within(noted[root], published, span.began + span.took[root])
-            for root in others
-        }
-        parts["each other"] += taken.values()
-        parts["the last"].append(taken[max(others, key=lambda root: span.took[root])])
-    rows = [
-        (stage, *(ms(median(each[stage] for each in parts[part])) for part in _PARTS))
-        for stage in staged.STAGES
-    ]
-    sums = (ms(median(sum(each.values()) for each in parts[part])) for part in _PARTS)
-    notes = (
-        "own: from the write to the commit in its tree; publish: then to the move of the team's ref;"
-        " each other, the last: from there to the commit in another tree",
-        f"medians; {os.cpu_count()} processors, which {len(noted) - 1} trees share after the move",
-    )
-    columns = ("ms of the main thread", *_PARTS)
-    return Table("Where a hand-over's time goes", columns, (*rows, ("together", *sums)), notes)
+    return _Tree(root, branch, stack.enter_context(daemon.running(root)))
 
 
 def _settle(trees: list[_Tree]) -> None:
@@ -165,42 +115,6 @@ def _settle(trees: list[_Tree]) -> None:
     for tree in trees:
         while not answers(own_folder(tree.root)) and time.monotonic() < deadline:
             time.sleep(0.2)
-
-
-def _floor(roots: list[str], rounds: int) -> Sample:
-    """Measure the commits of a hand-over by themselves: nothing is watched, checked or told."""
-    floor, context = Sample(), multiprocessing.get_context("fork")
-    barrier = context.Barrier(len(roots), timeout=TIMEOUT_S)
-    count = WARM_UP + rounds
-    others = [
-        context.Process(target=_commit_together, args=(root, barrier, count)) for root in roots[1:]
-    ]
-    for other in others:
-        other.start()
-    engine = Engine(roots[0], durable=True)
-    for number in range(count):
-        barrier.wait()
-        began = time.perf_counter()
-        engine.commit(artifact(number % repositories.ARTIFACTS, f"floor {number}"))
-        engine.commit(artifact(number % repositories.ARTIFACTS, f"floor {number}, published"))
-        barrier.wait()
-        barrier.wait()
-        if number >= WARM_UP:
-            floor.times_s.append(time.perf_counter() - began)
-    engine.close()
-    for other in others:
-        other.join()
-    return floor
-
-
-def _commit_together(root: str, barrier: Barrier, count: int) -> None:
-    engine = Engine(root, durable=True)
-    for number in range(count):
-        barrier.wait()
-        barrier.wait()
-        engine.commit(artifact(number % repositories.ARTIFACTS, f"floor {number}, published"))
-        barrier.wait()
-    engine.close()
 
 
 def _time(trees: list[_Tree], number: int) -> _HandOver:
