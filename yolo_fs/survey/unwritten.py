@@ -11,7 +11,7 @@ the file and replaced its content; the index, where git itself has put the conte
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from typing import NamedTuple
 
@@ -127,6 +127,8 @@ class Unwritten:
         self._known_moves: tuple[BranchMove, ...] | None = None
         """Moves of the branch; None until they are needed."""
         self._known_tips: tuple[str, ...] | None = None
+        self._staged: tuple[Stamp, Mapping[str, str]] | None = None
+        """The planning files of the index as of a stamp: a burst asks once for each artifact."""
 
     def forget_branch(self) -> None:
         """Drop the cached moves: HEAD has moved."""
@@ -226,9 +228,7 @@ class Unwritten:
         index = stamp_at(f"{self._repository.git_dir}/index", by_link=True)
         if index is None or index.mtime_ns < stamp.mtime_ns:
             return False  # git writes the files first: so the whole index need not be read
-        staged = {
-            each.path: each.oid for each in self._repository.staged(PLANNING_ROOT) if each.is_file
-        }
+        staged = self._read_staged(index)
         if staged.get(path) != blob:
             return False
         if any(os.path.lexists(f"{self._repository.git_dir}/{name}") for name in _PUT_BY_GIT):
@@ -237,6 +237,12 @@ class Unwritten:
         if any(oid == blob and other not in staged for other, oid in named.items()):
             return True
         return any(self._blob_at(commit, path) == blob for commit in self._tips(head))
+
+    def _read_staged(self, index: Stamp) -> Mapping[str, str]:
+        if self._staged is None or self._staged[0] != index:
+            entries = self._repository.staged(PLANNING_ROOT)
+            self._staged = index, {each.path: each.oid for each in entries if each.is_file}
+        return self._staged[1]
 
     def _tips(self, head: Head) -> Iterator[str]:
         """Yield the commits that a git command takes files from.
