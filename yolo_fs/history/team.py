@@ -115,8 +115,8 @@ class Team:
         self._doubled: frozenset[str] = frozenset()
         """Numbers that two phases have, as of the commit that was asked for last."""
         self._works: dict[str, tuple[object, tuple[Work, ...]]] = {}
-        self._unnamed: _UnnamedCommits | None = None
         """Plan → mark of its source commits, and these commits."""
+        self._unnamed: _UnnamedCommits | None = None
         self._in_order: dict[PhaseId, object] = {}
         """Signed-off phase → of what it was found that no verdict in it came too early."""
         self._has_undone = False

@@ -91,7 +91,7 @@ class Database:
     @property
     def is_current(self) -> bool:
         """Whether the file is the one that was opened, and nobody else has written to it."""
-        if os.getpid() != self._pid or not self._end.alive:
+        if not self._is_usable:
             return False
         is_current = self._lock < 0 or _is_sealed(self._path, self._lock)
         self._looked_s = time.monotonic() if is_current else -_MOMENT_S
@@ -103,8 +103,13 @@ class Database:
 
         A command asks thousands of questions, and looking costs as much as each of them.
         """
-        is_ours = os.getpid() == self._pid and self._end.alive
-        return is_ours and self.is_reading and time.monotonic() < self._looked_s + _MOMENT_S
+        is_known = time.monotonic() < self._looked_s + _MOMENT_S
+        return is_known and self._is_usable and self.is_reading
+
+    @property
+    def _is_usable(self) -> bool:
+        """Whether it is open, and not inherited by a fork."""
+        return os.getpid() == self._pid and self._end.alive
 
     @property
     def is_reading(self) -> bool:
