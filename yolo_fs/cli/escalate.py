@@ -90,7 +90,7 @@ _BOUNDARY = click.option("--boundary", default="", help="Why it is outside your 
 )
 def open_(invocation: Invocation, *, message_path: str | None, to: str, **given: Any) -> Reply:
     """Report that a task is blocked: by a `dev_blocker`, by an `escalation`, or in words."""
-    request = _said(invocation, message_path, ("dev_blocker", "escalation"), given)
+    request = _said(invocation.start, message_path, ("dev_blocker", "escalation"), given)
     request = request._replace(agent=request.agent or "dev")
     return _act(invocation, lambda service: service.open(request, to))
 
@@ -122,7 +122,7 @@ def raise_(
     invocation: Invocation, *, name: str, message_path: str | None, to: str, **given: Any
 ) -> Reply:
     """Hand an escalation to the next level up, with evidence and a recommendation."""
-    request = _said(invocation, message_path, ("escalation",), given)
+    request = _said(invocation.start, message_path, ("escalation",), given)
     return _act(invocation, lambda service: service.raise_(_named(name), request, to))
 
 
@@ -161,7 +161,7 @@ def resolve(
     `dev_progress` as well.
     """
     request = _said(
-        invocation,
+        invocation.start,
         message_path,
         ("escalation_resolution", "code_review_changes", "dev_progress"),
         given,
@@ -250,10 +250,10 @@ def _named(spelled: str) -> EscalationId:
 
 
 def _said(
-    invocation: Invocation, path: str | None, types: Sequence[str], given: Mapping[str, Any]
+    start: str, path: str | None, types: Sequence[str], given: Mapping[str, Any]
 ) -> EscalationRequest:
     """Return the content of the message, and the options if they say anything."""
-    request = _request_from_message(invocation.start, path, types) if path else EscalationRequest()
+    request = _request_from_message(start, path, types) if path else EscalationRequest()
     return request._replace(**{key: value for key, value in given.items() if value})
 
 
