@@ -19,6 +19,7 @@ from yolo_fs.agents.snapshot import AgentsObserver
 from yolo_fs.git.repository import Repository
 from yolo_fs.history import team as kept_teams
 from yolo_fs.history.team import Team
+from yolo_fs.phase.phase import Phase
 from yolo_fs.progress.board import board
 from yolo_fs.reports import status as reports
 from yolo_fs.reports.status import report
@@ -29,7 +30,7 @@ from yolo_fs.workspace import Settings, load
 HISTORIES = int(os.environ.get("YOLO_HISTORIES", "2"))
 FIRST = int(os.environ.get("YOLO_SEED", "0"))
 COMMITS = 24
-PHASES = ("01-auth", "02-page", "03-shop")
+PHASES = ("01-auth", "02-page", "03-shop", "03-shop-again")
 EXAMPLES = Path(__file__).parents[2] / "fixtures/examples/artifacts"
 FILES = {
     "critique.jsonl": "critique", "research.jsonl": "research", "architecture.toon": "architecture",
@@ -93,7 +94,7 @@ def told(repository: Repository, commit: str, team: Team) -> object:
     phases = [(one.facts, one.folded, one.waits, one.integration_checks) for one in shown.phases]
     crew = AgentsObserver(repository, load(repository.root), team).read_phases(commit)
     loops = [(one.loops.versions, one.loops.work, one.told, one.turns) for one in crew]
-    return shown.as_json(), phases, loops
+    return shown.as_json(), phases, loops, team.tasks_done(commit), team.steps_said()
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + HISTORIES))
@@ -106,22 +107,37 @@ def test_a_team_that_remembers_says_what_one_says_that_begins(place: Path, seed:
         for commit in commits:
             asked = chance.choice(commits) if chance.random() < 0.1 else commit
             repository.git.run("update-ref", "refs/heads/main", asked)
-            heir = Team(repository, settings)
-            kept = told(repository, asked, old)
-            after = told(repository, asked, heir)
+            with Repository(str(place)) as its_own:
+                heir = Team(its_own, settings)
+                kept = told(repository, asked, old)
+                after = told(its_own, asked, heir)
             kept_teams._HELD.clear()
             fresh = told(repository, asked, Team(repository, settings))
             assert without_time(kept) == without_time(fresh) == without_time(after), f"seed {seed}"
             if chance.random() < 0.7:
-                old = chance.choice((old, heir))
-                old.hold()
+                chance.choice((old, heir)).hold()
+
+
+def test_the_next_command_folds_nothing_that_the_last_one_has_folded(place: Path) -> None:
+    *_, tip = a_history(place, Random(FIRST))
+
+    def command() -> tuple[Phase, ...]:
+        with Repository(str(place)) as repository:
+            team = Team(repository, load(repository.root))
+            phases = team.phases(tip)
+            team.hold()
+        return phases
+
+    folded = command()
+    assert folded
+    assert all(later is earlier for later, earlier in zip(command(), folded, strict=True))
 
 
 def without_time(seen: object) -> object:
     """Return what was told without the moment of the commit, which nothing depends on that was kept."""
-    shown, phases, loops = seen  # type: ignore[misc]
+    shown, phases, *others = seen  # type: ignore[misc]
     facts = [(vars(one[0]) | {"at_s": 0, **dict.fromkeys(DERIVED)}, *one[1:]) for one in phases]
-    return shown, facts, loops
+    return shown, facts, others
 
 
 DERIVED = ("_valid_by_kind", "plans", "_answers", "asks_time")

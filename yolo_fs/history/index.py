@@ -95,6 +95,8 @@ class HistoryIndex:
         self._memory: Database | None = None
         self._answering: Database | None = None
         """The one of the two that contains the tip."""
+        self._is_in_file = False
+        """Whether the file contains the tip, or did when this index was closed."""
         self._file_again_s = 0.0
         self.reading = object()
         """Replaced whenever history was rewritten."""
@@ -116,7 +118,7 @@ class HistoryIndex:
 
     def take_over(self, kept: HistoryIndex) -> bool:
         """Start with what another index of this repository has read; return whether it worked."""
-        if kept._answering is None or kept._answering is not kept._file:
+        if not kept._is_in_file:
             return False
         self.reading, self._tip, self._at = kept.reading, kept._tip, kept._at
         self._is_last, self._last = kept._is_last, dict(kept._last)
@@ -136,7 +138,7 @@ class HistoryIndex:
 
     def _read_up_to(self, tip: str) -> None:
         before, at = self._tip, self._at
-        self._tip, self._answering = "", None
+        self._tip, self._answering, self._is_in_file = "", None, False
         for database in filter(None, (self._open_file(), self._memory)):
             database.end()
             database.begin()
@@ -149,6 +151,7 @@ class HistoryIndex:
             database.begin()
         goes_on = bool(before) and place >= at and self._place_of(database, before) == at
         self._answering, self._tip, self._at = database, tip, place
+        self._is_in_file = database is self._file
         beyond = database.rows("select 1 from commits where position > ? limit 1", place)
         self._is_last = not beyond
         if not goes_on:

@@ -147,7 +147,7 @@ class Team:
             # Each entry says what it is valid for, so both teams may share and extend the same
             # mappings.
             self._filed, self._blobs, self._pasts = kept._filed, kept._blobs, kept._pasts
-            self._derived, self._phases = kept._derived, kept._phases
+            self._derived, self._phases, self._doubled = kept._derived, kept._phases, kept._doubled
             self._works, self._in_order = kept._works, kept._in_order
             if self._lines.take_over(kept._lines):
                 self._lines_read = kept._lines_read
@@ -212,7 +212,7 @@ class Team:
 
     def facts(self, commit: str | None, switches: Switches | None = None) -> tuple[PhaseFacts, ...]:
         """Return the facts of each phase as of a commit."""
-        return self._facts(self._asked(commit, switches or Switches(self._settings.config)))
+        return tuple(phase.facts for phase in self.phases(commit, switches))
 
     def _asked(self, commit: str | None, switches: Switches) -> _Asked:
         return commit, switches, self._home_at(commit), self._list_line_tips()
