@@ -251,14 +251,18 @@ class Repository:
         """Return the roots of the existing work trees, ours first."""
         if not os.path.isdir(f"{self.common_dir}/worktrees"):
             return (self.root,)  # each hook of an agent that stops comes here: no git is asked
-        listed = self.git.text("worktree", "list", "--porcelain").split("\n")
-        roots = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")]
-        others = [
-            root
-            for root in map(os.path.realpath, roots)
-            if root != self.root and os.path.isdir(root)
+        roots = (os.path.realpath(facts["worktree"]) for facts in self.list_work_trees())
+        ours = (self.root, self.common_dir)
+        return (self.root, *(root for root in roots if root not in ours and os.path.isdir(root)))
+
+    def list_work_trees(self) -> list[dict[str, str]]:
+        """Return what git lists of each work tree: `worktree`, and `HEAD` and `branch` if any."""
+        listed = self.git.text("worktree", "list", "--porcelain").split("\n\n")
+        return [
+            dict(line.partition(" ")[::2] for line in block.split("\n"))
+            for block in listed
+            if block.startswith("worktree ")
         ]
-        return (self.root, *(root for root in others if root != self.common_dir))
 
     def refs_below(self, folder: str) -> dict[str, str]:
         """Return the refs directly below a folder such as `refs/x/`: name → object."""

@@ -130,10 +130,8 @@ class Neighbour(NamedTuple):
 def memberships_beside(repository: Repository) -> Iterator[Neighbour]:
     """Yield the other work trees of this repository that are in a team; changes nothing there."""
     folders = dict(_find_git_dirs(repository))
-    listed = repository.git.text("worktree", "list", "--porcelain").split("\n\n")
-    for block in listed:
-        facts = dict(line.partition(" ")[::2] for line in block.split("\n"))
-        root = os.path.realpath(facts.get("worktree", ""))
+    for facts in repository.list_work_trees():
+        root = os.path.realpath(facts["worktree"])
         if root == os.path.realpath(repository.root) or root not in folders:
             continue
         own_dir = os.path.join(folders[root], "yolo-fs")

@@ -231,8 +231,7 @@ def lines_of(repository: Repository) -> tuple[str, ...]:
     """Return the branches that the work trees of this repository stand on, the main branch, and
     those of the team's other clones.
     """
-    listed = repository.git.text("worktree", "list", "--porcelain").split("\n")
-    named = [line.removeprefix("branch ") for line in listed if line.startswith("branch ")]
+    named = [facts["branch"] for facts in repository.list_work_trees() if "branch" in facts]
     into = (f"{_BRANCHES}{name}" for name in MAIN_LINES)
     known = [ref for ref in (*named, *into) if repository.tip(ref)]
     known += repository.refs_below(LINES)
