@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.core.reasons import Reason, YoloError
 from yolo_fs.git.index_stats import remember_files
-from yolo_fs.git.objects import storage_error, storage_errors
 from yolo_fs.git.repository import Repository
 from yolo_fs.git.runner import Conversation, GitError
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at
 from yolo_fs.system.in_place import ScratchRecord
+from yolo_fs.system.store import environment
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -110,14 +110,15 @@ class IndexDraft:
             raise YoloError(Reason.INDEX_LOCKED) from None
         except OSError as error:
             if error.errno not in _NO_SECOND_NAMES:
-                raise storage_error("index", error) from error
+                with environment("index"):
+                    raise
             yield  # the index follows later
             return
         try:
             if stamp_at(index) != basis:
                 raise YoloError(Reason.INDEX_LOCKED)
             failpoint.reach("index.locked")
-            with storage_errors("index"):
+            with environment("index"):
                 if basis:
                     _link_anew(index, before)
                 os.rename(draft, index)
@@ -240,7 +241,7 @@ class IndexSync:
         """Stamp of the index that we put in place last; None if another git may have written it."""
         return self._listed_at
 
-    @storage_errors("index")
+    @environment("index")
     def _draft(self, follows: Sequence[IndexUpdate]) -> DraftFacts:
         """Write the draft; entries in which the user has staged something else stay."""
         draft = self._draft_path

@@ -8,7 +8,6 @@ docs/dev/faults.md#f04 and #f09.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import stat
@@ -28,7 +27,7 @@ from yolo_fs.git.object_format import (
 from yolo_fs.git.runner import Conversation, Git, GitError
 from yolo_fs.system import failpoint
 from yolo_fs.system.files import Stamp, stamp_at
-from yolo_fs.system.store import sync_directory
+from yolo_fs.system.store import environment, sync_directory
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -47,8 +46,6 @@ A larger commit is read up to this limit: no branch can go on without its tree a
 _AHEAD_BYTES = 16 << 20
 """Bytes of the requested objects that are read before the first of them is used."""
 _SIZES_KEPT = 10_000
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
 
 COLLECTED_WITHIN_S = 60.0
 """How long a `git gc` acts on its listing at most; a killed one may have left its lock."""
@@ -266,7 +263,7 @@ class ObjectStore:
         The lock is on the folder of packs itself, so that no extra file is needed in it.
         """
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-        with storage_errors("objects"):
+        with environment("objects"):
             try:
                 descriptor = os.open(self.pack_folder, flags)
             except FileNotFoundError:
@@ -298,12 +295,12 @@ class ObjectStore:
         self.restore()
         unique = {object_.oid: object_ for object_ in objects}.values()
         pack = pack_of(unique, self.object_format)
-        with storage_errors("objects"):
+        with environment("objects"):
             failpoint.reach("objects.begun")
             wait = self._write_guarded(pack)
 
         def settle() -> None:
-            with storage_errors("objects"):
+            with environment("objects"):
                 wait()
             failpoint.reach("objects.durable")
 
@@ -336,7 +333,7 @@ class ObjectStore:
             is_over = self.has_ended(doubt.collection, doubt.since)
             if not self._is_whole(name):
                 again = self.object_format.checksum(doubt.pack.name.encode())
-                with storage_errors("objects"):
+                with environment("objects"):
                     self._write_guarded(doubt.pack._replace(name=again.hex()))()
                 for ending in _ENDINGS:
                     discard(f"{self.pack_folder}/{name}{ending}")
@@ -347,7 +344,7 @@ class ObjectStore:
 
     def keep(self, name: str) -> None:
         """Place our note beside an existing pack, so that git collects nothing of it."""
-        with contextlib.ExitStack() as cleanup, storage_errors("objects"):
+        with contextlib.ExitStack() as cleanup, environment("objects"):
             self._draft(f"{self.pack_folder}/{name}.keep", KEEP_NOTE, cleanup).name()
 
     def release(self, name: str) -> None:
@@ -409,21 +406,6 @@ class ObjectStore:
             os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) | self._shared)
         _write_all(descriptor, data)
         return _Draft(descriptor, temporary, final)
-
-
-@contextlib.contextmanager
-def storage_errors(what: str) -> Iterator[None]:
-    """Convert errors of the operating system while `what` is written into a `YoloError`."""
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(what, error) from error
-
-
-def storage_error(what: str, error: OSError) -> YoloError:
-    """Return the error for an error of the operating system."""
-    reason = Reason.NO_SPACE if error.errno in _FULL else Reason.STORAGE_FAILED
-    return YoloError(reason, f"{what}: {error.strerror}", exit_code=Exit.TRY_AGAIN)
 
 
 def missing_error(what: str) -> YoloError:
