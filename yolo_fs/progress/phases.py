@@ -12,14 +12,13 @@ from yolo_fs.core.ids import PHASE_DIRECTORY, PhaseId
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import stamp_of, walk
-from yolo_fs.system.lock import HeldLock, hold
-from yolo_fs.system.store import make_folders
+from yolo_fs.system.store import locked, make_folders
 from yolo_fs.workspace import not_initialised, planning_home
 
 _NUMBERED = re.compile(r"(?P<number>[0-9]+)-.*")
 _LAST = 99
-_LOCK_TRIES = 200
-"""Attempts of `hold`, 50 ms each, so that another `phase new` has 10 s to end."""
+_PATIENCE_S = 10.0
+"""How long another `phase new` may take."""
 
 
 class PhaseDirectory(NamedTuple):
@@ -101,7 +100,9 @@ def make_phase(repository: Repository, slug: str) -> Made:
         YoloError: NOT_INITIALISED; OUT_OF_RANGE after phase 99; LOCK_TIMEOUT; STORAGE_FAILED.
     """
     folder = f"{planning_root(repository.root)}/phases"
-    with _alone(repository):  # two agents at once must not get the same number
+    repository.make_own_dir()
+    lock = os.path.join(repository.own_dir, "phases.lock")
+    with locked(lock, _PATIENCE_S):  # two agents at once must not get the same number
         here = _folders(repository.root, folder)
         elsewhere = _find_folders_elsewhere(repository, folder)
         for name in here:
@@ -150,15 +151,6 @@ def _make(root: str, path: str) -> None:
             there.reason, f"{path}: {there.message}", hint=there.hint, exit_code=Exit.NOT_HERE
         )
     make_folders(os.path.join(root, path), root=root)
-
-
-def _alone(repository: Repository) -> HeldLock:
-    repository.make_own_dir()
-    lock = os.path.join(repository.own_dir, "phases.lock")
-    for _ in range(_LOCK_TRIES):
-        if held := hold(lock):
-            return held
-    raise YoloError(Reason.LOCK_TIMEOUT, f"{lock} was not free in time")
 
 
 def _folders(root: str, folder: str) -> tuple[str, ...]:
