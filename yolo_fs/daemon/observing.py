@@ -17,7 +17,7 @@ import time
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from yolo_fs.artifacts.classify import classify
 from yolo_fs.artifacts.decide import describe
@@ -39,22 +39,7 @@ _LONGEST_BYTES = 64 << 20
 _RECEIVED = 1 << 18
 
 
-class Running(Protocol):
-    """The process of an observer."""
-
-    pid: int
-
-    def poll(self) -> int | None:
-        """Return its exit status; None while it runs."""
-
-    def wait(self, timeout: float) -> object:
-        """Wait for its end."""
-
-    def kill(self) -> None:
-        """End it."""
-
-
-def start_observer(folder: str, root: str, line: int) -> Running:
+def start_observer(folder: str, root: str, line: int) -> subprocess.Popen[bytes]:
     """Start the observer of the work tree `root`; `line` is its end of the socket to the daemon."""
     # -P: modules in the user's repository must not be imported instead of ours.
     command = [sys.executable, "-P", "-m", "yolo_fs.observer", folder, root, str(line)]
@@ -78,7 +63,7 @@ class ObserverKeeper:
         self._folder = folder
         self._root = root
         self._ring = ring
-        self._process: Running | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._listener: threading.Thread | None = None
         self._heard: deque[Mapping[str, Any]] = deque()
