@@ -112,7 +112,7 @@ def test_a_budget_of_commits_is_kept(root: Path) -> None:
         coordinator = Coordinator(
             repository, load(str(root)), lambda event, path, _: told.append((event, path))
         )
-        coordinator.reconcile()
+        list(coordinator.scan())
         found = [
             getattr(glance.seen.verdict, "reason", None) for glance in coordinator.known.values()
         ]
@@ -139,7 +139,7 @@ def test_a_large_file_is_judged_after_the_others_are_committed(
             told.append(f"{event} {path.rpartition('/')[2]}")
 
         coordinator = Coordinator(repository, load(str(root)), hear)
-        coordinator.reconcile()
+        list(coordinator.scan())
         coordinator.close()
     event = "committed" if is_valid else "rejected"
     expected = ["artifact.committed fe-critique.jsonl", f"artifact.{event} critique.jsonl"]
@@ -174,7 +174,7 @@ def test_a_defect_of_ours_costs_one_path_and_is_told(
     monkeypatch.setattr(Pipeline, "look", break_down)
     with Repository(str(root)) as repository:
         coordinator = Coordinator(repository, load(str(root)), lambda event, *_: told.append(event))
-        coordinator.reconcile()
+        list(coordinator.scan())
         (verdict,) = coordinator.unsettled.values()
         coordinator.close()
     assert getattr(verdict, "reason", None) is Reason.INTERNAL_ERROR
@@ -188,7 +188,7 @@ def coordinator(root: Path) -> Iterator[Coordinator]:
     with Repository(str(root)) as repository:
         made = Coordinator(repository, load(str(root)), lambda *_: None)
         while not made.known or made.unsettled:  # git has just written the index
-            made.reconcile()
+            list(made.scan())
         assert made.sync_index()
         yield made
         made.close()
@@ -211,11 +211,11 @@ def test_what_the_user_takes_off_the_branch_alone_is_seen_however_old_the_file_i
     root: Path, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Stamp, "is_racy", lambda *_: False)  # as if it had been written long ago
-    coordinator.reconcile()
+    list(coordinator.scan())
 
     git(root, "reset", "-q", "--soft", "HEAD~1")
     assert coordinator.was_moved_by_others()
-    coordinator.reconcile()
+    list(coordinator.scan())
 
     assert undone(coordinator) == [ARTIFACT]
     assert not coordinator.was_moved_by_others()
@@ -230,7 +230,7 @@ def test_a_moved_branch_stays_moved_until_everything_was_looked_at(
     coordinator.process([other])  # sees the branch first, and no other path
 
     assert coordinator.was_moved_by_others()
-    coordinator.reconcile()
+    list(coordinator.scan())
     assert undone(coordinator) == [ARTIFACT]
 
 

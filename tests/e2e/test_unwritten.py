@@ -179,7 +179,7 @@ def look(repo: Repo) -> None:
         until = time.monotonic() + DEADLINE_S
         while _rests(coordinator, repository) and time.monotonic() < until:
             time.sleep(0.01)
-        coordinator.reconcile()
+        list(coordinator.scan())
         coordinator.close()
 
 

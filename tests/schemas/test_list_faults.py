@@ -6,13 +6,13 @@ import importlib
 import json
 import pkgutil
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 
 import yolo_fs.schemas
 from yolo_fs.core.reasons import Fault, Reason
-from yolo_fs.schemas.base import Wire, check, is_list
+from yolo_fs.schemas.base import Wire, check
 
 for _module in pkgutil.walk_packages(yolo_fs.schemas.__path__, "yolo_fs.schemas."):
     importlib.import_module(_module.name)
@@ -29,7 +29,7 @@ LISTS = [
     (shape, name)
     for shape in dict.fromkeys(shapes())
     for name, field in shape.model_fields.items()
-    if is_list(field)
+    if any(get_origin(kind) is list for kind in (field.annotation, *get_args(field.annotation)))
 ]
 
 

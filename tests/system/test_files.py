@@ -410,8 +410,7 @@ def test_a_file_that_nobody_writes_is_proven_complete(tmp_path: Path) -> None:
     found = read(str(tmp_path), "x", LIMIT)
 
     assert isinstance(found, Content)
-    assert found.is_proven_complete
-    assert found.writer is Writer.NONE
+    assert (found.being_written, found.writer) == (False, Writer.NONE)
 
 
 @needs_leases
@@ -422,11 +421,7 @@ def test_an_open_writer_is_noticed_although_it_writes_nothing(tmp_path: Path) ->
         found = read(str(tmp_path), "x", LIMIT)
 
     assert isinstance(found, Content)
-    assert (found.being_written, found.writer, found.is_proven_complete) == (
-        True,
-        Writer.SOME,
-        False,
-    )
+    assert (found.being_written, found.writer) == (True, Writer.SOME)
 
 
 def test_without_leases_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -436,11 +431,7 @@ def test_without_leases_nothing_is_proven(tmp_path: Path, monkeypatch: pytest.Mo
     found = read(str(tmp_path), "x", LIMIT)
 
     assert isinstance(found, Content)
-    assert (found.being_written, found.writer, found.is_proven_complete) == (
-        False,
-        Writer.UNKNOWN,
-        False,
-    )
+    assert (found.being_written, found.writer) == (False, Writer.UNKNOWN)
 
 
 def test_a_refused_lease_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ def test_a_look_that_is_interrupted_is_finished_by_the_next(
         with pytest.raises((OSError, YoloError)):
             b.look()
     b.restart()
-    b.coordinator.reconcile()
+    list(b.coordinator.scan())
     settle(*trees)
 
     assert a.planning() == b.planning() == a.planning(TEAM_REF)

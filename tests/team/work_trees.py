@@ -125,7 +125,7 @@ class TeamTree:
         """Write an artifact and have it committed, as its daemon would."""
         self.place(path, "".join(f"{line}\n" for line in lines))
         deadline = time.monotonic() + 10
-        self.coordinator.reconcile()
+        list(self.coordinator.scan())
         while self.coordinator.unfinished() and time.monotonic() < deadline:
             time.sleep(0.02)  # held while the user's git may be at work: its index is fresh
             self.coordinator.process(self.coordinator.unfinished())

@@ -231,10 +231,6 @@ class Runner:
         """The acts at work."""
         return [worker.record for worker in self._working]
 
-    @property
-    def run_record(self) -> Run:
-        return self._run
-
     def run(self, intent: str, *, analyze: bool) -> RunResult:
         """Run until the phase is shipped or the run is blocked.
 

@@ -9,7 +9,7 @@ possible. See docs/dev/sources.md#document-002.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -91,10 +91,6 @@ class Timers:
     def began(self, key: str, now: Instant) -> datetime:
         """Return when a turn began, counted back from the current wall clock."""
         return now.wall - timedelta(seconds=now.steady_s - self.since_s[key])
-
-    def forgotten(self) -> Timers:
-        """Return the timers as another run of the program knows them."""
-        return replace(self, looked_s=None)
 
 
 def _begun(at: datetime, looked_s: float | None, now: Instant) -> float:

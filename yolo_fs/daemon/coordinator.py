@@ -297,16 +297,9 @@ class Coordinator:
         """Return the paths that time alone will settle."""
         return self.waiting() + self._list_temporarily_held()
 
-    def reconcile(self) -> tuple[CommitResult, ...]:
-        """Check whatever may have changed since the last check; return what was committed."""
-        for _ in self.scan():
-            continue
-        return self.found
-
     def scan(self) -> Iterator[None]:
-        """Do the same step by step, so that paths can be processed in between.
-
-        `found` has what was committed.
+        """Check whatever may have changed since the last check, step by step, so that paths can be
+        processed in between. `found` has what was committed.
         """
         before, self._reconciled = dict(self.known), self._repository.head()
         candidates = yield from self._surveyor.find_candidates()

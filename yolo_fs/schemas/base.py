@@ -401,11 +401,6 @@ def listed_values(field: FieldInfo) -> tuple[str, ...]:
     return _literals_in(field.annotation)
 
 
-def is_list(field: FieldInfo) -> bool:
-    """Return whether a field is a list."""
-    return _member_type_of(field.annotation) is not None
-
-
 def is_whole(field: FieldInfo) -> bool:
     """Return whether a field takes a whole number, and no other."""
     kinds = [_unwrap_annotated(part) for part in typing.get_args(field.annotation)]

@@ -107,14 +107,6 @@ class Content:
     is_executable: bool
     """Its owner may run it."""
 
-    @property
-    def is_proven_complete(self) -> bool:
-        """Whether certainly nobody was writing.
-
-        Where the system cannot tell, only a quiet time can.
-        """
-        return not self.being_written and self.writer is Writer.NONE
-
 
 class FileEntry(NamedTuple):
     """Anything in the work tree that is not a folder to descend into."""
