@@ -170,3 +170,31 @@ def test_ctrl_c_while_a_shape_is_built_is_no_defect(
     monkeypatch.setattr(main.yolo_fs, "main", build)
     assert main.run(["status"]) == Exit.INTERRUPTED
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "words", ["status", "resume", "inbox", "gate why all-depts --phase 1", "escalate list"]
+)
+def test_a_question_without_a_daemon_loads_nothing_that_only_a_check_needs(
+    tmp_path: Path, words: str
+) -> None:
+    team = Team(tmp_path / "work")
+    team.example("plan/ok/planned.jsonl", "01-02.plan.jsonl")
+    team.user_commits("docs(01): plan 01-02", ".yolo-planning")
+    code = (
+        "import sys; from yolo_fs.__main__ import main; main();"
+        "print(*(set(sys.modules) & {'pydantic', 'watchdog'}), file=sys.stderr)"
+    )
+
+    def loaded() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words.split(), "-C", str(team.root)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stdout, done.stderr
+        return done.stderr.splitlines()[-1]
+
+    loaded()  # what it reads of the history is kept for later ones
+    assert loaded() == ""

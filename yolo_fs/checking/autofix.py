@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.verdicts import Committed, Verdict
-from yolo_fs.checking.fix import fix, written
-from yolo_fs.checking.validate import Validator
 from yolo_fs.core.reasons import errors
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.files import Stamp
 from yolo_fs.workspace import AUTOFIXED
+
+if TYPE_CHECKING:
+    from yolo_fs.checking.validate import Validator
 
 MOST_NOTED = 50
 """Repaired files that are remembered, the latest."""
@@ -64,6 +65,8 @@ class Autofix:
         late = [quiet_s - age for path, age in ages.items() if path not in quiet]
         mended: list[AutofixedFile] = []
         if quiet:
+            from yolo_fs.checking.validate import Validator
+
             validator = Validator(self._repository.root)
             try:
                 for path in quiet:
@@ -78,6 +81,8 @@ class Autofix:
     def _mended(
         self, validator: Validator, path: str, is_kept: Callable[[str, bytes], bool]
     ) -> Iterable[AutofixedFile]:
+        from yolo_fs.checking.fix import fix, written
+
         full = os.path.join(self._repository.root, path)
         for file in validator.paths([full]):
             wrong = errors(file.findings)

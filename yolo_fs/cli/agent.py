@@ -21,7 +21,6 @@ from yolo_fs.agents.snapshot import (
 )
 from yolo_fs.agents.totals import task_of
 from yolo_fs.artifacts.verdicts import Verdict
-from yolo_fs.cli.message import hear_message
 from yolo_fs.cli.reply import AS_ENV, Invocation, Reply, verb
 from yolo_fs.core.json_form import to_json
 from yolo_fs.core.reasons import Exit, Reason, YoloError, errors, safe
@@ -136,6 +135,8 @@ def note(invocation: Invocation, *, file: str, name: str) -> Reply:
     It is checked as by 'message check'; an invalid message is not recorded, exit 1. A task_claim
     claims its files as 'task claim' does: exit 1 while another agent has one of them.
     """
+    from yolo_fs.cli.message import hear_message
+
     with Repository(invocation.start) as repository:
         settings = load(repository.root)
         heard = hear_message(invocation.start, file, settings)

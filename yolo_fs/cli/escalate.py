@@ -18,7 +18,6 @@ from yolo_fs.escalation_service.ticking import AddedLine, Ticker
 from yolo_fs.escalations.lines import EscalationRequest, request_of
 from yolo_fs.escalations.log import EscalationProgress, EscalationStage, as_json
 from yolo_fs.git.repository import Repository
-from yolo_fs.schemas.messages.catalogue import read_message
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.readers import read_object
 from yolo_fs.system.text_checks import Limits
@@ -258,6 +257,8 @@ def _said(
 
 
 def _request_from_message(start: str, path: str, types: Sequence[str]) -> EscalationRequest:
+    from yolo_fs.schemas.messages.catalogue import read_message
+
     limits = Limits()
     reading = read_object(bytes_given(start, path, limits.max_file_bytes), path, limits)
     if wrong := errors(reading.findings):
