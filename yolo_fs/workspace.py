@@ -514,8 +514,10 @@ _RUN: Shape = {
 _CLOCK = {"boot": str, "since_s": _are_ages}
 _SETUP = {"before": str | None, "after": str}
 _OVERRIDE = {
-    "path": str, "digest": str, "branch": str, "faults": [str], "because": str, "by": str, "at": str
-}  # fmt: skip
+    **dict.fromkeys(("path", "digest", "branch", "because", "by", "at"), str),
+    "faults": [str],
+    "proof": str | None,
+}
 
 BOOT = OwnFile("boot.json", {"boot": str})
 STATE_FILE = OwnFile(
@@ -570,6 +572,7 @@ VERIFICATIONS = OwnNote(
                 {
                     **dict.fromkeys(("commit", "sources", "how", "began", "output"), str),
                     "command": [str],
+                    "proof": str | None,
                     **dict.fromkeys(("passed", "is_clean"), bool),
                     "seconds": _is_amount,
                 }

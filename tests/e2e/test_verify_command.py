@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from tests.e2e.artifacts import PLANNING, artifact
 from tests.e2e.daemon import Daemon, until
 from tests.e2e.repo import Repo
+from yolo_fs.system.system import is_running
 
 Start = Callable[..., Daemon]
 CHECK = ["sh", "-c", "echo version $(cat version); echo ran >> $MARKS; test $(cat version) = good"]
@@ -58,6 +60,10 @@ def test_each_state_of_the_sources_is_checked_once_and_told_wherever_evidence_is
     verification: dict[str, Any] = json.loads(why(repo, "--json"))["data"]["verification"]
     assert (verification["commit"], verification["command"]) == (good, CHECK)
     assert verification["is_clean"]
+    another = {"XDG_STATE_HOME": str(tmp_path / "of another")}
+    assert "verify_command" not in repo.yolo_fs("status", more=another).stdout.decode(), (
+        "what came with a folder counts for nobody"
+    )
     told = repo.yolo_fs("report", "--phase", "1", "--format", "markdown").stdout.decode()
     assert f"passed at {good[:12]}" in told
     os.chmod(repo.root, 0o777)  # anybody may put code there now
@@ -69,6 +75,34 @@ def test_each_state_of_the_sources_is_checked_once_and_told_wherever_evidence_is
     assert "unsafe_repository" in refused["output"] or "written by others" in refused["output"]
     assert daemon.stop() == 0
     assert marks.read_text() == "ran\n" * 2
+
+
+def test_a_run_ends_with_the_observer_that_began_it_and_the_next_one_runs_it_anew(
+    repo: Repo, start: Start, tmp_path: Path
+) -> None:
+    """Killed, it cannot end what it has started; what two runs at once say would be nothing."""
+    marks, go = tmp_path / "marks", tmp_path / "go"
+    wait = "echo $$ >> $MARKS; until [ -e $GO ]; do sleep 0.02; done; echo ended >> $MARKS"
+    check = ["sh", "-c", f"({wait}); test $(cat version) = good"]  # the run has a child
+    say_as_user(repo, {"repositories": {str(repo.root): {"verify_command": check}}})
+    repo.commit_file("version", "good\n")
+    daemon = start(repo, MARKS=str(marks), GO=str(go))
+
+    def began() -> list[int]:
+        return [int(pid) for pid in marks.read_text().split()] if marks.exists() else []
+
+    try:
+        until(lambda: len(began()) == 1, "a run has begun")
+        os.kill(daemon.wait_for("observer.started")["data"]["pid"], signal.SIGKILL)
+        until(lambda: len(began()) == 2, "the next observer has begun one")
+        until(lambda: not is_running(began()[0]), "the first one has ended")
+        assert ended(daemon) == [], "and counts as nothing"
+    finally:
+        go.touch()
+    good = repo.look("rev-parse", "HEAD").strip()
+    until(lambda: ended(daemon) == [(good, True)], "the second one has passed")
+    assert marks.read_text().split()[2:] == ["ended"]
+    assert daemon.stop() == 0
 
 
 def test_no_repository_and_no_section_for_all_of_them_gives_a_command(repo: Repo) -> None:

@@ -482,6 +482,20 @@ def test_override_is_recorded_and_holds_for_the_hooks_too(team: Team) -> None:
     assert may_edit(team) is None
 
 
+def test_what_somebody_else_overrode_does_not_come_with_the_folder(
+    team: Team, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.emit()
+    team.git("switch", "-q", "-c", "login-2")
+    override(team)
+    assert team.check().is_accepted
+    for there in (tmp_path_factory.mktemp("state"), Path(os.devnull)):  # another key, and none
+        monkeypatch.setenv("XDG_STATE_HOME", str(there))
+        assert not team.check().is_accepted
+    with pytest.raises(YoloError, match="no key"):
+        override(team)
+
+
 def test_override_covers_nothing_but_what_was_seen(team: Team) -> None:
     team.emit()
     team.git("switch", "-q", "-c", "login-2")

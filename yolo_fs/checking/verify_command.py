@@ -12,6 +12,7 @@ import hashlib
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from yolo_fs.core.credentials import redact
 from yolo_fs.core.reasons import YoloError, safe_lines
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
+from yolo_fs.system.database import is_proved, prove
 from yolo_fs.workspace import VERIFICATIONS, Settings
 
 MOST_RECORDED = 50
@@ -73,9 +75,17 @@ def sources_of(repository: Repository, commit: str | None) -> str:
 
 
 def verifications(repository: Repository) -> tuple[Verification, ...]:
-    """Return what was recorded, oldest first."""
+    """Return what this user's daemons recorded, oldest first."""
     content = VERIFICATIONS.read(repository)
-    return tuple(Verification(**run) for run in content["runs"]) if type(content) is dict else ()
+    return tuple(map(_read, _proved(content)))
+
+
+def _proved(content: object) -> list[dict[str, Any]]:
+    return list(filter(is_proved, content["runs"])) if isinstance(content, dict) else []
+
+
+def _read(run: Mapping[str, Any]) -> Verification:
+    return Verification(**{name: run[name] for name in Verification._fields})
 
 
 def verification_of(
@@ -89,6 +99,8 @@ def verification_of(
 
 class _Running(NamedTuple):
     process: subprocess.Popen[bytes]
+    leader: subprocess.Popen[bytes]
+    """The first of the group in which the command runs."""
     output: IO[bytes]
     commit: str
     sources: str
@@ -142,7 +154,7 @@ class SourceVerifier:
     def close(self) -> None:
         """End what runs; it is recorded nowhere."""
         if self._running:
-            _kill(self._running.process)
+            _kill(self._running)
             self._running.output.close()
             self._running = None
 
@@ -152,15 +164,7 @@ class SourceVerifier:
         try:
             self._repository.refuse_unsafe()
             is_clean = self._is_clean()
-            process = subprocess.Popen(
-                command,
-                cwd=self._repository.root,
-                env=_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            process, leader = _run(command, self._repository.root, output)
         except (OSError, YoloError) as error:
             output.close()
             run = Verification(
@@ -170,7 +174,7 @@ class SourceVerifier:
             return
         until_s = time.monotonic() + TIMEOUT_S
         self._running = _Running(
-            process, output, commit, sources, command, is_clean, began_s, until_s
+            process, leader, output, commit, sources, command, is_clean, began_s, until_s
         )
         self._emit("verify_command.started", "", {"commit": commit, "command": [*command]})
 
@@ -181,7 +185,7 @@ class SourceVerifier:
             if time.monotonic() < running.until_s:
                 return False
             how = f"no end within {TIMEOUT_S:.0f} s"
-        _kill(running.process)  # and what it left behind
+        _kill(running)  # and what it left behind
         size = running.output.seek(0, os.SEEK_END)
         running.output.seek(max(0, size - _OUTPUT_BYTES))
         run = Verification(
@@ -202,8 +206,7 @@ class SourceVerifier:
 
     def _keep(self, run: Verification) -> None:
         def with_run(content: Any) -> dict[str, Any]:
-            runs = content["runs"] if isinstance(content, dict) else []
-            return {"runs": [*runs, run._asdict()][-MOST_RECORDED:]}
+            return {"runs": [*_proved(content), prove(run._asdict())][-MOST_RECORDED:]}
 
         VERIFICATIONS.update(self._repository, with_run)
         told = {"commit": run.commit, "passed": run.passed, "what": run.sentence}
@@ -231,7 +234,45 @@ def _shown(output: bytes) -> str:
     return safe_lines(redact(output.decode(errors="replace")))
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+_LEADER = "import os, signal; os.read(0, 1); os.killpg(0, signal.SIGKILL)"
+"""Ends its group when its standard input ends. A process that was killed ends nothing itself, and
+two runs at once in one work tree would say something about neither."""
+
+
+def _run(
+    command: tuple[str, ...], folder: str, output: IO[bytes]
+) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
+    """Start the command; return its process, and the leader of its group, which ends with us.
+
+    Raises:
+        OSError: one of them cannot be started.
+    """
+    quiet = subprocess.DEVNULL
+    leader = subprocess.Popen(
+        [sys.executable, "-ISc", _LEADER],
+        stdin=subprocess.PIPE,
+        stdout=quiet,
+        stderr=quiet,
+        process_group=0,
+    )
+    try:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=_environment(),
+            stdin=quiet,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            process_group=leader.pid,
+        )
+    except OSError:
+        leader.communicate()
+        raise
+    return process, leader
+
+
+def _kill(running: _Running) -> None:
     with contextlib.suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        os.killpg(running.leader.pid, signal.SIGKILL)
+    running.process.wait()
+    running.leader.communicate()

@@ -7,7 +7,6 @@ repository could make us end any process.
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
 import signal
@@ -17,7 +16,7 @@ from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 
 from yolo_fs.core.reasons import Exit, Reason, YoloError, safe
-from yolo_fs.system.database import proof_of
+from yolo_fs.system.database import is_proof, proof_of
 from yolo_fs.system.store import (
     RefusedError,
     open_regular,
@@ -105,12 +104,12 @@ def start(
 
 def note_of(folder: str, process: Process) -> bytes:
     """Return the record of an agent's process for its folder."""
-    note = {**process._asdict(), "proof": _proof(folder, process)}
+    note = {**process._asdict(), "proof": proof_of(_proved_text(folder, process))}
     return json.dumps(note).encode()
 
 
-def _proof(folder: str, process: Process) -> str:
-    return proof_of(" ".join(map(str, (os.path.basename(folder), *process))))
+def _proved_text(folder: str, process: Process) -> str:
+    return " ".join(map(str, (os.path.basename(folder), *process)))
 
 
 def found_in(folder: str) -> Process | None:
@@ -120,9 +119,7 @@ def found_in(folder: str) -> Process | None:
     if not isinstance(note, dict) or not isinstance(pid, int) or pid <= 1:
         return None  # a signal to group 0 or 1 goes to others
     process = Process(pid, note.get("start"), str(note.get("boot")))
-    expected = _proof(folder, process).encode()
-    is_proved = expected and hmac.compare_digest(expected, str(note.get("proof")).encode())
-    return process if is_proved else None
+    return process if is_proof(note.get("proof"), _proved_text(folder, process)) else None
 
 
 def printed(folder: str, name: str) -> BinaryIO:

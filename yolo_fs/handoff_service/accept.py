@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolo_fs.artifacts.classify import PLANNING_ROOT
 from yolo_fs.checking.checker import read_handoff_file
-from yolo_fs.core.json_form import to_json, visible
+from yolo_fs.core.json_form import visible
 from yolo_fs.core.reasons import Exit, Finding, Level, Reason, YoloError, errors
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.history import log
@@ -33,6 +33,7 @@ from yolo_fs.handoffs.lifecycle import (
 )
 from yolo_fs.handoffs.packets import FENCE, ParsedPacket, packet_of, read_chat
 from yolo_fs.protocol.handoffs import DirectiveRole
+from yolo_fs.system.database import is_proved, proof_of, prove, state_folder
 from yolo_fs.system.files import FileEntry, read, walk
 from yolo_fs.system.store import Damaged, remove, write_json
 from yolo_fs.system.text_checks import FindingList, Limits, decode
@@ -96,8 +97,11 @@ def record_override(
     """Record the operator's decision and return it.
 
     Raises:
-        YoloError: LOCK_TIMEOUT; NO_SPACE or STORAGE_FAILED.
+        YoloError: LOCK_TIMEOUT; NO_SPACE or STORAGE_FAILED, also where no key of this user can be
+            kept that would prove whose decision it is.
     """
+    if not proof_of(path):
+        raise YoloError(Reason.STORAGE_FAILED, f"{state_folder()}: no key can be kept there")
     at = iso(now.timestamp())
     who = visible(repository.identity())
     made = Override(path, _digest(data), branch, _faults(wrong), because, who, at)
@@ -108,12 +112,13 @@ def record_override(
 
 
 def _with(before: dict[str, Any] | Damaged | None, made: Override) -> dict[str, Any]:
-    return {"overrides": [to_json(override) for override in (*_kept(before), made)][-MOST:]}
+    overrides = (*_kept(before), made)[-MOST:]
+    return {"overrides": [prove(override._asdict()) for override in overrides]}
 
 
 def _kept(value: dict[str, Any] | Damaged | None) -> list[Override]:
-    """Return the readable records; a damaged file overrides nothing."""
-    kept = value["overrides"] if isinstance(value, dict) else ()
+    """Return the records that this user made; a damaged file overrides nothing."""
+    kept = filter(is_proved, value["overrides"]) if isinstance(value, dict) else ()
     return [
         Override(
             **{name: each[name] for name in Override._fields} | {"faults": tuple(each["faults"])}

@@ -17,12 +17,14 @@ would release the locks of this process.
 from __future__ import annotations
 
 import contextlib
+import hmac
+import json
 import os
 import sqlite3
 import stat
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -424,6 +426,31 @@ def proof_of(text: str) -> str:
     """
     key = _key()
     return blake2b(text.encode(), key=key, digest_size=_SEAL_BYTES).hexdigest() if key else ""
+
+
+def is_proof(proof: object, text: str) -> bool:
+    """Return whether something is the keyed digest of a text, by this user's key."""
+    expected = proof_of(text).encode()
+    return bool(expected) and hmac.compare_digest(expected, str(proof).encode())
+
+
+_PROOF = "proof"
+
+
+def prove(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of JSON values with a proof that this user made it."""
+    return {**record, _PROOF: proof_of(_proved_text(record))}
+
+
+def is_proved(record: Mapping[str, Any]) -> bool:
+    """Return whether this user made a record: the folder it lies in may come from anybody."""
+    return is_proof(record.get(_PROOF), _proved_text(record))
+
+
+def _proved_text(record: Mapping[str, Any]) -> str:
+    return json.dumps(
+        {name: value for name, value in record.items() if name != _PROOF}, sort_keys=True
+    )
 
 
 _KEYS: dict[str, bytes] = {}
