@@ -261,6 +261,8 @@ def _team(repository: Repository) -> Iterator[Symptom]:
 
 
 def _claims(repository: Repository) -> Iterator[Symptom]:
+    if not Claims(repository).standings():
+        return
     settings = load(repository.root)
     team = Team(repository, settings)
     claims = Claims(repository, team.tasks_done(repository.head().tip)).standings()
