@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,6 +18,9 @@ from yolo_fs.workspace import COMPANY_RUNS
 MOST_RUNS = 20
 """Number of runs that are stored."""
 FOLDER = "company"
+
+Listener = Callable[[str, Mapping[str, Any]], None]
+"""Receives each event of a run: its name and its data."""
 
 
 @dataclass
@@ -43,6 +46,14 @@ class RunAct:
     """Key of the act."""
     before: str = ""
     """What the branch had of its files at its start."""
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """Who is at what, as events of a run name it."""
+        return {
+            "agent": self.agent, "department": self.department, "step": self.step,
+            "task": self.task, "attempt": self.attempt,
+        }  # fmt: skip
 
 
 @dataclass

@@ -1,0 +1,141 @@
+"""What the branch waits for in one phase, and what it and the work tree have of each act."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+
+from yolo_fs.agents.access import Access
+from yolo_fs.authority.actors import superiors
+from yolo_fs.company.team_size import with_team
+from yolo_fs.core.ids import EscalationId, PhaseId, TaskRef
+from yolo_fs.core.reasons import YoloError
+from yolo_fs.escalations.lines import resumes
+from yolo_fs.evidence.facts import plans_of
+from yolo_fs.git.history import log
+from yolo_fs.git.repository import Repository
+from yolo_fs.history.team import Team
+from yolo_fs.phase.acts import Act, acts_of
+from yolo_fs.phase.phase import Phase
+from yolo_fs.progress.workflow import facts_of
+from yolo_fs.protocol.departments import Role
+from yolo_fs.reports.status import Candidate, CandidateState, report
+from yolo_fs.workspace import Settings, load
+
+_COMMITS_LOOKED_AT = 50
+
+
+class Branch:
+    """One phase as the branch has it, read again whenever the branch has moved."""
+
+    def __init__(self, repository: Repository, settings: Settings, phase: PhaseId, team: str = ""):
+        """`team`: the size of the team; empty for the configured one."""
+        self.repository, self.settings, self.id = repository, settings, phase
+        self.team = Team(repository, settings)
+        self.tip: str | None = ""
+        """The commit that was read last; empty when it is to be read again in any case."""
+        self.acts: tuple[Act, ...] = ()
+        """What the branch waits for."""
+        self._team_size = team
+        self._phase: Phase | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """The phase as of the last look."""
+        if self._phase is None:
+            self.look()
+        assert self._phase is not None
+        return self._phase
+
+    def look(self) -> bool:
+        """Read the branch if it has moved, and return whether it has."""
+        tip = self.repository.head().tip
+        if tip == self.tip:
+            return False
+        self.tip = tip
+        self.settings = with_team(load(self.repository.root), self._team_size)
+        facts = facts_of(self.repository, self.settings, self.team, self.id)
+        self._phase = Phase(facts)
+        self.acts = acts_of(self._phase)
+        return True
+
+    @property
+    def access(self) -> Access:
+        """What each agent may do."""
+        return Access(self.repository, self.settings, self.team)
+
+    def report_to(self, agent: str) -> str:
+        """Return whom an agent reports to; the user where nobody is above it."""
+        with suppress(YoloError):
+            above = superiors(self.access.actor(agent))
+            return next((superior.name for superior in above), Role.USER.value)
+        return Role.USER.value
+
+    def task_of(self, act: Act) -> str:
+        """Return the task of an act; for the summary of a plan, the plan's last task."""
+        if act.task:
+            return act.task
+        if act.turn.step != "implementation" or not act.turn.task:
+            return ""
+        plans = [
+            plan for plan in plans_of(self.phase.facts, act.department) if str(plan.id) == act.plan
+        ]
+        tasks = [f"{plan.id}/{line.get('id')}" for plan in plans for line in plan.tasks]
+        return tasks[-1] if tasks and TaskRef.parse(tasks[-1]) else ""
+
+    # --- the files of an act ----------------------------------------------------------------------
+
+    def blobs(self, act: Act) -> str:
+        """Return what the branch has of an act's files."""
+        tip = self.repository.head().tip
+        return ",".join(self.repository.blob_at(tip, path) or "-" for path in act.writes)
+
+    def stamps(self, act: Act) -> tuple[object, ...]:
+        """Return time and size of an act's files in the work tree."""
+        stamps = []
+        for path in act.writes:
+            with suppress(OSError):
+                status = os.stat(os.path.join(self.repository.root, path))
+                stamps.append((path, status.st_mtime_ns, status.st_size))
+        return tuple(stamps)
+
+    def find_missing(self, act: Act) -> list[str]:
+        """Return the files of an act that the work tree lacks."""
+        root = self.repository.root
+        return [path for path in act.writes if not os.path.lexists(os.path.join(root, path))]
+
+    def unsettled(self) -> Sequence[Candidate]:
+        """Return the artifacts that differ from the branch."""
+        return report(self.repository, self.settings).listing.unsettled
+
+    def unsettled_of(self, act: Act) -> Sequence[Candidate]:
+        """Return the files of an act that differ from the branch."""
+        return [each for each in self.unsettled() if each.path in act.writes]
+
+    def is_written_again(self, act: Act) -> bool:
+        """Return whether another version of an act's files is about to be committed."""
+        pending = CandidateState.PENDING
+        return any(each.standing is pending for each in self.unsettled_of(act))
+
+    def may_still_get(self, act: Act) -> bool:
+        """Return whether something of an act may still arrive."""
+        return bool(act.turn.command or self.stamps(act))
+
+    def is_carried_on(self, act: Act, since: float) -> bool:
+        """Return whether a commit continues a task whose escalation is open.
+
+        `since`: seconds since the epoch; earlier commits do not count.
+        """
+        escalation, tip = escalation_of(act), self.repository.head().tip
+        if escalation is None or tip is None:
+            return False
+        return any(
+            commit.at_s >= int(since) and resumes(escalation, commit.subject, is_only=True)
+            for commit in log(self.repository, tip, limit=_COMMITS_LOOKED_AT)
+        )
+
+
+def escalation_of(act: Act) -> EscalationId | None:
+    """Return the escalation that an act is about; None for any other."""
+    return next(filter(None, map(EscalationId.parse, act.turn.why.split())), None)

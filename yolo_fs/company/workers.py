@@ -1,0 +1,197 @@
+"""The agents at work: what they print, how long they may be silent, and how they end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from yolo_fs.company import agents
+from yolo_fs.company.branch import Branch
+from yolo_fs.company.hosts import HostProgram, notes_in
+from yolo_fs.company.runs import Listener, RunAct
+from yolo_fs.core.reasons import safe
+from yolo_fs.phase.acts import Act
+
+_LIMIT_WAITS_S = (30.0, 60.0, 120.0, 300.0)
+"""Seconds without new starts after a host's rate limit: the first time, the second …"""
+_STREAM_BYTES = 64 * 1024 * 1024
+"""Maximum size of an act's stream; an agent that prints more is ended."""
+_READ_BYTES = 1 << 20
+_TAIL_BYTES = 4096
+
+
+@dataclass
+class Worker:
+    """An agent at work."""
+
+    act: Act
+    record: RunAct
+    folder: str
+    process: agents.Process
+    child: subprocess.Popen[bytes] | None
+    """None if an earlier runner started it."""
+    stamps: tuple[object, ...] = ()
+    """Times and sizes of its files when it last gave a sign of life."""
+    read: int = 0
+    """Bytes of its stream that are already parsed."""
+    sign_at: float = field(default_factory=time.monotonic)
+    asked_at: float | None = None
+    """When it was asked to stop."""
+    ended_at: float | None = None
+    is_limited: bool = False
+    answer: str = ""
+    """Its last message, if its host reports it."""
+    why: str = ""
+    """Why we asked it to stop or ended it, or why its answer or its source could not be taken;
+    empty otherwise.
+    """
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.child.returncode if self.child else None
+
+    @property
+    def last_error(self) -> str:
+        """The last line that it printed on its standard error."""
+        with suppress(OSError), agents.printed(self.folder, agents.ERRORS) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+            return safe(lines[-1], 300) if lines else ""
+        return ""
+
+    def explain_end(self) -> Iterator[str]:
+        """Yield what was wrong with how it ended."""
+        if self.why:
+            yield self.why
+        if self.exit_code:
+            how = (
+                f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit code {self.exit_code}"
+            )
+            said = f", saying: {safe(self.answer.strip(), 300)}" if self.answer.strip() else ""
+            yield f"its process ended with {how}{said}"
+
+
+class Workers:
+    """The agents of one run that are at work, or have just ended."""
+
+    def __init__(self, branch: Branch, host: HostProgram, tell: Listener):
+        self._branch, self._host, self._tell = branch, host, tell
+        self._all: list[Worker] = []
+        self._limits = 0
+        self._wait_until = 0.0
+
+    def __iter__(self) -> Iterator[Worker]:
+        return iter(list(self._all))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def is_host_limited(self) -> bool:
+        """Whether the host has us start nobody for a while."""
+        return time.monotonic() < self._wait_until
+
+    def add(self, worker: Worker) -> None:
+        """Watch a worker from now on."""
+        self._all.append(worker)
+
+    def remove(self, worker: Worker) -> None:
+        """Watch a worker no longer: it has ended, and its result is known."""
+        self._all.remove(worker)
+
+    def has_just_ended(self, worker: Worker) -> bool:
+        """Read what a worker has printed, and return whether it has ended since the last call.
+
+        Nothing of its process group runs then any more.
+        """
+        self._read(worker)
+        if worker.ended_at is not None or _is_alive(worker):
+            return False
+        worker.ended_at = time.monotonic()
+        agents.end_group(worker.process)
+        self._read_to_end(worker)
+        return True
+
+    def bill(self, left: Worker) -> None:
+        """Add the usage of an agent that ended while no runner was watching."""
+        left.record.tokens, left.record.cost_usd = 0, 0.0
+        left.ended_at = time.monotonic()
+        left.is_limited = True  # its host may be asked again by now
+        self._read_to_end(left)
+
+    def _read(self, worker: Worker) -> None:
+        """Parse the new part of an agent's stream."""
+        with suppress(OSError), agents.printed(worker.folder, agents.STREAM) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > _STREAM_BYTES and worker.ended_at is None:
+                worker.why = worker.why or "it printed too much"
+                agents.end_group(worker.process)
+                return
+            if size <= worker.read:
+                return
+            file.seek(worker.read)
+            data = file.read(_READ_BYTES)
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) < _READ_BYTES and worker.ended_at is None:
+            return
+        worker.read += end or len(data)
+        worker.sign_at = time.monotonic()
+        for note in notes_in(self._host, data[: end or len(data)]):
+            worker.record.tokens += note.tokens
+            worker.record.cost_usd += note.cost_usd
+            worker.record.tool = note.tool or worker.record.tool
+            worker.answer = note.answer or worker.answer
+            if note.is_limited and not worker.is_limited:
+                worker.is_limited = True
+                self._wait_for_host(worker)
+
+    def _read_to_end(self, worker: Worker) -> None:
+        before = -1
+        while worker.read != before:
+            before = worker.read
+            self._read(worker)
+
+    def _wait_for_host(self, worker: Worker) -> None:
+        wait_s = _LIMIT_WAITS_S[min(self._limits, len(_LIMIT_WAITS_S) - 1)]
+        self._limits += 1
+        self._wait_until = time.monotonic() + wait_s
+        self._tell("host.limited", worker.record.named | {"wait_s": wait_s})
+
+    def hold_to_time(self, worker: Worker) -> None:
+        """Ask an agent to stop after too long a silence; end it after the deadline."""
+        now, rules = time.monotonic(), self._branch.settings.config.company
+        if worker.asked_at is not None:
+            if now - worker.asked_at > rules.deadline_s:
+                self._tell("agent.ended", worker.record.named | {"why": "ignored the deadline"})
+                agents.end_group(worker.process)
+            return
+        if now - worker.sign_at <= rules.silent_s:
+            return
+        stamps = self._branch.stamps(worker.act)
+        if stamps != worker.stamps:
+            worker.stamps, worker.sign_at = stamps, now
+            return
+        worker.asked_at, worker.why = now, f"it was silent for {rules.silent_s} s"
+        agents.ask_to_stop(worker.process, worker.folder, rules.deadline_s, "timeout")
+        self._tell("agent.asked_to_stop", worker.record.named | {"why": worker.why})
+
+    def end_all(self, why: str) -> None:
+        """End every agent at once."""
+        for worker in self._all:
+            worker.why = worker.why or why
+            agents.end_group(worker.process)
+
+    @property
+    def records(self) -> Sequence[RunAct]:
+        """What the run notes of each."""
+        return [worker.record for worker in self._all]
+
+
+def _is_alive(worker: Worker) -> bool:
+    if worker.child is not None:
+        return worker.child.poll() is None
+    return worker.process.is_alive
