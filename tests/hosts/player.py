@@ -18,6 +18,9 @@ from yolo_fs.demo.agent import ScriptedAgent, lines_of, plan_of, plans_beside
 
 BRIEF = re.compile(r"You are yolo-([a-z-]+)\. Phase (\S+), step ([a-z_]+)\.")
 _TASK = re.compile(r"^Task (\d\d-\d\d/T\d+):", re.MULTILINE)
+_ESCALATION = re.compile(r"ESC-[-\w]+")
+_DECIDES = "End with one line: `Decision: `"
+QUESTION = "Which colour is the button?"
 _FOLDER = threading.Lock()
 """What an agent reads lies in the working directory, which is the process's."""
 
@@ -47,9 +50,13 @@ class Player(ScriptedAgent):
         with _FOLDER, contextlib.chdir(self._root):
             self.act()
             blocks = [f"```\n{self.content(path)}```\n" for path in self.said]
-        decides = "End with one line: `Decision: `" in self.brief
-        words = ["Decision: go on as the plan says"] if decides else []
+        words = [self.words] if _DECIDES in self.brief else []
         return [*self._steps, Say("\n".join(("It is done.", *blocks, *words)))]
+
+    @property
+    def words(self) -> str:
+        """What it decides where it has no shell to record it with."""
+        return "Decision: go on as the plan says"
 
     def write(self, path: str, text: str) -> None:
         place = self._root / path
@@ -77,6 +84,31 @@ class Player(ScriptedAgent):
                 found.append({"id": task["id"], "plan": plan_of(plan), "tf": [file], "tc": 1, "red": True,
                               "desc": task["ts"]})  # fmt: skip
         return found
+
+
+class Asking(Player):
+    """The Dev alone asks, once, and only for its first task; each of the chain above hands that on."""
+
+    def act(self) -> None:
+        if self.agent == "yolo-dev" and self.task.endswith("/T1") and not self._has_asked():
+            self.run("yolo-fs", "escalate", "open", "--task", self.task, "--from", "dev",
+                     "--reason", QUESTION, "--evidence", "The specification does not say",
+                     "--recommendation", "Blue", "--boundary", "A question of taste")  # fmt: skip
+        elif "Run: yolo-fs escalate" in self.brief:
+            (name,) = {*_ESCALATION.findall(self.brief)}
+            self.run("yolo-fs", "escalate", "raise", name, "--by", self.agent.removeprefix("yolo-"),
+                     "--reason", QUESTION, "--evidence", "Nobody said", "--recommendation", "Blue",
+                     "--option", "Blue", "--option", "Red")  # fmt: skip
+        else:
+            super().act()
+
+    @property
+    def words(self) -> str:
+        return f"Escalate: {QUESTION} | Blue | Red"
+
+    def _has_asked(self) -> bool:
+        logs = Path(".yolo-planning/phases").glob("*/escalation.jsonl")
+        return any(_ESCALATION.search(log.read_text()) for log in logs)
 
 
 def _listed(brief: str, title: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.hosts.model import Say, Shell, Tool, Write
-from tests.hosts.player import Player
+from tests.hosts.player import QUESTION, Asking, Player
 from tests.hosts.stage import PHASE, Stage, agents
 from yolo_fs.definitions.plugin import SKILLS
 from yolo_fs.protocol.hooks import HOST_BY_NAME
@@ -495,14 +496,13 @@ def an_act_of_a_run(stage: Stage) -> Iterator[Claim]:
     yield says("the bill stands below the run", "tokens")(told)
 
 
-def _in_run(stage: Stage) -> tuple[Path, Path]:
-    """Have a model play each role, and the host's program where a run finds it; return both logs' places."""
-    stage.model.player = lambda brief, host: Player(brief, stage.root, host).steps()
+def _in_run(stage: Stage, player: type[Player] = Player) -> None:
+    """Have a model play each role, and the host's program where a run finds it."""
+    stage.model.player = lambda brief, host: player(brief, stage.root, host).steps()
     for host in BOTH:
         program = stage.in_host(host).program()
         (stage.place / "bin" / host).symlink_to(program)
     stage.write_codex_config()
-    return stage.place, stage.root
 
 
 @play(*BOTH, has_plan=False)
@@ -515,6 +515,50 @@ def an_intent_to_the_sign_off(stage: Stage) -> Iterator[Claim]:
     yield says("the sign-off is on the branch", "chore(state): phase 1 complete")(subjects)
     yield says("the Dev committed its source", "feat(01-01): T1", "feat(01-01): T2")(subjects)
     yield Claim("nobody had to be started twice", "try 2" not in told, told)
+    yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
+
+
+@play(*BOTH, has_plan=False)
+def a_question_of_a_dev(stage: Stage) -> Iterator[Claim]:
+    """A Dev blocks, its question goes up to the user, and the run goes on with the answer."""
+    _in_run(stage, Asking)
+    words = ("--host", stage.host, "--team", "solo")
+    told = stage.ours("go", "add a login", *words, ok=False)
+    yield says("the run ends at a person", "waits for a person", QUESTION)(told)
+    subjects = stage.team.git("log", "--format=%s")
+    yield Claim("the task that waits is not done", "feat(01-01): T1" not in subjects, subjects)
+    items = [
+        one
+        for one in json.loads(stage.ours("inbox", "--json", ok=False))["data"]
+        if one["kind"] == "escalation"
+    ]
+    yield Claim(
+        "it is one item of the inbox, with its options",
+        [one["options"] for one in items] == [["Blue", "Red"]],
+        items,
+    )
+    path = next(stage.root.glob(".yolo-planning/phases/*/escalation.jsonl"))
+    rungs = [line["tgt"] for line in map(json.loads, path.read_text().splitlines())]
+    yield Claim(
+        "each of the chain had it in turn", rungs == ["senior", "lead", "architect", "user"], rungs
+    )
+    again = stage.ours("go", *words, ok=False)
+    yield says("without an answer the run ends there again", "waits for a person", QUESTION)(again)
+    yield Claim("and starts nobody", "agent.started" not in again, again)
+    stage.ours(*shlex.split(items[0]["command"].replace("CHOICE", "2"))[1:])
+    done = stage.ours("go", *words, ok=False)
+    yield says("with the answer by the command of the inbox it is shipped", "shipped")(done)
+    devs = [each.play for each in stage.model.requests if "You are yolo-dev." in each.play]
+    yield Claim(
+        "the Dev is told the answer",
+        any("goes on with 01-01/T1: Red" in brief for brief in devs),
+        devs[-1:],
+    )
+    subjects = stage.team.git("log", "--format=%s")
+    yield says("the task is done", "feat(01-01): T1", "chore(state): phase 1 complete")(subjects)
+    yield Claim(
+        "nobody had to be started twice", "try 2" not in told + again + done, told + again + done
+    )
     yield says("what it made is valid", "verified: no faults")(stage.ours("verify", ok=False))
 
 

@@ -187,7 +187,8 @@ HOSTS = (
     ),
     HostProgram(
         "codex",
-        "codex exec --json --sandbox {sandbox} -c developer_instructions={definition} -",
+        "codex exec --json --sandbox {sandbox} -c developer_instructions={definition}"
+        " -c allow_login_shell=false -",  # a profile may set another PATH, without yolo-fs
         read_codex,
         keeps_to_roster=True,
         can_commit=False,  # its sandbox shows .git read-only, so that nobody plants a hook
