@@ -66,10 +66,13 @@ def kind_and_text(said: dict[str, Any], complaint: str, code: int) -> tuple[str,
 def test_what_a_host_really_sent_gets_its_answer(team: Team, path: Path) -> None:
     case = json.loads(path.read_text())
     host, event = path.stem.split("__")[:2]
+    sent = case["payload"]
+    if "session_id" in sent:  # its own: a session goes on where the last payload of it left off
+        sent |= {"session_id": path.stem}
     if event.endswith("stop") and case["expected"]["kind"] == "block":
-        who = {key: case["payload"][key] for key in WHO if key in case["payload"]}
+        who = {key: sent[key] for key in WHO if key in sent}
         ask(team, payload("claude__post-tool-use__Write") | who, host)  # whoever wrote it is asked
-    answer = ask(team, case["payload"], host)
+    answer = ask(team, sent, host)
     kind, text = kind_and_text(*answer)
     assert kind == case["expected"]["kind"], (case["why"], answer)
     assert all(part in text for part in case["expected"].get("contains", [])), (case["why"], text)
