@@ -7,11 +7,8 @@ value.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import importlib
 import json
-import os
 import sys
 import types
 import typing
@@ -29,9 +26,6 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from yolo_fs.core.ids import stays_inside
 from yolo_fs.core.reasons import Fault, Grade, Level, Reason
 from yolo_fs.schemas.layout import Strictness
-
-_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
-_METADATA = "importlib.metadata"
 
 
 class Form(Enum):
@@ -76,39 +70,6 @@ class Wire(BaseModel):
     def matches(cls, value: Mapping[str, Any]) -> bool:
         """Return whether a record is meant to have this shape, of several that a line may have."""
         return True
-
-    @classmethod
-    def model_rebuild(cls, *, _parent_namespace_depth: int = 2, **options: Any) -> bool | None:
-        """Build the shape without plugins: to look for one reads each installed package's list."""
-        _import_plugin_loader()
-        # Programs that we start, such as the user's hooks, see the variable as it was.
-        before = os.environ.get(_PLUGINS)
-        os.environ[_PLUGINS] = "__all__"
-        try:
-            depth = _parent_namespace_depth + 1
-            return super().model_rebuild(_parent_namespace_depth=depth, **options)
-        finally:
-            if before is None:
-                os.environ.pop(_PLUGINS, None)
-            else:
-                os.environ[_PLUGINS] = before
-
-
-@functools.cache
-def _import_plugin_loader() -> None:
-    """Import what looks for plugins without what it looks with, e-mail and zip files among it:
-    that takes as long as click, and no look is made for a shape of ours.
-    """
-    if _METADATA not in sys.modules:
-        sys.modules[_METADATA] = stand_in = types.ModuleType(_METADATA)
-        vars(stand_in)["entry_points"] = _read_entry_points
-        with contextlib.suppress(ImportError):  # a pydantic that needs more imports it as ever
-            importlib.import_module("pydantic.plugin._loader")
-        del sys.modules[_METADATA]
-
-
-def _read_entry_points(**wanted: Any) -> Any:
-    return importlib.import_module(_METADATA).entry_points(**wanted)
 
 
 def build_shapes(base: type[Wire] = Wire) -> None:
