@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.git.conftest import PHASE, Engine, Engines, Make, User
-from yolo_fs.git import object_format, objects
+from yolo_fs.git import objects
 from yolo_fs.git import packs as packs_module
 from yolo_fs.git.objects import KEEP_NOTE
 from yolo_fs.git.packs import (
@@ -238,11 +238,7 @@ def test_many_packs_go_a_few_at_a_time(
     assert max(before - after for before, after in itertools.pairwise(counts)) == 2
 
 
-@pytest.mark.parametrize("one_by_one", [0, 16])
-def test_a_pack_that_has_anything_else_is_no_part_of_another(
-    user: User, engine: Engines, monkeypatch: pytest.MonkeyPatch, one_by_one: int
-) -> None:
-    monkeypatch.setattr(object_format, "_FOUND_ONE_BY_ONE", one_by_one)
+def test_a_pack_that_has_anything_else_is_no_part_of_another(user: User, engine: Engines) -> None:
     one = engine(user)
     put(one, 2)
     first, second = packs(user).glob("*.idx")

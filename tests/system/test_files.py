@@ -14,7 +14,6 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -699,27 +698,6 @@ def change(root: Path, rng: random.Random) -> None:
         ):
             target.rename(root.parent / "aside")
             target.symlink_to(root.parent / "aside")
-
-
-def test_a_folder_that_is_listed_again_is_read_only_once_it_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read, later = [], SimpleNamespace(time_ns=lambda: time.time_ns() + 3_600 * 10**9)
-    listdir = os.listdir
-    monkeypatch.setattr(files.os, "listdir", lambda path: (read.append(path), listdir(path))[1])
-    (tmp_path / "a").touch()
-    os.utime(tmp_path, ns=(1, 1))
-    assert files.names_in(str(tmp_path)) == files.names_in(str(tmp_path)) == ["a"]
-    assert len(read) == 2, "what was changed a moment ago may change again at the same moment"
-    monkeypatch.setattr(files, "time", later)
-    assert files.names_in(str(tmp_path)) == files.names_in(str(tmp_path)) == ["a"]
-    assert len(read) == 3
-    (tmp_path / "b").touch()
-    os.utime(tmp_path, ns=(1, 1))
-    assert files.names_in(str(tmp_path), "b") == ["b"]
-    (tmp_path / "b").unlink()
-    tmp_path.rename(tmp_path.with_name("elsewhere"))
-    assert files.names_in(str(tmp_path)) == []
 
 
 def test_a_tree_that_is_walked_again_shows_what_a_first_walk_shows(root: Path) -> None:

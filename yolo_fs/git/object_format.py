@@ -60,8 +60,6 @@ _OFFSET_DELTA = 6
 _INDEX_SIGN = b"\377tOc" + struct.pack(">I", 2)
 _NAMES_FROM = len(_INDEX_SIGN) + 4 * 256
 """Offset of the names, after the counts of names up to each first byte."""
-_FOUND_ONE_BY_ONE = 16
-"""Up to so many names are searched for individually in a large index: a set of all costs more."""
 _LONGEST_CHAIN = 50
 """Longest chain of deltas; git itself stops at this depth."""
 _LONGEST_INSERT = 127
@@ -70,11 +68,6 @@ _COPY = bytes([0b1011_1111])
 """Copy, with four bytes of offset and two of size."""
 _FAR = 1 << 31
 """Offsets from here on are stored in a separate table of the index."""
-_TINY = 128
-"""Size in bytes up to which compression gains nothing: half of a tree's entry is a hash."""
-_SMALL = 8192
-"""Bytes up to which a window of that size compresses as well as zlib's 32 KB, which cost 40 µs to
-set up."""
 
 
 class Pack(NamedTuple):
@@ -140,35 +133,17 @@ class PackIndex:
 
     def has_all_of(self, other: PackIndex) -> bool:
         """Return whether this index has every id of another; truncated ids count as missing."""
-        pairs = zip((0, *other._counts), other._counts, strict=False)
-        there = [first for first, (before, count) in enumerate(pairs) if count > before]
-        return not other.is_empty and all(self._has_those(other, first) for first in there)
-
-    def _names(self, first: int) -> tuple[int, bytes]:
-        """Return the number of names before those with a given first byte, and these names."""
-        before = self._counts[first - 1] if first else 0
-        count, size = max(0, self._counts[first] - before), self._size
-        return before, self._read(_NAMES_FROM + before * size, count * size)
-
-    def _find(self, name: bytes, names: bytes) -> int:
-        """Return the byte offset of a whole name among concatenated names; -1 if it is absent."""
-        at = names.find(name) if len(name) == self._size else -1
-        while at > 0 and at % self._size:
-            at = names.find(name, at + 1)
-        return at
-
-    def _has_those(self, other: PackIndex, first: int) -> bool:
-        theirs = other._ids_starting_with(first)
-        if len(theirs) > _FOUND_ONE_BY_ONE:
-            return theirs <= self._ids_starting_with(first)
-        _, names = self._names(first)
-        return all(self._find(name, names) >= 0 for name in theirs)
+        return not other.is_empty and all(
+            theirs <= self._ids_starting_with(first) and {*map(len, theirs)} == {self._size}
+            for first in range(256)
+            if (theirs := other._ids_starting_with(first))
+        )
 
     def _ids_starting_with(self, first: int) -> set[bytes]:
-        before, names = self._names(first)
-        size = self._size
-        end = (self._counts[first] - before) * size
-        return {names[at : at + size] for at in range(0, end, size)}
+        before = self._counts[first - 1] if first else 0
+        count, size = max(0, self._counts[first] - before), self._size
+        names = self._read(_NAMES_FROM + before * size, count * size) if count else b""
+        return {names[at : at + size] for at in range(0, count * size, size)}
 
 
 def _index(entries: Sequence[_IndexEntry], pack: bytes, object_format: ObjectFormat) -> bytes:
@@ -197,17 +172,7 @@ def _index(entries: Sequence[_IndexEntry], pack: bytes, object_format: ObjectFor
 
 def deflated(data: bytes) -> bytes:
     """Return data as zlib stores it, fast."""
-    if len(data) <= _TINY:
-        return (
-            b"\x78\x01\x01"
-            + struct.pack("<HH", len(data), 0xFFFF - len(data))
-            + data
-            + struct.pack(">I", zlib.adler32(data))
-        )
-    if len(data) > _SMALL:
-        return zlib.compress(data, 1)
-    small_window = zlib.compressobj(1, zlib.DEFLATED, 13, 5)
-    return small_window.compress(data) + small_window.flush()
+    return zlib.compress(data, 1)
 
 
 def _difference(body: bytes, base: bytes, distance: int) -> bytes:

@@ -474,27 +474,11 @@ def _finding(reason: Reason, path: str, message: str) -> Finding:
 
 
 def names_in(folder: str, prefix: str = "") -> list[str]:
-    """Return the sorted names in a folder that begin with `prefix`; none when it is unreadable.
-
-    A folder that is certainly unchanged is not read again.
-    """
-    stamp, at_ns = stamp_at(folder), time.time_ns()
-    kept, names = _LISTED.get(folder, (None, []))
-    if stamp is None or kept != stamp:
-        try:
-            names = sorted(os.listdir(folder))
-        except OSError:
-            return []
-        if stamp and not stamp.is_racy(at_ns):
-            if len(_LISTED) >= _MOST_LISTED:
-                _LISTED.clear()
-            _LISTED[folder] = stamp, names
-    return [name for name in names if name.startswith(prefix)]
-
-
-_LISTED: dict[str, tuple[Stamp | None, list[str]]] = {}
-"""Folder → (its stamp before it was listed, the names)."""
-_MOST_LISTED = 1_000
+    """Return the sorted names in a folder that begin with `prefix`; none when it is unreadable."""
+    try:
+        return sorted(name for name in os.listdir(folder) if name.startswith(prefix))
+    except OSError:
+        return []
 
 
 def is_below(path: str, folder: str) -> bool:
