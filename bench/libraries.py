@@ -177,17 +177,12 @@ _REFS = _Job(
 )
 
 _INDEX = _Job(
-    "index: read and written by git, read and placed by hand",
+    "index: read and written by git, placed by hand",
     _Part(
         "git's `update-index` and `ls-files` through GitPython",
-        ("yolo_fs.git.index:IndexSync._put",),
+        ("yolo_fs.git.index:IndexSync._put", "yolo_fs.git.repository:Repository.staged"),
     ),
     (
-        _Part(
-            "`git/repository.py`: entries of a small index",
-            ("yolo_fs.git.repository:Repository._entries",),
-            "no process for a question that each artifact asks; any other index goes to git",
-        ),
         _Part(
             "`git/index.py`: a draft that git wrote is put in place",
             ("yolo_fs.git.index:IndexDraft.in_place",),

@@ -5,7 +5,6 @@ docs/dev/faults.md#f26 to #f31 and #f37.
 from __future__ import annotations
 
 import os
-import struct
 import subprocess
 import time
 from collections.abc import Callable
@@ -610,24 +609,19 @@ def test_a_repository_that_git_does_not_understand_is_refused_in_its_words(user:
     assert raised.value.reason is Reason.GIT_FAILED
 
 
-# --- the index and refs, read without git ---
+# --- the index and refs ---
 
 STATES = {
     "plain": [],
-    "nothing": [["rm", "-rq", "--cached", "."]],
-    "intended": [["add", "-N", "new"]],
-    "skipped": [["update-index", "--skip-worktree", "a/b"]],
-    "assumed": [["update-index", "--assume-unchanged", "a/b"]],
     "executable": [["update-index", "--chmod=+x", "a/b"]],
-    "packed": [["update-index", "--index-version", "4"]],
-    "split": [["update-index", "--split-index"], ["add", "new"]],
-    "untracked": [["update-index", "--untracked-cache"]],
     "conflict": [["switch", "-qc", "side", "HEAD~1"], ["rm", "-q", "a/b"], ["commit", "-qm", "x"], ["merge", "main"]],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_every_index_is_read_as_git_reads_it(user: User, engine: Engines, state: str) -> None:
+def test_the_entries_of_an_index_are_those_that_git_lists(
+    user: User, engine: Engines, state: str
+) -> None:
     for text in ("x\n", "y\n"):
         for name in ("a/b", "a-b", "ab", "a/long" + "x" * 90, "ü/ö"):
             user.add(name, text)
@@ -641,23 +635,6 @@ def test_every_index_is_read_as_git_reads_it(user: User, engine: Engines, state:
         listed = [f"{e.mode} {e.oid} {e.stage}\t{e.path}" for e in repository.staged(*paths)]
         assert listed == [os.fsdecode(line) for line in told]
     assert repository.has_conflicts() is (state == "conflict")
-    is_plain = state not in ("packed", "split")
-    assert (repository._entries() is not None) is is_plain
-
-
-@pytest.mark.parametrize("cut", [0, 5, 13, 60, -30])
-def test_an_index_that_is_torn_is_left_to_git(user: User, engine: Engines, cut: int) -> None:
-    user.add("a", "x\n")
-    index = user.root / ".git/index"
-    index.write_bytes(index.read_bytes()[:cut])
-    assert engine(user).repository._entries() is None
-
-
-@pytest.mark.timeout(30)
-def test_an_index_with_a_name_that_never_ends_is_left_to_git(user: User, engine: Engines) -> None:
-    head, entry = b"DIRC" + struct.pack(">II", 2, 2**32 - 1), b"\1" * 60 + b"\x0f\xff"
-    (user.root / ".git/index").write_bytes(head + entry + b"a" * 70 + b"\1" * 20)
-    assert engine(user).repository._entries() is None
 
 
 @NEEDS_REF_FILES

@@ -10,7 +10,6 @@ import os
 import re
 import shlex
 import stat
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, Protocol, Self
@@ -54,8 +53,6 @@ _OF_THE_USER = frozenset({"system", "global"})
 """The scopes of git's configuration that are the user's own, and no part of a repository."""
 _SHARED_REF = re.compile(r"refs/(?!bisect/|worktree/|rewritten/)[\w./-]+")
 """Name of a ref, not a revision, that all work trees of a repository share."""
-_EXTENDED = 1 << 14
-"""Flag of an index entry that has two more bytes of flags."""
 _READ_IN_WORK_TREE = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 _READ_WHOLE = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
@@ -69,8 +66,6 @@ _MOST_ALTERNATES = 64
 _READ_BY_SETTING = ("core.attributesfile", "core.excludesfile")
 """Settings that name a file which git opens for each path it looks at."""
 _SHALLOW_BYTES = 64 << 20
-_INDEX_READ_BYTES = 1 << 20
-"""Bytes; a larger index is read through git."""
 
 
 class Head(NamedTuple):
@@ -409,13 +404,6 @@ class Repository:
 
     def staged(self, *paths: str) -> Iterator[StagedEntry]:
         """Yield the entries of the index, only those at and below `paths` if any are given."""
-        listed = self._entries()
-        if listed is not None:
-            below = tuple(f"{path}/" for path in paths)
-            for entry in listed:
-                if not paths or entry.path in paths or entry.path.startswith(below):
-                    yield entry
-            return
         answer = self.git.run("ls-files", "--stage", "-z", "--", *paths)
         for line in filter(None, answer.out.split(b"\0")):
             facts, _, name = line.partition(b"\t")
@@ -424,24 +412,7 @@ class Repository:
 
     def has_conflicts(self) -> bool:
         """Return whether the index holds unmerged entries."""
-        listed = self._entries()
-        if listed is None:
-            return bool(self.git.run("ls-files", "--unmerged", "-z").out)
-        return any(entry.is_conflicted for entry in listed)
-
-    def _entries(self) -> tuple[StagedEntry, ...] | None:
-        """Return the entries of a small and plain index; None where git has to be asked."""
-        if "GIT_INDEX_FILE" in os.environ:  # a hook of `git commit FILE` is given its own
-            return None
-        place = f"{self.git_dir}/index"
-        data = content_of(place, _INDEX_READ_BYTES)
-        if not data:
-            return None if os.path.lexists(place) else ()
-        known, entries = _INDEX_READ[0]
-        if data != known:  # compared, for a hash of it costs ten times as much
-            entries = _entries_of(data, self.object_format.size)
-            _INDEX_READ[0] = data, entries
-        return entries
+        return bool(self.git.run("ls-files", "--unmerged", "-z").out)
 
     def _shared_bits(self) -> int:
         """Return the permissions that core.sharedRepository adds. See git-config(1)."""
@@ -669,36 +640,6 @@ def _open_to_others(facts: os.stat_result) -> bool:
     return bool(facts.st_mode & 0o002) or bool(
         facts.st_mode & 0o020 and facts.st_gid != os.getegid()
     )
-
-
-_INDEX_READ: list[tuple[bytes, tuple[StagedEntry, ...] | None]] = [(b"", None)]
-"""The last index content and its entries; a fork of this process inherits them."""
-
-
-def _entries_of(data: bytes, oid_size: int) -> tuple[StagedEntry, ...] | None:
-    """Return the entries of an index; None of a packed, split, sparse or torn one."""
-    sign, version, count = struct.unpack_from(">4sII", data) if len(data) > 12 else (b"", 0, 0)
-    if sign != b"DIRC" or version not in (2, 3):
-        return None
-    entries, at, last = [], 12, len(data) - oid_size  # see gitformat-index(5)
-    modes: dict[int, str] = {}
-    for _ in range(count):
-        flags_at = at + 40 + oid_size
-        if flags_at >= last:
-            return None
-        mode = int.from_bytes(data[at + 24 : at + 28], "big")
-        flags = int.from_bytes(data[flags_at : flags_at + 2], "big")
-        name_at = flags_at + (4 if flags & _EXTENDED else 2)
-        end = data.find(b"\0", name_at, last)
-        if end < 0:
-            return None
-        path, oid = os.fsdecode(data[name_at:end]), data[at + 40 : flags_at].hex()
-        spelled = modes.setdefault(mode, f"{mode:06o}")
-        entries.append(StagedEntry(path, spelled, oid, str(flags >> 12 & 3)))
-        at = end + 8 - (end - at) % 8
-    while at < last and data[at : at + 1].isupper():  # other extensions have to be understood
-        at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
-    return tuple(entries) if at == last else None
 
 
 def _read_first_line(path: str) -> str:
