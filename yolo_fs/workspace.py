@@ -624,6 +624,17 @@ def setup_file(host: str) -> OwnFile:
     return OwnFile(f"setup-{host}.json", _SETUP, "how your settings were before our hooks")
 
 
+def refuse_unsafe(repository: Repository) -> None:
+    """Refuse a repository or a planning tree that others may write to: what they put there or take
+    away would be committed as the user's.
+
+    Raises:
+        YoloError: UNSAFE_REPOSITORY.
+    """
+    tree = os.walk(os.path.join(repository.root, PLANNING_ROOT))
+    repository.refuse_unsafe(*(folder for folder, _, _ in tree))
+
+
 def own_files(repository: Repository, hosts: tuple[str, ...]) -> Iterator[OwnFile]:
     """Yield the files of ours that a work tree may have."""
     yield from (

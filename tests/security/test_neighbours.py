@@ -254,6 +254,11 @@ def runs(work: Work, *words: str, given: str = "") -> Callable[[], object]:
     return act
 
 
+def key_of(work: Work) -> Path:
+    state = work.env.get("XDG_STATE_HOME") or f"{work.env['HOME']}/.local/state"
+    return Path(state, "yolo-fs/key")
+
+
 def tries(work: Work) -> Mapping[str, Callable[[], object]]:
     """Return everything that is tried."""
     place, four, six = work.place, socket.AF_INET, socket.AF_INET6
@@ -268,6 +273,9 @@ def tries(work: Work) -> Mapping[str, Callable[[], object]]:
         **found,
         "list .git/yolo-fs": lists(own),
         "write .git/yolo-fs": makes(own),
+        "read the key that proves what is the owner's": reads(key_of(work)),
+        "replace that key": makes(key_of(work).parent),
+        "write the owner's configuration": makes(Path(work.env["XDG_CONFIG_HOME"])),
         "write the journal": writes(own / "events.jsonl"),
         "write the membership": writes(own / "team.json"),
         "hold the daemon's lock": locks(own / "daemon.lock"),
@@ -363,21 +371,23 @@ def owner_of(path: str) -> int:
     return -1
 
 
-def test_where_the_group_may_write_nothing_is_started(work: Work) -> None:
+@pytest.mark.parametrize("place", [".", ".yolo-planning", ".yolo-planning/phases/01-auth"])
+def test_where_the_group_may_write_nothing_is_started(work: Work, place: str) -> None:
     """Its owner may still look: what a member of the group planted there runs nowhere."""
-    root = work.place.root
-    before = root.stat().st_mode & 0o7777
-    root.chmod(0o770)
+    folder = work.place.root / place
+    before = folder.stat().st_mode & 0o7777
+    folder.chmod(0o770)
     owner = Person("the owner", OWNER, (GROUP,))
     try:
         for words in (("start",), ("run", "--once")):
             assert as_person(owner, runs(work, *words)) == "no", words
         assert as_person(owner, runs(work, "status")) == "yes"
-        for person in PEOPLE:
+        assert as_person(PEOPLE[1], makes(folder)) == "yes", "a member may, by the modes"
+        for person in PEOPLE if place == "." else ():
             for words in (("status",), ("resume",), ("hooks", "install"), ("team", "sync")):
                 assert as_person(person, runs(work, *words)) == "no", (person, words)
     finally:
-        root.chmod(before)
+        folder.chmod(before)
 
 
 def test_a_member_who_puts_a_folder_of_their_own_in_the_place_of_ours_stops_us_and_no_more(

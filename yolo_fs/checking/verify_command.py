@@ -25,7 +25,7 @@ from yolo_fs.core.reasons import YoloError, safe_lines
 from yolo_fs.core.timestamps import iso
 from yolo_fs.git.repository import Repository
 from yolo_fs.system.database import is_proved, prove
-from yolo_fs.workspace import VERIFICATIONS, Settings
+from yolo_fs.workspace import VERIFICATIONS, Settings, refuse_unsafe
 
 MOST_RECORDED = 50
 TIMEOUT_S = 1_800.0
@@ -162,7 +162,7 @@ class SourceVerifier:
         began_s = time.time()
         output = tempfile.TemporaryFile()  # noqa: SIM115 - read when the command has ended
         try:
-            self._repository.refuse_unsafe()
+            refuse_unsafe(self._repository)
             is_clean = self._is_clean()
             process, leader = _run(command, self._repository.root, output)
         except (OSError, YoloError) as error:

@@ -40,7 +40,7 @@ from yolo_fs.install.background import uninstall as remove
 from yolo_fs.progress.phases import planning_root
 from yolo_fs.system.journal import Journal
 from yolo_fs.system.lock import HeldLock, Holder
-from yolo_fs.workspace import log_path
+from yolo_fs.workspace import log_path, refuse_unsafe
 
 _LINE_LENGTH = 4000
 
@@ -137,7 +137,7 @@ def start_daemon(repository: Repository, wait_s: float | None) -> Reply:
     Raises:
         YoloError: UNSAFE_REPOSITORY, BAD_CONFIG.
     """
-    repository.refuse_unsafe()
+    refuse_unsafe(repository)
     if other := wait_for_heirs(repository):
         return _report_already_running(repository, other, wait_s)
     launched = launch(repository)

@@ -28,7 +28,7 @@ from yolo_fs.moments.inbox import InboxItem
 from yolo_fs.progress.workflow import phase_at_work
 from yolo_fs.protocol.chains import GOES_ON
 from yolo_fs.protocol.workflow import TEAM_SIZE_BY_NAME, TEAM_SIZES
-from yolo_fs.workspace import Settings, load
+from yolo_fs.workspace import Settings, load, refuse_unsafe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -173,7 +173,7 @@ def _run(
     team: str | None,
     **limits: Any,
 ) -> Reply:
-    closed_repository(invocation).refuse_unsafe()
+    refuse_unsafe(closed_repository(invocation))
     words = " ".join(intent).strip()
     options = RunOptions(**limits, chain=chain, team=team or "")
     with Repository(invocation.start) as repository:

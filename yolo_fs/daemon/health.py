@@ -23,7 +23,7 @@ from yolo_fs.schemas.config import Policy
 from yolo_fs.system.lock import HeldLock, hold, holder
 from yolo_fs.system.store import write_json
 from yolo_fs.system.system import NETWORK_FILESYSTEMS, Degraded, boot_id, filesystem_type
-from yolo_fs.workspace import HEALTH, lock_path, not_initialised
+from yolo_fs.workspace import HEALTH, lock_path, not_initialised, refuse_unsafe
 
 _SCAN_S = 10.0
 """Seconds that a scan may take before the daemon counts as stalled."""
@@ -38,7 +38,7 @@ def acquire(start: str, *, unsafe_fs: bool = False) -> tuple[Repository, HeldLoc
             repository raises.
     """
     probe = Repository(start)
-    probe.refuse_unsafe()
+    refuse_unsafe(probe)
     if not unsafe_fs:
         _refuse_network(probe)
     if not os.path.isdir(os.path.join(probe.root, PLANNING_ROOT)):

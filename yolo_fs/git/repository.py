@@ -566,13 +566,13 @@ class Repository:
                 hint="Look at that file; 'git worktree add' makes a linked work tree.",
             )
 
-    def refuse_unsafe(self) -> None:
-        """Refuse a repository that others may write to.
+    def refuse_unsafe(self, *more: str) -> None:
+        """Refuse a repository that others may write to, or `more` folders.
 
         Raises:
             YoloError: UNSAFE_REPOSITORY.
         """
-        for place in (self.root, self.git_dir):
+        for place in (self.root, self.git_dir, *more):
             facts = os.stat(place)
             if _open_to_others(facts) and not self.config("core.sharedRepository"):
                 why = f"{place} may be written by others"

@@ -38,7 +38,15 @@ from yolo_fs.tasks.service import Claims
 from yolo_fs.team.merge_driver import DRIVER
 from yolo_fs.team.merge_driver import examine as examine_driver
 from yolo_fs.team.overview import TeamObserver
-from yolo_fs.workspace import CONFIG, INDEX, load, lock_path, not_initialised, own_files
+from yolo_fs.workspace import (
+    CONFIG,
+    INDEX,
+    load,
+    lock_path,
+    not_initialised,
+    own_files,
+    refuse_unsafe,
+)
 
 _LEAST_BYTES = 1 << 20
 _SKEW_S = 300.0
@@ -82,7 +90,7 @@ def _check_git_version(repository: Repository) -> Iterator[Symptom]:
 
 def _check_safety(repository: Repository) -> Iterator[Symptom]:
     try:
-        repository.refuse_unsafe()
+        refuse_unsafe(repository)
     except YoloError as error:
         yield Symptom(error.as_finding())
 
