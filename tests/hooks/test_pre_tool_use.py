@@ -168,6 +168,41 @@ def test_the_worst_commands_within_the_limits_are_judged_long_before_the_time_is
     assert time.process_time() - began < hook_question.LIMIT_S / 4
 
 
+ALL_NEW = ("git add .", "git add -A", "git stage --all", "cd src && git add ..", "git add -- ':/'")
+FORCED = ("git add -f .", "git add -Af", "git add --force coverage", "git add -f 'coverage/*'")
+
+
+@pytest.mark.parametrize(
+    ("secret", "denied", "passes"),
+    [
+        ("new.pem", (*ALL_NEW, "git add '*.pem'", "git add -f ."), ("git add src", "git add '*.ts'")),
+        ("coverage/.env.ci", FORCED, (*ALL_NEW, "git add -f src", "git add coverage")),
+    ],
+)  # fmt: skip
+def test_no_agent_stages_a_credential_with_the_folder_that_it_lies_in(
+    team: Team, secret: str, denied: tuple[str, ...], passes: tuple[str, ...]
+) -> None:
+    """Git keeps what was staged once, and a push publishes it; one that git ignores takes force."""
+    team.file(secret, "KEY\n")
+    try:
+        refused = {one for one in (*denied, *passes) if "credentials" in verdict(team, "yolo-dev", one)}  # fmt: skip
+    finally:
+        (team.root / secret).unlink()
+    assert refused == {*denied}
+
+
+def test_a_rule_holds_in_every_work_tree_of_the_repository(team: Team) -> None:
+    for place in ("../beside", "within"):  # an agent's host makes them within, too
+        team.git("worktree", "add", "-q", "--detach", place)
+        try:
+            for command in (f"cat {place}/.env", f"echo x > {place}/{NAMES['@T']}", f"rm -r {place}/.yolo-planning",
+                            f"cd {place}; echo x > src/other.ts"):  # fmt: skip
+                assert verdict(team, "yolo-dev", command).startswith("denied"), command
+            assert verdict(team, "yolo-dev", f"cat {place}/README.md") == "passes"
+        finally:
+            team.git("worktree", "remove", "--force", place)
+
+
 def test_the_table_of_forbidden_acts_is_long() -> None:
     assert len(FORBIDDEN) >= 220
 

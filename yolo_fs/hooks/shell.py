@@ -13,7 +13,7 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -60,6 +60,7 @@ _SAYS = re.compile(r"\s*(?:echo|printf)\s+([\w./~-]+)\s*")
 """A command whose output is one plain word."""
 _TILDE = re.compile(r"~([+-])(?=[/\s;&|()<>]|\Z)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
+_ASSIGNED = re.compile(r"(?<![\w])([A-Za-z_]\w*)\+?=")
 _KEYWORDS = frozenset(
     {
         "if",
@@ -141,6 +142,8 @@ class SimpleCommand:
     """Whether it reads the output of another program."""
     text_in: str | None = None
     """Its here-document or here-string."""
+    environment: tuple[Word, ...] = ()
+    """Assignments `NAME=VALUE` to the environment of the program, or of all that follow."""
 
 
 def simple_commands(
@@ -306,16 +309,24 @@ class _Reader:
         given = 0
         while given < len(words) and _ASSIGNMENT.fullmatch(words[given].marked):
             given += 1
+        environment = words[:given]
         if given == len(words):
             self._assign_variables(words)
+            environment = []
         words = words[given:]
+        environment += self._exported(words)
         folder = self._folder()
         self._allowance.take(len(folder))
         self._run_builtin(words)
         if not (words or parts.redirections or parts.documents):
             return
         command = SimpleCommand(
-            tuple(words), tuple(parts.redirections), folder, is_piped, parts.text_in
+            tuple(words),
+            tuple(parts.redirections),
+            folder,
+            is_piped,
+            parts.text_in,
+            tuple(environment),
         )
         for document in parts.documents:
             document.command = command
@@ -327,6 +338,8 @@ class _Reader:
         given = 0
         while given < len(words) and words[given].text in _KEYWORDS:
             given += 1
+        if words[given - 1 : given] == [Word("time")] and words[given:][:1]:
+            given -= words[given].text.startswith("-o")  # the program of that name
         words = words[given:]
         match [word.text for word in words[:3]]:
             case [("for" | "select"), name, "in"]:
@@ -338,19 +351,38 @@ class _Reader:
                 return self._strip_keywords(words[2:])
         return words
 
+    def _exported(self, words: Sequence[Word]) -> list[Word]:
+        """Return the assignments of `export` and the like; a bare name has the value it has."""
+        if not words or words[0].text not in _DECLARES:
+            return []
+        named = [word for word in words[1:] if re.match(r"[A-Za-z_]", word.text)]
+        return [
+            word if "=" in word.text else Word(f"{word.text}={self._value(word.text)[0]}")
+            for word in named
+        ]
+
     def _run_builtin(self, words: Sequence[Word]) -> None:
         """Apply the effect of a builtin to variables and folder."""
         verb = words[0].text if words else ""
         operands = [word for word in words[1:] if not re.match(r"-.", word.text)]
         if verb in _DECLARES:
             self._assign_variables(operands)
+            if any(re.match(r"-\w*n", word.text) for word in words[1:]):  # another one's name
+                self._forget(word.text.partition("=")[0] for word in operands)
+        elif verb == "printf" and [word.text for word in words[1:2]] == ["-v"]:
+            self._forget(word.text for word in words[2:3])
+        elif verb == "eval":
+            self._forget(_ASSIGNED.findall(" ".join(word.text for word in words[1:])))
         elif verb in _FORGETS:
-            for word in operands:
-                self._variables[word.text] = [UNKNOWN]
+            self._forget(word.text for word in operands)
         elif verb == "popd":
             self._enter_folder(UNKNOWN)
         elif verb in ("cd", "pushd"):
             self._enter_folder(operands[0].marked if operands else self._value("HOME")[0])
+
+    def _forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._variables[name] = [UNKNOWN]
 
     def _assign_variables(self, words: Sequence[Word]) -> None:
         for word in words:

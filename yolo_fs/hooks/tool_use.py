@@ -13,7 +13,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
 from glob import iglob
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -33,7 +34,7 @@ from yolo_fs.handoff_service.accept import DirectiveHandoffs, Permission
 from yolo_fs.handoffs.lifecycle import HANDOFF
 from yolo_fs.hooks.hosts import HookAnswer, HookInput
 from yolo_fs.hooks.shell import UNKNOWN
-from yolo_fs.hooks.touches import Destruction, Effect, Touch
+from yolo_fs.hooks.touches import Destruction, Effect, Staged, Touch
 from yolo_fs.kept.selection import MOST_BYTES, KeptCause
 from yolo_fs.kept.service import Keeper, Leaf, read_leaf
 from yolo_fs.protocol.departments import DEPARTMENTS
@@ -92,6 +93,9 @@ class HookRequest:
             spelled.append(self.full(touch.path))
         for path in spelled:
             relative = self.relative(path)
+            if touch.staged:
+                yield from self._staged_credentials(touch, relative)
+                continue
             if relative is not None and touch.is_deep:
                 yield from self._planning_files_below(relative)
             if relative is not None and touch.name_in_folder and os.path.isdir(self.full(relative)):
@@ -100,6 +104,24 @@ class HookRequest:
                 touch.must_exist and not os.path.isfile(self.full(relative))
             ):
                 yield relative
+
+    def _staged_credentials(self, touch: Touch, relative: str | None) -> Iterator[str]:
+        """Yield the credentials that git takes in: staging other files shows them to nobody.
+
+        What git tracks already is in the repository, and a folder does not stand for it.
+        """
+        if relative is None:
+            return
+        names: Iterable[str] = (relative,)
+        is_pattern = any(char in touch.path for char in "*?[")
+        if is_pattern or os.path.isdir(self.full(relative)):
+            ignored = () if touch.staged is Staged.FORCED else ("--exclude-standard",)
+            places = () if is_pattern or relative == "." else ("--", relative)
+            names = _names(self.repository, "ls-files", "-z", "--others", *ignored, *places)
+        for name in names:
+            row = sealed(Target(name))
+            if row is not None and row.names and (not is_pattern or _is_meant(touch.path, name)):
+                yield name
 
     def _planning_files_below(self, folder: str) -> Iterator[str]:
         """Yield the files of the planning tree that lie in a part of it."""
@@ -112,16 +134,23 @@ class HookRequest:
         return os.path.join(self.repository.root, path)
 
     def relative(self, path: str) -> str | None:
-        """Return a resolved path relative to the repository; a planning tree elsewhere counts."""
+        """Return a resolved path relative to its work tree; a planning tree elsewhere counts."""
         root = os.path.realpath(self.repository.root)
         try:
             full = os.path.realpath(os.path.join(self.said.cwd, os.path.expanduser(path)))
         except (ValueError, OSError):  # links in a circle: the tool itself will fail
             return None
-        if full == root or full.startswith(root + os.sep):
-            return os.path.relpath(full, root).replace(os.sep, "/")
+        above = [place for place in self._other_work_trees if full.startswith(f"{place}/")]
+        above += [root] if full == root or full.startswith(f"{root}/") else []
+        if above:  # a work tree may lie in another one
+            return os.path.relpath(full, max(above, key=len)).replace(os.sep, "/")
         _, mark, below = full.rpartition(f"/{PLANNING_ROOT}/")
         return f"{PLANNING_ROOT}/{below}" if mark else f"../{full}"
+
+    @cached_property
+    def _other_work_trees(self) -> tuple[str, ...]:
+        """Roots of the repository's other work trees, whose files the same rules are for."""
+        return self.repository.work_trees()[1:]
 
 
 _WROTE = "wrote"
@@ -291,6 +320,11 @@ def _names(repository: Repository, *arguments: str) -> Iterator[str]:
     yield from (os.fsdecode(name) for name in out.split(b"\0") if name)
 
 
+def _is_meant(pattern: str, path: str) -> bool:
+    """Return whether a pattern of git may mean a path; a `*` there stands for folders, too."""
+    return fnmatchcase(path, f"*{pattern.lstrip('./')}")
+
+
 def _listed(paths: list[str]) -> str:
     return shortened(map(safe, paths), _FEW, shown_by="'git status'")
 
@@ -364,6 +398,9 @@ class Guard:
             )
         if touch.writes and (row := self._find_guarded_row(touch, path)):
             return f"{safe(path)} is {row.what}.\nInstead: {row.instead}."
+        kept = sealed(Target(path)) if touch.is_named else None
+        if kept is not None and not kept.is_secret:
+            return ""
         actor, full = self._asked.actor, self._asked.full(path)
         is_served = self._asked.said.is_served
         if actor is None and not is_served:

@@ -40,6 +40,15 @@ class Effect(StrEnum):
     """
 
 
+class Staged(StrEnum):
+    """How git takes files into the index."""
+
+    UNIGNORED = "unignored"
+    """A folder stands for the new files in it that git does not ignore."""
+    FORCED = "forced"
+    """A folder stands for all new files in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Touch:
     """One file that is read or changed."""
@@ -57,6 +66,11 @@ class Touch:
     """Whether it may also be relative to the root."""
     is_deep: bool = False
     """Whether everything below a folder is included."""
+    is_named: bool = False
+    """Whether it is only named to a program, which reads it if it wants: what is installed or
+    generated does not count."""
+    staged: Staged | None = None
+    """Whether git takes it into the index, and then keeps and publishes what it holds."""
 
     @property
     def writes(self) -> bool:
@@ -145,8 +159,13 @@ def read_command(command: str, variables: Mapping[str, str] | None = None) -> Co
     for match in _NAMES_SPEAKER.finditer(command):
         seen.append(OwnUse(match[0], Whose.ANYBODY, speaks_for=match[1]))
     touches = list(dict.fromkeys((*patched, *(each for each in seen if isinstance(each, Touch)))))
+    trees = (posixpath.normpath(each.path) for each in seen if isinstance(each, _NewTree))
+    touches += [inside for tree in trees for each in touches for inside in _in_tree(each, tree)]
     excess = excess or _describe_excess(len(command), len(touches))
     undecided = [part.what for part in seen if isinstance(part, _Undecided)]
+    reads = [touch.path for touch in touches if not touch.writes]
+    if UNKNOWN in "".join((*reads, *undecided)):  # a name that is put together is made of words
+        touches += (Touch(f"{UNKNOWN}/{name}", Effect.READ) for name in _names_in(command))
     undecided += [touch.path for touch in touches if touch.writes and not touch.is_certain]
     unchecked = [part.what for part in seen if isinstance(part, _Unchecked)]
     destructions = tuple(part for part in seen if isinstance(part, Destruction))
@@ -162,7 +181,7 @@ def _read_text(command: str, variables: Mapping[str, str]) -> tuple[list[_OneSee
     try:
         for each in _examine_text(command, _Look(variables, allowance)):
             seen.append(each)
-            allowance.take(len(each.path) if isinstance(each, Touch) else len(each.what))
+            allowance.take(len(each.path if isinstance(each, Touch | _NewTree) else each.what))
             allowance.take(_COSTS)
     except RecursionError:
         return seen, "it is nested too deeply"
@@ -189,8 +208,22 @@ class _Unchecked:
     what: str
 
 
+@dataclass(frozen=True, slots=True)
+class _NewTree:
+    """A work tree that the command makes: the files in it are those of the repository."""
+
+    path: str
+
+
+def _in_tree(touch: Touch, tree: str) -> Iterator[Touch]:
+    """Yield what a touch in a new work tree would be in the one that is there."""
+    path = posixpath.normpath(touch.path)
+    if path.startswith(f"{tree}/"):
+        yield replace(touch, path=path.removeprefix(f"{tree}/"), or_below_root=True)
+
+
 _Row = TypeVar("_Row")
-_OneSeen = Touch | _Undecided | _Unchecked | Destruction | OwnUse
+_OneSeen = Touch | _NewTree | _Undecided | _Unchecked | Destruction | OwnUse
 _Seen = Iterator[_OneSeen]
 
 
@@ -211,6 +244,9 @@ _PATCHED = re.compile(
 _PATHSPEC_MAGIC = re.compile(r":(?:\([a-z,]*\)|/)")
 _SCRIPT_WRITES = re.compile(r"(?:^|[;/}\d\s])w\s+([^\s;}]+)")
 """The command `w FILE` of sed."""
+_SCRIPT_READS = re.compile(r"(?:^|[;/}\d\s])[rRe]\s+([^;}\n]+)")
+"""The commands `r FILE` and `R FILE` of sed, and `e COMMAND`."""
+_QUOTED = re.compile(r"\"([^\"]+)\"")
 _AWK_WRITES = re.compile(r">>?\s*\"([^\"]+)\"")
 _CODE_PATH = re.compile(
     r"(?<![\w./~-])[\w./~-]*\.yolo-planning[\w./*-]*|(?<![\w./-])(?:[\w./-]*HANDOFF\.md"
@@ -238,7 +274,7 @@ def _examine_text(text: str, look: _Look) -> _Seen:
     for command in simple_commands(text, look.variables, look.allowance):
         inner = look._replace(variables={**look.variables, "PWD": command.folder})
         for seen in chain(_examine_redirections(command), _examine_program(command, inner)):
-            if isinstance(seen, Touch):
+            if isinstance(seen, Touch | _NewTree):
                 seen = replace(seen, path=posixpath.join(command.folder, seen.path))
             elif isinstance(seen, Destruction):
                 seen = seen.below(command.folder)
@@ -251,12 +287,19 @@ def _examine_redirections(command: SimpleCommand) -> Iterator[Touch]:
 
 
 def _examine_program(command: SimpleCommand, look: _Look) -> _Seen:
+    yield from chain.from_iterable(_touch_named(word.text) for word in command.environment)
+    yield from _examine_runners(command)
     if (text := _split_by_env(command)) is not None:
         yield from _examine_shell(_Program("eval", (Word(text),), command), look)
         return
     program = _Program.of(command)
     if program is None:
         return
+    if program.name not in _WITHOUT_OPTIONS:
+        yield from _touch_options(program)
+    if program.name in _WITH_LANGUAGE:
+        texts = (*(word.text for word in program.arguments), command.text_in or "")
+        yield from chain.from_iterable(map(_touch_named, texts))
     if re.search(r"\s", program.name):  # as in `flock FILE -c 'TEXT'` and `watch 'TEXT'`
         text = " ".join((program.name, *(word.text for word in program.arguments)))
         yield from _examine_shell(_Program("eval", (Word(text),), command), look)
@@ -271,6 +314,58 @@ def _examine_program(command: SimpleCommand, look: _Look) -> _Seen:
         yield from _examine_unknown_program(program)
     else:
         yield from _PROGRAMS.get(program.name, _examine_unknown_program)(program)
+
+
+_NAME = re.compile(r"[^\s=:,;|&<>()\[\]{}'\"`@!\\]+")
+
+
+def _names_in(text: str) -> Iterator[str]:
+    """Yield the words of a text that may name a file, relative to a folder."""
+    for name in dict.fromkeys(_NAME.findall(text)):
+        if "." in name or "/" in name:
+            yield re.sub(r"^[-+?#%]*(?:\.{1,2}/)+|^[-+?#%]+", "", name)
+
+
+def _touch_named(text: str) -> Iterator[Touch]:
+    """Yield the files that are there by the words of a text, such as `--require ./FILE`."""
+    for name in dict.fromkeys(_NAME.findall(text)):
+        if "." in name or "/" in name:
+            name = re.sub(r"^~[+-]/", "", name)
+            yield Touch(name, Effect.READ, must_exist=True, is_named=True)
+
+
+def _touch_options(program: _Program) -> Iterator[Touch]:
+    """Yield the files that are there by the names of options' values, with or without a blank."""
+    valued = _VALUED.get(program.name, "").split()
+    for before, word in pairwise((Word(""), *program.arguments)):
+        if before.text in valued and before.text not in _TAKE_TEXT:
+            yield from _touch_named(word.text)
+        elif word.text.startswith("-"):
+            yield from _touch_named(word.text[2:])
+
+
+_TAKE_TEXT = ("-e", "--expression", "--regexp")
+"""Options whose value is a pattern or a script."""
+
+
+def _examine_runners(command: SimpleCommand) -> Iterator[Touch]:
+    """Yield what the programs touch that run the program of a command."""
+    words, at, behind = command.words, 0, 0
+    while at < len(words) and (runner := _RUNNERS.get(posixpath.basename(words[at].text))):
+        behind = runner.behind(words, at + 1)
+        own = _Program(posixpath.basename(words[at].text), words[at + 1 : behind], command)
+        for word in own.arguments:
+            if re.match(r"\w+=", word.text):
+                yield from _touch_named(word.text)
+        if own.name in ("xargs", "parallel"):
+            yield from _touch_all(own.values("-a", "--arg-file"), Effect.READ)
+        elif own.name in ("time", "strace"):
+            yield from _touch_all(own.values("-o", "--output"), Effect.WRITE)
+        if own.name == "parallel":
+            lists = [word.text in ("::::", "::::+") for word in words]
+            given = words[lists.index(True) :] if True in lists else ()
+            yield from _touch_all([word for word in given if ":" not in word.text], Effect.READ)
+        at = behind
 
 
 def _split_by_env(command: SimpleCommand) -> str | None:
@@ -410,8 +505,8 @@ _RUNNERS = _key_by_name(
         "flock": _Runner("-w", skips=1),
         "time": _Runner("-o -f"),
         "stdbuf": _Runner("-i -o -e"),
-        "xargs": _Runner("-n -I -P -d -L -a -E -s"),
-        "parallel": _Runner("-j"),
+        "xargs": _Runner("-n -I -P -d -L -a -E -s --arg-file"),
+        "parallel": _Runner("-j -a --arg-file"),
         "strace": _Runner("-e -o -p"),
         "watch": _Runner("-n --interval"),
         "chroot taskset chrt faketime": _Runner(skips=1),
@@ -451,21 +546,36 @@ _VALUED = _key_by_name(
         "sort": "-k -t -o -T -S",
         "cut": "-d -f -c -b",
         "vim": "-c --cmd",
+        "script": "-c -T -O -I -B -o -E -m",
+        "ssh": "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w",
         "git": "-C -c --git-dir --work-tree --namespace",
     }
 )
 """Options whose next word is a value, where it would otherwise be taken for a file."""
 
 _WITHOUT_FILES = """
-    echo printf ls stat test [ file du df tree basename dirname realpath readlink pwd which type
-    hash true false : sleep date kill ps cd pushd popd exit return shift wait set unset export local
-    declare readonly read let seq docker-compose kubectl helm ssh terraform npm yarn pip pip3 brew
-    apt-get apt systemctl alias command ping psql
-    redis-cli expr bc history
+    echo printf ls stat test [ df basename dirname realpath readlink pwd which type
+    hash true false : sleep kill ps cd pushd popd exit return shift wait set unset export local
+    declare readonly read let seq alias command expr
 """
-"""Programs that read the content of no argument, or run elsewhere."""
+"""Programs that read the content of no argument and of no option."""
+_WITH_LISTS = "date file du tree"
+"""Programs that read a file only as a list, by an option."""
+_RUN_ELSEWHERE = """
+    docker-compose kubectl helm terraform npm yarn pip pip3 brew apt-get apt systemctl ping history
+"""
+"""Programs whose operands are rarely files, and are read where they are."""
+_WITHOUT_OPTIONS = frozenset((*_WITHOUT_FILES.split(), *PROGRAM_NAMES, "git", "find", "fd", "ssh"))
+"""Programs none of whose options reads a file, or which are looked at more closely."""
+_LANGUAGES = """
+    sqlite3 psql mysql mariadb duckdb mongosh redis-cli gdb lldb vim vi nvim view ex ed emacs
+    gnuplot bc dc octave R Rscript tmux screen ftp sftp lftp expect tclsh osascript socat ffmpeg m4
+"""
+"""Programs with a language of their own, in which a command may read a file: `.read FILE`."""
+_WITH_LANGUAGE = frozenset(_LANGUAGES.split())
 _READS_NOTHING = frozenset(
-    f"{_WITHOUT_FILES} rm rmdir unlink mkdir chmod chown touch mv ln".split()
+    f"{_WITHOUT_FILES} {_WITH_LISTS} {_RUN_ELSEWHERE} ssh rm rmdir unlink mkdir chmod chown touch"
+    " mv ln".split()
 )
 
 
@@ -474,8 +584,8 @@ def _touch(
 ) -> Iterator[Touch]:
     """Yield the file that a word names; addresses, versions and the like are no files."""
     text = word.text
-    if text.startswith("file://"):
-        text = text.removeprefix("file://")
+    if text.startswith("file:"):
+        text = text.removeprefix("file:").removeprefix("//")
         word = Word(text)
     is_remote = "://" in text or re.match(r"[\w.@-]+:(?!\\)", text)
     is_device = re.match(r"/dev/(?!shm/)", posixpath.normpath(text))  # shm holds files
@@ -535,6 +645,33 @@ def _touches_nothing(_: _Program) -> _Seen:
     yield from ()
 
 
+def _reads_lists(program: _Program) -> _Seen:
+    yield from _touch_all(program.values("-f", "--fromfile"), Effect.READ)
+
+
+def _runs_elsewhere(program: _Program) -> _Seen:
+    for word in takewhile(lambda word: word.text != "--", program.arguments):
+        if not re.search(r"\s", word.text):
+            yield from _touch_named(word.text)
+
+
+def _examine_ssh(program: _Program) -> _Seen:
+    """Its options; behind the host is what runs there."""
+    host = next(iter(program.operands()), None)
+    own = takewhile(lambda word: word is not host, program.arguments)
+    yield from _touch_options(program._replace(arguments=tuple(own)))
+
+
+def _examine_list_reader(program: _Program) -> _Seen:
+    """A program that reads the files whose names it is given on its input."""
+    names = program.command.text_in
+    if names is None and program.command.is_piped:
+        names = UNKNOWN
+    for name in (names or "").split():
+        yield from _touch(Word(name), Effect.READ)
+    yield from _examine_unknown_program(program)
+
+
 def _copies(program: _Program) -> _Seen:
     sources, target = program.operands(), program.values("-t", "--target-directory")
     if program.name == "install" and program.has("-d"):
@@ -570,6 +707,7 @@ def _linked(sources: Sequence[Word], targets: Sequence[Word]) -> Iterator[Touch]
 
 def _examine_make(program: _Program) -> _Seen:
     yield from _touch_all(program.values("-f", "--file", "--makefile"), Effect.READ)
+    yield from _touch_named(program.command.text_in or "")
 
 
 def _examine_dd(program: _Program) -> _Seen:
@@ -598,6 +736,7 @@ def _examine_sed(program: _Program) -> _Seen:
     yield from _touch_all(operands, effect)
     for script in scripts:
         yield from (Touch(path, Effect.WRITE) for path in _SCRIPT_WRITES.findall(script.text))
+        yield from chain.from_iterable(map(_touch_named, _SCRIPT_READS.findall(script.text)))
 
 
 def _examine_awk(program: _Program) -> _Seen:
@@ -605,6 +744,7 @@ def _examine_awk(program: _Program) -> _Seen:
     if not program.has("-f"):
         for script in operands[:1]:
             yield from (Touch(path, Effect.WRITE) for path in _AWK_WRITES.findall(script.text))
+            yield from chain.from_iterable(map(_touch_named, _QUOTED.findall(script.text)))
             if "system(" in script.text:
                 yield _Undecided(program.line)
         operands = operands[1:]
@@ -628,6 +768,7 @@ def _examine_patch(program: _Program) -> _Seen:
 
 def _unpacks(program: _Program) -> _Seen:
     operands, archive = program.operands(), program.values("-f", "--file")
+    yield from _touch_all(program.values("-T", "--files-from"), Effect.READ)
     if program.name == "tar" and not program.has("--create") and not _has_tar_mode(program, "c"):
         if not (program.has("--list") or _has_tar_mode(program, "t")):
             yield _Undecided(program.line)
@@ -667,6 +808,8 @@ def _of_git(program: _Program) -> _Seen:
         if option in _VALUED["git"].split() and at < len(words):
             value, at = words[at].text, at + 1
             folder = value if option in ("-C", "--work-tree") else folder
+            if option == "-c":
+                yield from _touch_named(value.partition("=")[2])
             is_unchecked = is_unchecked or value.lower().startswith("core.hookspath=")
     if at == len(words):
         return
@@ -676,10 +819,11 @@ def _of_git(program: _Program) -> _Seen:
         yield _Unchecked(program.line)
     if verb in _GIT_DESTROYS and (destruction := _GIT_DESTROYS[verb](program)):
         yield destruction.below(folder)
-    for seen in _GIT_VERBS.get(verb, _touches_nothing)(program):
+    given = chain(_git_options(program), _GIT_VERBS.get(verb, _touches_nothing)(program))
+    for seen in given:
         yield (
             replace(seen, path=posixpath.join(folder, seen.path))
-            if isinstance(seen, Touch)
+            if isinstance(seen, Touch | _NewTree)
             else seen
         )
 
@@ -851,6 +995,39 @@ def _git_reads(program: _Program) -> _Seen:
     yield from _touch_all(program.values("-f", "--file"), Effect.READ)
     if program.name == "git hash-object":
         yield from _touch_all(program.operands(), Effect.READ)
+    else:
+        yield from chain.from_iterable(_touch_named(word.text) for word in program.operands())
+
+
+def _git_options(program: _Program) -> _Seen:
+    """Files in the values of options that git shows, or keeps as a message."""
+    options = ["--file", "--template", "--add-file", "--contents", "--pathspec-from-file"]
+    if program.name != "git log":
+        options += ["-F", "-t"]
+    if program.name == "git grep":
+        options += ["-f"]
+    for word in program.values(*options):
+        yield from _touch_named(word.text)
+
+
+def _git_stages(program: _Program) -> _Seen:
+    """Files whose content git takes into the repository."""
+    paths = _words_behind_dashes(program)
+    words = program.operands() if paths is None else [*program.operands(), *paths]
+    is_add = program.name in ("git add", "git stage")
+    if is_add and not words and program.has("-A", "--all", "--no-ignore-removal"):
+        words = [Word(".")]
+    words = [Word(".") if _PATHSPEC_MAGIC.fullmatch(word.text) else word for word in words]
+    is_forced = is_add and program.has("-f", "--force")
+    staged = Staged.FORCED if is_forced else Staged.UNIGNORED
+    for touch in _touch_pathspecs(words, Effect.READ, must_exist=True):
+        yield replace(touch, staged=staged)
+
+
+def _git_makes_tree(program: _Program) -> _Seen:
+    verb, *words = program.operands() or [Word("")]
+    if verb.text == "add":
+        yield from (_NewTree(word.text) for word in words)
 
 
 def _git_overwrites(program: _Program) -> _Seen:
@@ -876,6 +1053,8 @@ _GIT_VERBS = _key_by_name(
         "show diff blame cat-file grep log whatchanged difftool format-patch": _git_shows,
         "archive": _examine_git_archive,
         "config hash-object": _git_reads,
+        "add stage commit update-index": _git_stages,
+        "worktree": _git_makes_tree,
         "reset stash apply am checkout-index read-tree": _git_overwrites,
     }
 )
@@ -889,12 +1068,11 @@ def _examine_unknown_program(program: _Program) -> _Seen:
             ours = _Program("yolo-fs", program.arguments[at + 1 :], program.command)
             yield from _examine_own_verb(ours)
             break
-    yield from _touch_values(program)
     for word in program.arguments:
         if match := _FROM_FILE.search(word.marked):  # as in `curl -F field=@FILE;type=text/plain`
             yield from _touch(Word(match[1]), Effect.READ)
     for word in program.operands():
-        is_path = "." in word.text or "/" in word.text
+        is_path = any(sign in word.text for sign in ("/", ".", UNKNOWN))
         if is_path and not re.search(r"\s", word.text):
             yield from _touch(
                 Word(word.marked.removeprefix("@")), Effect.ALTER if writes else Effect.READ
@@ -905,14 +1083,6 @@ def _examine_unknown_program(program: _Program) -> _Seen:
     for word in outputs:
         if re.search(r"[./]", word.text) and not re.search(r"[{}=\s]", word.text):
             yield from _touch(word, Effect.WRITE)
-
-
-def _touch_values(program: _Program) -> Iterator[Touch]:
-    """Yield the files that are there by the names of values, as in `--env-file=FILE`."""
-    for word in program.arguments:
-        name, separator, value = word.marked.partition("=")
-        if separator and name.startswith("-") and re.search(r"[./]", value):
-            yield from _touch(Word(value), Effect.READ, must_exist=True)
 
 
 def _examine_own_verb(program: _Program) -> _Seen:
@@ -983,6 +1153,10 @@ _PROGRAMS = _key_by_name(
         "git": _of_git,
         "yolo-fs": _examine_own_verb,
         "make gmake": _examine_make,
+        "cpio pax": _examine_list_reader,
+        _WITH_LISTS: _reads_lists,
+        _RUN_ELSEWHERE: _runs_elsewhere,
+        "ssh": _examine_ssh,
         "docker podman": _examine_docker,
     }
 )
@@ -1001,6 +1175,8 @@ def _examine_shell(program: _Program, look: _Look) -> _Seen:
             yield _Undecided(program.line)
         if look.depth < _MOST_NESTED:
             yield from _examine_text(text, look._replace(depth=look.depth + 1))
+    if program.name == "script":
+        yield from _touch_all(program.operands(), Effect.WRITE)
     if program.name in _SHELLS:
         for word in program.arguments:
             if word not in given and re.search(r"[./]", word.text):  # a script is read, too
@@ -1015,7 +1191,6 @@ def _examine_interpreter(program: _Program) -> _Seen:
     if (ours := _find_own_program(program)) is not None:
         yield from _examine_own_verb(ours)
         return
-    yield from _touch_values(program)
     in_place = name == "perl" and any(
         re.match(r"-[a-z]*i", word.text) for word in program.arguments
     )

@@ -298,6 +298,11 @@ class Sealed(NamedTuple):
     source: str = 'the reference scripts ("security-filter")'
     """Section that the row restates; here whole names are compared: `rebuild/x` is no `build/`."""
 
+    @property
+    def is_secret(self) -> bool:
+        """Whether a program must not be given one either; what is built or installed is run."""
+        return "node_modules" not in self.folders
+
 
 SEALED = (
     Sealed(
